@@ -4,11 +4,10 @@ import { operatorReads } from '../shared/operator-reads.ts'
 import { type Checked, check, recount } from '../shared/recount.ts'
 import type { OnRecounted, OperatorStore } from '../store.ts'
 import { isCitus, noteWhetherCitus } from './citus-connection.ts'
-import { openOperatorPool } from './pool.ts'
+import { explain, openOperatorPool, rollBack } from './pool.ts'
 import { feedCalls, feedStatements } from './read-changes.ts'
 import { checkSchema } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
-import { explain } from './transact.ts'
 import { walkPostgres } from './walk-invoices.ts'
 
 export async function openPostgresOperator(url: string): Promise<OperatorStore> {
@@ -48,14 +47,10 @@ export function recountAll(
 /** Never by whole tables: a small one would be read for some customers again and again. */
 async function checkByIndex(pool: Pool, customers: readonly string[]): Promise<Checked> {
   const client = await explain(pool.connect())
-  let broken: Error | undefined
   try {
     await explain(client.query('BEGIN READ ONLY; SET LOCAL enable_seqscan = off'))
     return await check(createDb(client), customers)
   } finally {
-    await client.query('ROLLBACK').catch((failure: Error) => {
-      broken = failure
-    })
-    client.release(broken)
+    await rollBack(client)
   }
 }

@@ -34,16 +34,11 @@ const readConnections = { by_key: 2, others: 6, searches: availableParallelism()
 /** The API's connections: shared ones for reads by a key and for lists; a few for searches, so that no list waits for one. */
 export function openReadPools(url: string, sharedBy = 1): Record<keyof typeof readConnections, pg.Pool> {
   const { by_key, others, searches } = readConnections
+  const share = (all: number, least: number) => Math.max(least, Math.floor(all / sharedBy))
   return {
-    by_key: openReadPool(url, keyPatienceMs, {
-      max: Math.max(1, Math.floor(by_key / sharedBy)),
-      pipeline: true,
-    }),
-    others: openReadPool(url, readPatienceMs, {
-      max: Math.max(2, Math.floor(others / sharedBy)),
-      pipeline: true,
-    }),
-    searches: openReadPool(url, readPatienceMs, { max: Math.max(1, Math.floor(searches / sharedBy)) }),
+    by_key: openReadPool(url, keyPatienceMs, { max: share(by_key, 1), pipeline: true }),
+    others: openReadPool(url, readPatienceMs, { max: share(others, 2), pipeline: true }),
+    searches: openReadPool(url, readPatienceMs, { max: share(searches, 1) }),
   }
 }
 
@@ -159,21 +154,33 @@ export async function twiceIfBroken<T>(ask: () => Promise<T>): Promise<T> {
     return await ask()
   } catch (first) {
     if (!isBroken(first)) throw translate(first)
-    try {
-      return await ask()
-    } catch (second) {
-      throw translate(second)
-    }
+    return explain(ask())
   }
+}
+
+/** Translates failures of the database. Others within a transaction stay as they are. */
+export async function explain<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked
+  } catch (error) {
+    throw translate(error)
+  }
+}
+
+/** Ends a transaction without a trace. A connection that cannot even roll back is thrown away; the server rolls back by itself. */
+export async function rollBack(client: pg.PoolClient, broken?: Error): Promise<void> {
+  const failure = await client.query('ROLLBACK').then(
+    () => broken,
+    (failed: Error) => failed,
+  )
+  client.release(failure)
 }
 
 /** The server closed the connection, or the network did: not a refusal, not a time-out. */
 function isBroken(error: unknown): boolean {
-  const { code, message } = error as NodeJS.ErrnoException
+  const { code = '', message } = error as NodeJS.ErrnoException
   return (
-    code === 'ECONNRESET' ||
-    code === 'EPIPE' ||
-    code === '57P01' ||
+    ['ECONNRESET', 'EPIPE', '57P01'].includes(code) ||
     /terminated unexpectedly|not queryable/.test(message) ||
     bouncerLostServer.test(message)
   )
@@ -183,15 +190,19 @@ function isBroken(error: unknown): boolean {
 const bouncerLostServer =
   /server conn crashed|server closed the connection|server_login_retry|query_wait_timeout|client_idle_timeout|pgbouncer cannot connect/i
 
+/** The server's own code, also of a failure that was translated. */
+export function codeOf(error: unknown): string {
+  const { cause = error } = error as Error
+  return (cause as NodeJS.ErrnoException).code ?? ''
+}
+
 /** Two transactions waited for each other, or could not be put in an order: what was ended may be done again. */
 export function isCrossing(error: unknown): boolean {
-  const { cause = error } = error as Error
-  return /^40(P01|001)$/.test((cause as NodeJS.ErrnoException).code ?? '')
+  return /^40(P01|001)$/.test(codeOf(error))
 }
 
 export function isReadOnlyRefusal(error: unknown): boolean {
-  const { cause = error } = error as Error
-  return (cause as NodeJS.ErrnoException).code === '25006'
+  return codeOf(error) === '25006'
 }
 
 /** Connection failures, lack of resources, shutdown, start-up, cancellation, deadlock, a lock held: what may pass. */

@@ -1,7 +1,19 @@
-import type { Db } from '../shared/db.ts'
+import type { Pool, QueryConfig } from 'pg'
+import type { Db, Insertion } from '../shared/db.ts'
 import { isCitus } from './citus-connection.ts'
-import { type Asked, insertRows, nameOf } from './insert-rows.ts'
-import { translate } from './pool.ts'
+import { explain } from './pool.ts'
+
+/** The same text has the same name on every connection. */
+const names = new Map<string, string>()
+
+function nameOf(text: string): string {
+  const name = names.get(text) ?? `shared-${names.size + 1}`
+  names.set(text, name)
+  return name
+}
+
+/** The protocol counts parameters with 16 bits. */
+const parametersAtMost = 65_535
 
 /** In bytes. On Citus every shard is asked for the same places, up to the end of the largest. */
 const wholeTable = "pg_relation_size('fatura.invoices')"
@@ -12,32 +24,58 @@ const placesOf = (bytes: string) => `
   SELECT floor(${bytes} / block)::float8 AS pages, floor(block / 28)::float8 AS slots
   FROM (SELECT current_setting('block_size')::bigint AS block) AS page`
 
+export type PostgresDb = ReturnType<typeof createDb>
+
 /** Over a connection within a transaction, or a pool. `isPrepared` is for texts that are always the same. */
-export function createDb(asked: Asked, isPrepared = false): Db {
-  async function ask(text: string, values: readonly unknown[] = []) {
-    try {
-      return (
-        await asked.query({ text, values: values as unknown[], ...(isPrepared && { name: nameOf(text) }) })
-      ).rows
-    } catch (error) {
-      throw translate(error)
-    }
+export function createDb(asked: Pick<Pool, 'query'>, isPrepared = false) {
+  async function ask<Row extends object>(question: QueryConfig): Promise<Row[]> {
+    return (await explain(asked.query(question))).rows as Row[]
   }
+
+  const query = <Row extends object>(text: string, values: readonly unknown[] = []) =>
+    ask<Row>({ text, values: values as unknown[], ...(isPrepared && { name: nameOf(text) }) })
+
+  /** Citus takes each row apart to its shard. */
+  async function insertToShards<Row extends object>(
+    { into, columns, rest }: Insertion,
+    rows: readonly (readonly unknown[])[],
+  ): Promise<Row[]> {
+    const types = Object.values(columns)
+    const atOnce = Math.floor(parametersAtMost / types.length)
+    const written: Row[] = []
+    for (let at = 0; at < rows.length; at += atOnce) {
+      const some = rows.slice(at, at + atOnce)
+      const places = some.map((_, row) =>
+        types.map((type, i) => `$${row * types.length + i + 1}::${type}`).join(', '),
+      )
+      const text = `INSERT INTO ${into} AS stored (${Object.keys(columns).join(', ')})
+        VALUES ${places.map(row => `(${row})`).join(', ')} ${rest}`
+      written.push(...(await ask<Row>({ text, values: some.flat() })))
+    }
+    return written
+  }
+
   return {
     engine: 'postgres',
-    query: ask,
-    async insert(insertion, rows) {
-      try {
-        await insertRows(asked, insertion, rows, isPrepared)
-      } catch (error) {
-        throw translate(error)
-      }
+    query,
+    /** As arrays: one statement for any number of rows. */
+    async insert<Row extends object>(insertion: Insertion, rows: readonly (readonly unknown[])[]) {
+      if (rows.length === 0) return []
+      if (isCitus(asked)) return insertToShards<Row>(insertion, rows)
+      const { into, columns, rest } = insertion
+      const list = Object.keys(columns)
+      const given = Object.values(columns).map((type, i) => `$${i + 1}::${type}[]`)
+      return query<Row>(
+        `INSERT INTO ${into} AS stored (${list.join(', ')})
+         SELECT * FROM unnest(${given.join(', ')}) AS given (${list.join(', ')}) ${rest}`,
+        list.map((_, i) => rows.map(row => row[i])),
+      )
     },
     isAmong: (column, list) => `${column} = ANY (${list})`,
     byIndex: () => '',
     async holdNames(names) {
       const { alone, shared } = names()
-      await ask(
+      await query(
         `SELECT CASE WHEN is_alone THEN pg_advisory_xact_lock(name) ELSE pg_advisory_xact_lock_shared(name) END
          FROM (SELECT hashtextextended(given, 1) AS name, bool_or(is_alone) AS is_alone
            FROM (SELECT unnest($1::text[]) AS given, true AS is_alone UNION ALL SELECT unnest($2::text[]), false) AS wanted
@@ -49,14 +87,17 @@ export function createDb(asked: Asked, isPrepared = false): Db {
     isCitus: () => isCitus(asked),
     keepRow: 'FOR SHARE',
     async readAtPoints(points) {
-      const [{ pages, slots }] = await ask(placesOf(isCitus(asked) ? largestShard : wholeTable), [])
+      const table = await query<{ pages: number; slots: number }>(
+        placesOf(isCitus(asked) ? largestShard : wholeTable),
+      )
+      const [{ pages, slots }] = table as [(typeof table)[0]]
       const tids = points.map(point => {
         const place = Math.floor(point * pages * slots)
         return `(${Math.floor(place / slots)},${1 + (place % slots)})`
       })
-      return ask('SELECT customer_id, id FROM fatura.invoices WHERE ctid = ANY ($1::tid[])', [tids])
+      return query('SELECT customer_id, id FROM fatura.invoices WHERE ctid = ANY ($1::tid[])', [tids])
     },
     customersAsJson: 'to_json(customers)::text AS customers',
     customersFromJson: json => json && JSON.parse(json),
-  }
+  } satisfies Db
 }

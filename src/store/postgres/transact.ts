@@ -2,15 +2,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { type PoolClient } from 'pg'
 import type { Value } from '../contents.ts'
+import { type Counting, keepCounts } from '../shared/counts.ts'
 import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
 import { isCitus } from './citus-connection.ts'
-import { type Counting, keepCounts } from './counts.ts'
-import { isCrossing, isReadOnlyRefusal, translate } from './pool.ts'
+import { customerWrites } from './counts.ts'
+import { explain, isCrossing, isReadOnlyRefusal, rollBack } from './pool.ts'
 import { askOf, checkSchema, schema } from './schema-version.ts'
+import { createDb, type PostgresDb } from './shared-db.ts'
 import { beginWriting } from './write-limits.ts'
 
 export interface Writing {
-  client: PoolClient
+  db: PostgresDb
   counting: Counting
   shared: SharedRows
 }
@@ -31,25 +33,19 @@ export async function transact<T>(pool: pg.Pool, work: (writing: Writing) => Pro
 
 async function transactOnce<T>(pool: pg.Pool, work: (writing: Writing) => Promise<T>): Promise<T> {
   const client = await explain(pool.connect())
-  let broken: Error | undefined
   try {
     await begin(client)
-    const shared = gatherSharedRows()
-    const writing = { client, counting: keepCounts(client, shared), shared }
-    const result = await work(writing)
-    await explain(writing.counting.flush())
-    await explain(commit(client, writing.shared))
+    const [db, shared] = [createDb(client, true), gatherSharedRows()]
+    const counting = keepCounts(db, customerWrites(db), shared)
+    const result = await work({ db, counting, shared })
+    await counting.flush()
+    await explain(commit(client, shared))
+    client.release()
     return result
   } catch (error) {
     // A server that takes no writes any more is left: of several hosts, another one does.
-    if (isReadOnlyRefusal(error)) broken = error as Error
-    // A connection that cannot even roll back is thrown away; the server rolls back by itself.
-    await client.query('ROLLBACK').catch((failure: Error) => {
-      broken = failure
-    })
+    await rollBack(client, isReadOnlyRefusal(error) ? (error as Error) : undefined)
     throw error
-  } finally {
-    client.release(broken)
   }
 }
 
@@ -86,13 +82,4 @@ function literal(value: Value): string {
   if (typeof value === 'string') return pg.escapeLiteral(value.replaceAll('\0', ''))
   if (!Number.isSafeInteger(value)) throw new Error(`A moment must be a whole number, not ${value}.`)
   return String(value)
-}
-
-/** Translates failures of the database. Others within a transaction stay as they are. */
-export async function explain<T>(asked: Promise<T>): Promise<T> {
-  try {
-    return await asked
-  } catch (error) {
-    throw translate(error)
-  }
 }

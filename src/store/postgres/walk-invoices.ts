@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { customersInOrder, walkStatement } from '../shared/walk-statement.ts'
 import { batchSizeOf, type InvoiceWalk, type WalkedInvoice } from '../store.ts'
-import { explain } from './transact.ts'
+import { explain, rollBack } from './pool.ts'
 
 /** May wait long for a slow receiver. An index gives the order: to sort everything first would fill the server's disk. */
 const begin = `
@@ -13,7 +13,6 @@ const begin = `
 export async function* walkPostgres(pool: pg.Pool, walk: InvoiceWalk): AsyncGenerator<WalkedInvoice[]> {
   const client = await explain(pool.connect())
   const size = batchSizeOf(walk)
-  let broken: Error | undefined
   try {
     await explain(client.query(begin))
     for (const customerId of customersInOrder(walk.customers)) {
@@ -27,9 +26,6 @@ export async function* walkPostgres(pool: pg.Pool, walk: InvoiceWalk): AsyncGene
       await explain(client.query('CLOSE walk'))
     }
   } finally {
-    await client.query('ROLLBACK').catch((failure: Error) => {
-      broken = failure
-    })
-    client.release(broken)
+    await rollBack(client)
   }
 }

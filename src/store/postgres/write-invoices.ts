@@ -1,16 +1,15 @@
 /** Invoices in bulk: a batch is one message, on Citus one to each shard. */
-import type { PoolClient } from 'pg'
 import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
 import type { Relinked } from '../document-store.ts'
 import type { Countable } from '../read-model/counting.ts'
 import { type InvoiceRow, toRow } from '../read-model/invoice-row.ts'
+import type { Counting } from '../shared/counts.ts'
 import { askForRest, linkOf, relink } from '../shared/links.ts'
+import type { EngineWrites } from '../shared/transaction-writes.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
-import { isCitus } from './citus-connection.ts'
-import type { Counting } from './counts.ts'
 import { type ListType, type ListValue, writeList } from './lists.ts'
-import { createDb } from './shared-db.ts'
+import type { PostgresDb } from './shared-db.ts'
 
 /** The lists that fatura.save_invoices is given, in the order of its parameters. */
 const givenColumns = {
@@ -45,8 +44,16 @@ interface Given {
 
 const customerOf = ({ row }: Given) => row.customer_id
 
-export async function saveInvoices(
-  client: PoolClient,
+export function engineWrites(db: PostgresDb, counting: Counting): EngineWrites {
+  return {
+    saveInvoices: (records, observedAt) => saveInvoices(db, counting, records, observedAt),
+    findKnown: keys => findKnown(db, keys),
+    relinkInvoices: given => relinkInvoices(db, counting, given),
+  }
+}
+
+async function saveInvoices(
+  db: PostgresDb,
   counting: Counting,
   records: readonly InvoiceRecord[],
   observedAt: number | readonly number[],
@@ -56,7 +63,7 @@ export async function saveInvoices(
   )
   await counting.lock(given.map(customerOf))
   const answers = await callAtShards<Given, [place: number, before: CountableRow | null][]>(
-    client,
+    db,
     'save_invoices',
     given,
     customerOf,
@@ -70,8 +77,10 @@ export async function saveInvoices(
       counting.note(row, before && readCountable(before), row)
     }
   }
-  const saved = given.map(({ record }) => record)
-  await askForRest(createDb(client, true), saved)
+  await askForRest(
+    db,
+    given.map(({ record }) => record),
+  )
   return changed
 }
 
@@ -130,14 +139,14 @@ function listColumns(given: readonly Given[]): (string | null)[] {
 const columnNames = Object.keys(givenColumns) as (keyof typeof givenColumns)[]
 
 /** Takes a lock for each customer, always in one order, so that two writers neither cross nor deadlock. */
-export async function findKnown(client: PoolClient, keys: readonly InvoiceKey[]): Promise<KnownInvoice[]> {
+async function findKnown(db: PostgresDb, keys: readonly InvoiceKey[]): Promise<KnownInvoice[]> {
   const customers = [...new Set(keys.map(({ customer_id }) => customer_id))].sort()
-  await client.query(
+  await db.query(
     'SELECT pg_advisory_xact_lock(hashtextextended(customer_id, 0)) FROM unnest($1::text[]) AS given (customer_id)',
     [customers],
   )
   const answers = await callAtShards<InvoiceKey, KnownRow[]>(
-    client,
+    db,
     'find_known',
     keys,
     ({ customer_id }) => customer_id,
@@ -156,30 +165,24 @@ export async function findKnown(client: PoolClient, keys: readonly InvoiceKey[])
 /** `customer_id`, `id`, `summary`, `observed_at`, `claim` and `document`. */
 type KnownRow = [string, string, string | null, number, string | null, string | null]
 
-export async function relinkInvoices(
-  client: PoolClient,
-  counting: Counting,
-  given: readonly Relinked[],
-): Promise<void> {
+async function relinkInvoices(db: PostgresDb, counting: Counting, given: readonly Relinked[]): Promise<void> {
   if (given.length === 0) return
   const rows = given.map(({ invoice, document }) => toRow({ invoice, lines: null, document }))
   await counting.lock(rows.map(({ customer_id }) => customer_id))
   const searches = rows.map(splitText)
   const bytes = (text: string | null) => (text === null ? null : Buffer.from(text))
-  const stored = await readStored(client, rows)
+  const stored = await readStored(db, rows)
   // On Citus, the last condition leads to the shards of these customers alone.
-  await client.query({
-    name: 'relink-invoices',
-    text: `
-      UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, search_text = given.search_text,
-        long_text = given.long_text, search_ids = given.search_ids, summary = given.summary,
-        document = given.document, credited_cents = given.credited_cents
-      FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[],
-          $8::text[], $9::bigint[])
-        AS given (customer_id, id, ix_status, search_text, long_text, search_ids, summary, document, credited_cents)
-      WHERE stored.customer_id = given.customer_id AND stored.id = given.id
-        ${isCitus(client) ? 'AND stored.customer_id = ANY ($1)' : ''}`,
-    values: [
+  await db.query(
+    `UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, search_text = given.search_text,
+       long_text = given.long_text, search_ids = given.search_ids, summary = given.summary,
+       document = given.document, credited_cents = given.credited_cents
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[],
+         $8::text[], $9::bigint[])
+       AS given (customer_id, id, ix_status, search_text, long_text, search_ids, summary, document, credited_cents)
+     WHERE stored.customer_id = given.customer_id AND stored.id = given.id
+       ${db.isCitus() ? 'AND stored.customer_id = ANY ($1)' : ''}`,
+    [
       rows.map(({ customer_id }) => customer_id),
       rows.map(({ id }) => id),
       rows.map(({ ix_status }) => ix_status),
@@ -190,21 +193,19 @@ export async function relinkInvoices(
       rows.map(({ document }) => document),
       rows.map(({ credited_cents }) => credited_cents),
     ],
-  })
+  )
   for (const row of rows) {
     const before = stored.get(keyOf(row))
     if (before !== undefined) counting.note(row, before, { ...before, ix_status: row.ix_status }, true)
   }
-  await relink(createDb(client, true), given)
+  await relink(db, given)
 }
 
-async function readStored(client: PoolClient, keys: readonly InvoiceKey[]): Promise<Map<string, Countable>> {
-  const { rows } = await client.query<InvoiceKey & Countable>({
-    name: 'read-countable',
-    text: `
-      SELECT customer_id, id, issued_at, status, ix_status, currency, total_cents FROM fatura.invoices
-      WHERE customer_id = ANY ($1) AND id = ANY ($2)`,
-    values: [[...new Set(keys.map(({ customer_id }) => customer_id))], keys.map(({ id }) => id)],
-  })
+async function readStored(db: PostgresDb, keys: readonly InvoiceKey[]): Promise<Map<string, Countable>> {
+  const rows = await db.query<InvoiceKey & Countable>(
+    `SELECT customer_id, id, issued_at, status, ix_status, currency, total_cents FROM fatura.invoices
+     WHERE customer_id = ANY ($1) AND id = ANY ($2)`,
+    [[...new Set(keys.map(({ customer_id }) => customer_id))], keys.map(({ id }) => id)],
+  )
   return new Map(rows.map(row => [keyOf(row), row]))
 }

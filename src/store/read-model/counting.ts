@@ -154,15 +154,18 @@ export function versionAfter({ previous, kinds }: CustomerChange, now: number): 
   return Math.max(previous + kinds.size, now)
 }
 
-/** A change as it is written: the order of the columns of `changes`, but for the batch and the time. */
-export interface ChangeRow {
-  customer_id: string
-  version: number
-  previous: number
-  invoice_id: string
-  kind: ChangeKind
-  place: number
-}
+/** The columns of `changes`, but for the batch and the time. */
+export const changeColumns = {
+  customer_id: 'text',
+  version: 'bigint',
+  previous: 'bigint',
+  invoice_id: 'text',
+  kind: 'text',
+  place: 'bigint',
+} as const
+
+/** A change as it is written, in the order of these columns. */
+export type ChangeRow = readonly (string | number)[]
 
 /** A customer's changes as rows; `placeBefore` is the place of the last one before them in the batch. */
 export function changeRows(
@@ -172,14 +175,10 @@ export function changeRows(
   placeBefore: number,
 ): ChangeRow[] {
   const before = last - change.kinds.size
-  return Array.from(change.kinds, ([invoice_id, kind], i) => ({
-    customer_id: customerId,
-    version: before + i + 1,
-    previous: i === 0 ? change.previous : before + i,
-    invoice_id,
-    kind,
-    place: placeBefore + i + 1,
-  }))
+  return Array.from(change.kinds, ([invoiceId, kind], i) => {
+    const previous = i === 0 ? change.previous : before + i
+    return [customerId, before + i + 1, previous, invoiceId, kind, placeBefore + i + 1]
+  })
 }
 
 function countInvoice(counters: Map<string, Counter>, invoice: Countable, sign: 1 | -1): void {

@@ -66,7 +66,7 @@ export function credentialWrites(
 const scopeInsertion: Insertion = {
   into: 'fatura.scopes',
   columns: { id: 'text', customer_id: 'text' },
-  onConflict: 'DO NOTHING',
+  rest: 'ON CONFLICT DO NOTHING',
 }
 
 /** The customers that a token or a key is for, in place of those that were there; null means all. Requests look them up. */

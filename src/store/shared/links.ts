@@ -6,7 +6,7 @@ import { columnsFor, type Db, type Insertion } from './db.ts'
 const linkInsertion: Insertion = {
   into: 'fatura.links',
   columns: columnsFor('links', 'claimed_id', 'ix_id'),
-  onConflict: `(customer_id, invoice_id) DO UPDATE SET state = excluded.state, claimed_id = excluded.claimed_id,
+  rest: `ON CONFLICT (customer_id, invoice_id) DO UPDATE SET state = excluded.state, claimed_id = excluded.claimed_id,
     ix_id = excluded.ix_id, claim = excluded.claim
     WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id`,
 }
@@ -14,7 +14,7 @@ const linkInsertion: Insertion = {
 const clientInsertion: Insertion = {
   into: 'fatura.document_clients',
   columns: { id: 'bigint', observed_at: 'bigint' },
-  onConflict: 'DO NOTHING',
+  rest: 'ON CONFLICT DO NOTHING',
 }
 
 const relationsInsertion: Insertion = { ...clientInsertion, into: 'fatura.document_relations' }

@@ -1,6 +1,7 @@
 /** Compares totals, first pages and counters with the rows: without a lock, and without writing. */
 import { countedAbove, counterColumns, headSize } from '../read-model/counting.ts'
 import type { OnRecounted } from '../store.ts'
+import type { Counting } from './counts.ts'
 import type { Db } from './db.ts'
 
 const customersAtOnce = 100
@@ -50,6 +51,14 @@ export async function check(db: Db, customers: readonly string[]): Promise<Check
     invoices: rows.reduce((sum, { n }) => sum + (n ?? 0), 0),
     wrong: rows.flatMap(({ customer_id, n }) => (n === null ? customer_id : [])),
   }
+}
+
+/** A fault of a moment ago may be gone by now; if it is not, the customer is counted again. Returns how much was wrong. */
+export async function repairCustomer(db: Db, counting: Counting, customerId: string): Promise<number> {
+  await counting.lock([customerId])
+  const { wrong } = await check(db, [customerId])
+  if (wrong.length > 0) await counting.recount(customerId)
+  return wrong.length
 }
 
 /** Returns how much is wrong; `repair` is called for a customer of whom something is, and returns how much it found then. */

@@ -4,6 +4,7 @@ import { lastStamp, observationStamp, type WriteTransaction } from '../store.ts'
 import { changeWrites } from './changes.ts'
 import { connectorWrites } from './connector-state.ts'
 import { contentsWrites } from './contents.ts'
+import type { Counting } from './counts.ts'
 import type { Db } from './db.ts'
 import { endpointWrites } from './endpoints.ts'
 import type { SharedRows } from './shared-rows.ts'
@@ -11,20 +12,16 @@ import { documentWrites } from './write-documents.ts'
 
 export interface EngineWrites extends Pick<WriteTransaction, 'findKnown' | 'relinkInvoices'> {
   saveInvoices: (...given: Required<Parameters<WriteTransaction['saveInvoices']>>) => Promise<number>
-  /** No other writer changes this customer until the end. */
-  lock(customerId: string): Promise<void>
-  noteGone(customerId: string, invoiceId: string, gone: Countable): void
 }
 
-/** `unprepared` is for statements whose length depends on what is written: none is worth keeping. */
 export function transactionWrites(
   engine: EngineWrites,
+  counting: Counting,
   rows: SharedRows,
   db: Db,
-  unprepared: Db,
 ): WriteTransaction {
   async function remove(customerId: string, invoiceId: string): Promise<boolean> {
-    await engine.lock(customerId)
+    await counting.lock([customerId])
     const [gone] = await db.query<Countable>(
       `DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2
        RETURNING issued_at, status, ix_status, currency, total_cents`,
@@ -35,7 +32,7 @@ export function transactionWrites(
         customerId,
         invoiceId,
       ])
-    if (gone !== undefined) engine.noteGone(customerId, invoiceId, gone)
+    if (gone !== undefined) counting.note({ customer_id: customerId, id: invoiceId }, gone, null)
     return gone !== undefined
   }
 
@@ -70,6 +67,6 @@ export function transactionWrites(
     ...connectorWrites(db),
     ...changeWrites(db),
     ...endpointWrites(db),
-    ...contentsWrites(unprepared, invoices),
+    ...contentsWrites(db, invoices),
   }
 }

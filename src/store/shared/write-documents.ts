@@ -11,7 +11,7 @@ const entriesKept = 50
 const documentInsertion: Insertion = {
   into: 'fatura.documents',
   columns: columnsFor('documents', 'id', 'client_id', 'misses', 'observed_at'),
-  onConflict: `(id) DO UPDATE SET status = excluded.status, reference = excluded.reference, date = excluded.date,
+  rest: `ON CONFLICT (id) DO UPDATE SET status = excluded.status, reference = excluded.reference, date = excluded.date,
     client_id = excluded.client_id, body = excluded.body, misses = 0, observed_at = excluded.observed_at
     WHERE stored.observed_at <= excluded.observed_at`,
 }
@@ -19,7 +19,7 @@ const documentInsertion: Insertion = {
 const entryInsertion: Insertion = {
   into: 'fatura.journal',
   columns: columnsFor('journal', 'happened_at', 'at'),
-  onConflict: 'DO NOTHING',
+  rest: 'ON CONFLICT DO NOTHING',
 }
 
 const trimEntries = (db: Db) => `

@@ -38,10 +38,10 @@ export function createDb(db: StoreFile, path: string): Db {
       const given = values.map(value => (Array.isArray(value) ? JSON.stringify(value) : value))
       return translate(path, () => prepare(sql).all(...(given as string[]))) as unknown as Row[]
     },
-    async insert({ into, columns, onConflict }, rows) {
+    async insert({ into, columns, rest }, rows) {
       const names = Object.keys(columns)
       const places = names.map((_, i) => `$${i + 1}`)
-      const sql = `INSERT INTO ${into} AS stored (${names.join(', ')}) VALUES (${places.join(', ')}) ON CONFLICT ${onConflict}`
+      const sql = `INSERT INTO ${into} AS stored (${names.join(', ')}) VALUES (${places.join(', ')}) ${rest}`
       translate(path, () => {
         const statement = prepare(sql)
         for (const row of rows) statement.run(...row)

@@ -1,21 +1,21 @@
 /** The statements that write invoices, prepared once; they run within a transaction of the writer's. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
+import type { InvoiceRecord } from '../../invoice.ts'
 import type { Relinked } from '../document-store.ts'
 import type { Countable } from '../read-model/counting.ts'
 import { type InvoiceRow, toRow } from '../read-model/invoice-row.ts'
+import type { Counting } from '../shared/counts.ts'
 import type { Db } from '../shared/db.ts'
 import { relink, saveLinks } from '../shared/links.ts'
+import type { EngineWrites } from '../shared/transaction-writes.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
-import type { keepCounts } from './counts.ts'
 
 /** `attempt` runs statements, and translates a failure. */
 export function writeInvoices(
   db: DatabaseSync,
   shared: Db,
-  counts: ReturnType<typeof keepCounts>,
   attempt: <T>(work: () => T) => T,
-) {
+): (counting: Counting) => EngineWrites {
   const insertInvoice = db.prepare(`
     INSERT INTO invoices
       (customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, search_ids, summary, observed_at,
@@ -45,7 +45,7 @@ export function writeInvoices(
     WHERE customer_id = ?1 AND id = ?2`)
 
   /** Returns whether anything but the moment of its observation changed; null when a later observation is stored. */
-  function saveOne(row: InvoiceRow, observedAt: number): boolean | null {
+  function saveOne(counting: Counting, row: InvoiceRow, observedAt: number): boolean | null {
     const { customer_id, id, issued_at, search_text, search_ids, summary, lines } = row
     const stored = findInvoice.get(customer_id, id) as StoredRow | undefined
     if (stored !== undefined && stored.observed_at > observedAt) return null
@@ -79,26 +79,27 @@ export function writeInvoices(
           ? 0
           : deleteLines.run(customer_id, id).changes
     if (!isChanged && changes === 0) return false
-    counts.note(row, stored ?? null, row)
+    counting.note(row, stored ?? null, row)
     return true
   }
 
-  function relinkOne({ invoice, document: given }: Relinked): void {
+  function relinkOne(counting: Counting, { invoice, document: given }: Relinked): void {
     const row = toRow({ invoice, lines: null, document: given })
     const { customer_id, id, ix_status, search_text, search_ids, summary, document, credited_cents } = row
     const stored = findInvoice.get(customer_id, id) as StoredRow | undefined
     if (stored === undefined) return
     relinkInvoice.run(customer_id, id, ix_status, search_text, search_ids, summary, document, credited_cents)
-    counts.note(row, stored, { ...stored, ix_status }, true)
+    counting.note(row, stored, { ...stored, ix_status }, true)
   }
 
-  return {
-    async save(records: readonly InvoiceRecord[], observedAt: number | readonly number[]): Promise<number> {
+  return counting => ({
+    async saveInvoices(records, observedAt) {
+      await counting.lock(records.map(({ invoice }) => invoice.customer_id))
       const applied: InvoiceRecord[] = []
       let changed = 0
       attempt(() => {
         for (const [index, record] of records.entries()) {
-          const isChanged = saveOne(toRow(record), stampOf(observedAt, index))
+          const isChanged = saveOne(counting, toRow(record), stampOf(observedAt, index))
           if (isChanged !== null) applied.push(record)
           if (isChanged) changed++
         }
@@ -106,7 +107,7 @@ export function writeInvoices(
       await saveLinks(shared, applied)
       return changed
     },
-    async findKnown(keys: readonly InvoiceKey[]): Promise<KnownInvoice[]> {
+    async findKnown(keys) {
       return attempt(() =>
         keys.flatMap(({ customer_id, id }): KnownInvoice[] => {
           const key = { customer_id, id }
@@ -118,11 +119,14 @@ export function writeInvoices(
         }),
       )
     },
-    async relink(given: readonly Relinked[]): Promise<void> {
-      attempt(() => given.forEach(relinkOne))
+    async relinkInvoices(given) {
+      await counting.lock(given.map(({ invoice }) => invoice.customer_id))
+      attempt(() => {
+        for (const relinked of given) relinkOne(counting, relinked)
+      })
       await relink(shared, given)
     },
-  }
+  })
 }
 
 type StoredRow = Countable & {

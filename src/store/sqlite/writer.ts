@@ -1,13 +1,14 @@
 import { changeReads } from '../shared/changes.ts'
 import { leaseWrites } from '../shared/connector-state.ts'
+import { type Counting, keepCounts } from '../shared/counts.ts'
 import { credentialWrites } from '../shared/credentials.ts'
 import { endpointCommands } from '../shared/endpoints.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
-import { check, recount } from '../shared/recount.ts'
-import { type FreshnessStatements, gatherSharedRows } from '../shared/shared-rows.ts'
-import { type EngineWrites, transactionWrites } from '../shared/transaction-writes.ts'
-import type { ConnectorStores, ConnectorWait, LockWait, WriteStore, WriteTransaction } from '../store.ts'
-import { keepCounts } from './counts.ts'
+import { check, recount, repairCustomer } from '../shared/recount.ts'
+import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
+import { transactionWrites } from '../shared/transaction-writes.ts'
+import type { ConnectorStores, ConnectorWait, LockWait, WriteStore } from '../store.ts'
+import { customerWrites } from './counts.ts'
 import { openReadWrite } from './database.ts'
 import { translate } from './failures.ts'
 import { checkSchema, closeUnlessCurrent, schema } from './migrations.ts'
@@ -20,6 +21,11 @@ import { writeInvoices } from './write-invoices.ts'
 const freshness: FreshnessStatements = {
   hold: [],
   save: 'UPDATE fatura.freshness SET synced_at = (SELECT synced_at FROM fatura.current_freshness)',
+}
+
+interface Writing {
+  counting: Counting
+  rows: SharedRows
 }
 
 /** A connection has one transaction at a time: the next one waits for the last. */
@@ -37,28 +43,18 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   const version = db.prepare('PRAGMA user_version')
   const exec = (sql: string): void => translate(path, () => db.exec(sql))
   const shared = createDb(db, path)
-  const counts = keepCounts(db)
-  const invoices = writeInvoices(db, shared, counts, work => translate(path, work))
+  const writesOf = writeInvoices(db, shared, work => translate(path, work))
 
-  const engine: EngineWrites = {
-    saveInvoices: invoices.save,
-    findKnown: invoices.findKnown,
-    relinkInvoices: invoices.relink,
-    // A write transaction is the only one.
-    lock: async () => {},
-    noteGone: (customer_id, id, gone) => translate(path, () => counts.note({ customer_id, id }, gone, null)),
-  }
-
-  async function runTransaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
+  async function runTransaction<T>(work: (writing: Writing) => Promise<T>): Promise<T> {
     await beginWriting(db, path, wait)
     try {
       db.checkPlace()
       // Rows that are written by another version's rules would be wrong for all who read them.
       if (version.get()?.user_version !== schema.migrations.length) checkSchema(db, path)
       const rows = gatherSharedRows()
-      counts.begin(rows)
-      const result = await work(transactionWrites(engine, rows, shared, shared))
-      translate(path, counts.flush)
+      const counting = keepCounts(shared, customerWrites(shared), rows)
+      const result = await work({ counting, rows })
+      await counting.flush()
       for (const { sql, values } of rows.statements(freshness)) await shared.query(sql, values)
       db.checkPlace()
       exec('COMMIT')
@@ -72,19 +68,12 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     }
   }
 
-  /** Only to repair a customer is it locked, and then looked at again. */
-  function repairCustomer(customerId: string): Promise<number> {
-    return transact(async () => {
-      const { wrong } = await check(shared, [customerId])
-      if (wrong.length > 0) translate(path, () => counts.recount(customerId))
-      return wrong.length
-    })
-  }
-
   const inTurn = createTurns()
   const checkInTurn = (customers: readonly string[]) => inTurn(() => check(shared, customers))
-  const transact = <T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> =>
+  const transact = <T>(work: (writing: Writing) => Promise<T>): Promise<T> =>
     inTurn(() => runTransaction(work))
+  const repair = (customerId: string) =>
+    transact(({ counting }) => repairCustomer(shared, counting, customerId))
   /** Each call is a transaction of its own. */
   const inTransactions = <Methods extends object>(methods: Methods): Methods =>
     Object.fromEntries(
@@ -97,10 +86,11 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   return {
     ...operatorReads(shared),
     ...changeReads(feedStatements(shared)),
-    transaction: transact,
+    transaction: work =>
+      transact(({ counting, rows }) => work(transactionWrites(writesOf(counting), counting, rows, shared))),
     walkInvoices: walk => walkSqlite(path, walk),
     checkCounts: onProgress => recount(shared, checkInTurn, null, onProgress),
-    repairCounts: onProgress => recount(shared, checkInTurn, repairCustomer, onProgress),
+    repairCounts: onProgress => recount(shared, checkInTurn, repair, onProgress),
     ...inTransactions(leaseWrites(shared)),
     ...inTransactions(credentialWrites(shared)),
     ...inTransactions(endpointCommands(shared)),
