@@ -12,7 +12,7 @@ import {
   refusedKinds,
   type SetAside,
 } from '../connector-store.ts'
-import { type Db, literals } from './db.ts'
+import { type Db, literals, queryColumn } from './db.ts'
 
 const driftColumns = ['compared', 'differing', 'listed', 'missing', 'repaired', 'neighbours'] as const
 
@@ -45,12 +45,9 @@ export function connectorReads(db: Db): ConnectorReads {
       return Object.fromEntries(found) as Record<keyof Drift, number>
     },
     async countUncertified(issuedBefore) {
-      const [row] = await db.query<{ count: number }>(
-        `SELECT count(*) AS count FROM fatura.invoices ${db.byIndex('invoices_uncertified')}
-         WHERE ${isUncertified} AND issued_at < $1`,
-        [issuedBefore],
-      )
-      return row?.count ?? 0
+      const sql = `SELECT count(*) FROM fatura.invoices ${db.byIndex('invoices_uncertified')}
+        WHERE ${isUncertified} AND issued_at < $1`
+      return (await queryColumn<number>(db, sql, [issuedBefore]))[0] ?? 0
     },
     countSetAside: () =>
       db.query(
@@ -117,8 +114,7 @@ export function connectorWrites(db: Db): ConnectorWrites {
       )
     },
     async countAtRisk(loss) {
-      const [row] = await db.query<{ count: number }>(`SELECT count(*) AS count FROM ${atRisk[loss]}`)
-      return row?.count ?? 0
+      return (await queryColumn<number>(db, `SELECT count(*) FROM ${atRisk[loss]}`))[0] ?? 0
     },
     async addDrift(hour, drift, forgetBefore) {
       await db.query(

@@ -43,6 +43,15 @@ export function columnsFor(kind: KindName, ...bigints: string[]): Insertion['col
   )
 }
 
+/** The first column of each row. */
+export async function queryColumn<T extends Value>(
+  db: Db,
+  sql: string,
+  values?: readonly DbValue[],
+): Promise<T[]> {
+  return (await db.query(sql, values)).map(row => Object.values(row)[0])
+}
+
 /** Rows by any of some lists. An empty one is left out: on Citus, each is looked for at every shard. */
 export function queryAny<Row extends object>(
   db: Db,

@@ -1,7 +1,7 @@
 /** Links of the payment platform's invoices to documents. */
 import type { Claim } from '../../document.ts'
 import type { Invoice, InvoiceKey } from '../../invoice.ts'
-import { columnsFor, type Db, type Insertion } from './db.ts'
+import { columnsFor, type Db, type Insertion, queryColumn } from './db.ts'
 
 const linkInsertion: Insertion = {
   into: 'fatura.links',
@@ -50,13 +50,16 @@ export async function askForRest(db: Db, records: readonly Claiming[]): Promise<
     relationsInsertion,
     [...new Set(documents)].sort((a, b) => a - b).map(id => [id, 0]),
   )
-  const clients = await db.query<{ id: number }>(
-    `SELECT DISTINCT client_id AS id FROM fatura.documents
+  const clients = await queryColumn(
+    db,
+    `SELECT DISTINCT client_id FROM fatura.documents
      WHERE ${db.isAmong('id', '$1')} AND client_id IS NOT NULL ORDER BY client_id`,
     [documents],
   )
-  const wanted = clients.map(({ id }) => [id, 0])
-  await db.insert(clientInsertion, wanted)
+  await db.insert(
+    clientInsertion,
+    clients.map(id => [id, 0]),
+  )
 }
 
 /** Ties invoices to other documents. Their customers are nobody else's to change until the end. */

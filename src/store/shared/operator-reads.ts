@@ -4,7 +4,7 @@ import type { OperatorStore, StoredRecord, Stream } from '../store.ts'
 import { connectorReads } from './connector-state.ts'
 import { contentsReads } from './contents.ts'
 import { credentialReads } from './credentials.ts'
-import { type Db, literals } from './db.ts'
+import { type Db, literals, queryColumn } from './db.ts'
 import { endpointReads } from './endpoints.ts'
 import { documentReads } from './read-documents.ts'
 
@@ -17,10 +17,10 @@ export function operatorReads(
     ...contentsReads(db),
     ...credentialReads(db),
     ...endpointReads(db),
-    async findCustomers(ids) {
-      const sql = `SELECT customer_id FROM fatura.customers WHERE ${db.isAmong('customer_id', '$1')}`
-      return (await db.query<{ customer_id: string }>(sql, [ids])).map(row => row.customer_id)
-    },
+    findCustomers: ids =>
+      queryColumn(db, `SELECT customer_id FROM fatura.customers WHERE ${db.isAmong('customer_id', '$1')}`, [
+        ids,
+      ]),
     readInvoices: (after, limit) =>
       db.query<StoredRecord>(
         `SELECT i.customer_id, i.id, i.summary, l.lines
@@ -42,8 +42,7 @@ export function operatorReads(
         'SELECT name, cursor, succeeded_at, failed_at, error FROM fatura.streams ORDER BY name',
       ),
     async readLastObserved() {
-      const [row] = await db.query<{ last_at: number }>('SELECT last_at FROM fatura.observation')
-      return row?.last_at ?? 0
+      return (await queryColumn<number>(db, 'SELECT last_at FROM fatura.observation'))[0] ?? 0
     },
   }
 }

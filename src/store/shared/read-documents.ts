@@ -17,9 +17,8 @@ import type {
   LinkedInvoice,
   RelationsKey,
 } from '../document-store.ts'
-import { type Db, literals, queryAny } from './db.ts'
+import { type Db, literals, queryAny, queryColumn } from './db.ts'
 
-const columns = 'id, body, misses, observed_at'
 const isThere = `misses < ${missesToBelieve}`
 
 const withRelations = `
@@ -90,37 +89,30 @@ export async function findClaimants(db: Db, documents: readonly number[]): Promi
 }
 
 export function documentReads(db: Db): DocumentReads {
-  /** Ids that are claimed, or tied to, after an id; each once. */
-  async function readIds(column: 'claimed_id' | 'ix_id', after: number, limit: number): Promise<number[]> {
-    const rows = await db.query<{ id: number }>(
-      `SELECT DISTINCT ${column} AS id FROM fatura.links WHERE ${column} > $1 ORDER BY ${column} LIMIT $2`,
-      [after, limit],
-    )
-    return rows.map(({ id }) => id)
-  }
-
   return {
     async readDocuments(which, observedBefore, after, limit) {
       const [index, condition, ...days] =
         which === 'open'
           ? [db.byIndex('documents_open'), `status IN (${literals(openDocumentStatuses)})`]
           : ['', "date >= $4 AND date <= $5 AND status <> 'deleted'", which.from, which.to]
-      const rows = await db.query<DocumentRow>(
-        `SELECT ${columns} FROM fatura.documents ${index}
+      const bodies = await queryColumn<string>(
+        db,
+        `SELECT body FROM fatura.documents ${index}
          WHERE ${condition} AND ${isThere} AND observed_at < $1 AND id > $2 ORDER BY id LIMIT $3`,
         [observedBefore, after, limit, ...days],
       )
-      return rows.map(({ id, body }) => ({
-        id,
-        type: body === null ? null : (JSON.parse(body) as Document).type,
-      }))
+      return bodies.map(body => {
+        const { id, type } = JSON.parse(body) as Document
+        return { id, type }
+      })
     },
     async readClaimed(after, limit) {
-      const [claimed, tied] = [
-        await readIds('claimed_id', after, limit),
-        await readIds('ix_id', after, limit),
-      ]
-      const ids = [...new Set([...claimed, ...tied])].sort((a, b) => a - b).slice(0, limit)
+      const found = new Set<number>()
+      for (const column of ['claimed_id', 'ix_id']) {
+        const sql = `SELECT DISTINCT ${column} FROM fatura.links WHERE ${column} > $1 ORDER BY ${column} LIMIT $2`
+        for (const id of await queryColumn<number>(db, sql, [after, limit])) found.add(id)
+      }
+      const ids = [...found].sort((a, b) => a - b).slice(0, limit)
       const known = new Map((await findDocuments(db, { ids, references: [] })).map(each => [each.id, each]))
       const unseen = ids.filter(id => !known.get(id)?.document)
       const claims = await db.query<{ id: number; claim: string }>(
@@ -138,13 +130,12 @@ export function documentReads(db: Db): DocumentReads {
         return { id, type: document?.type ?? types.get(id) ?? null, misses, observed_at }
       })
     },
-    async readClients(readBefore, after, limit) {
-      const rows = await db.query<{ id: number }>(
+    readClients: (readBefore, after, limit) =>
+      queryColumn(
+        db,
         'SELECT id FROM fatura.document_clients WHERE observed_at < $1 AND id > $2 ORDER BY id LIMIT $3',
         [readBefore, after, limit],
-      )
-      return rows.map(({ id }) => id)
-    },
+      ),
     async readDueRelations(readBefore, limit) {
       const rows = await db.query<{ id: number; relations: string | null; body: string }>(
         `SELECT r.id, r.relations, d.body FROM fatura.document_relations r
@@ -156,12 +147,8 @@ export function documentReads(db: Db): DocumentReads {
       return rows.map(({ id, relations, body }): RelationsKey => {
         const document = JSON.parse(body) as Document
         const isPartial = optionalFields.some(name => document[name] === undefined)
-        return {
-          id,
-          type: document.type,
-          hasQr: relations !== null && JSON.parse(relations).has_qr,
-          isPartial,
-        }
+        const hasQr = relations !== null && JSON.parse(relations).has_qr
+        return { id, type: document.type, hasQr, isPartial }
       })
     },
     readCreating: (after, limit) =>
@@ -171,23 +158,16 @@ export function documentReads(db: Db): DocumentReads {
         [after?.customer_id ?? '', after?.id ?? '', limit],
       ),
     async readFirstIssued() {
-      const [row] = await db.query<{ first: number | null }>(
-        'SELECT min(issued_at) AS first FROM fatura.invoices',
-      )
-      return row?.first ?? null
+      const [first = null] = await queryColumn(db, 'SELECT min(issued_at) FROM fatura.invoices')
+      return first as number | null
     },
     async readLinked(after, limit, customerId) {
-      const rows =
+      const page =
         customerId === null
-          ? await db.query<LinkedRow>(
-              linked('WHERE (i.customer_id, i.id) > ($1, $2) ORDER BY i.customer_id, i.id LIMIT $3'),
-              [after?.customer_id ?? '', after?.id ?? '', limit],
-            )
-          : await db.query<LinkedRow>(
-              linked('WHERE i.customer_id = $1 AND i.id > $2 ORDER BY i.id LIMIT $3'),
-              [customerId, after?.id ?? '', limit],
-            )
-      return rows.map(readLinked)
+          ? 'WHERE (i.customer_id, i.id) > ($1, $2) ORDER BY i.customer_id, i.id LIMIT $3'
+          : 'WHERE i.customer_id = $1 AND i.id > $2 ORDER BY i.id LIMIT $3'
+      const values = [customerId ?? after?.customer_id ?? '', after?.id ?? '', limit]
+      return (await db.query<LinkedRow>(linked(page), values)).map(readLinked)
     },
     async findLinkedById(invoiceId) {
       return (await db.query<LinkedRow>(linked('WHERE i.id = $1'), [invoiceId])).map(readLinked)
@@ -195,16 +175,17 @@ export function documentReads(db: Db): DocumentReads {
     findDocuments: wanted => findDocuments(db, wanted),
     findClaimants: documents => findClaimants(db, documents),
     async readInForce(after, limit, days) {
-      const rows = await db.query<{ body: string }>(
+      const bodies = await queryColumn<string>(
+        db,
         `SELECT body FROM fatura.documents WHERE id > $1 AND status NOT IN (${literals(notInForce)}) AND ${isThere}
            ${days === null ? '' : 'AND date BETWEEN $3 AND $4'} ORDER BY id LIMIT $2`,
         [after, limit, ...(days === null ? [] : [days.from, days.to])],
       )
-      return rows.map(({ body }) => JSON.parse(body) as Document)
+      return bodies.map(body => JSON.parse(body) as Document)
     },
     async readDated({ from, to }, after, limit) {
       const rows = await db.query<DocumentRow>(
-        `SELECT ${columns} FROM fatura.documents
+        `SELECT id, body, misses, observed_at FROM fatura.documents
          WHERE date <= $1 AND (date, id) > ($2, $3) AND body IS NOT NULL ORDER BY date, id LIMIT $4`,
         [to, after?.date ?? from, after?.id ?? 0, limit],
       )
@@ -223,17 +204,11 @@ export function documentReads(db: Db): DocumentReads {
       }))
     },
     async findTied({ documents, invoices }) {
-      const tied = await db.query<{ id: number }>(
-        `SELECT claimed_id AS id FROM fatura.links WHERE ${db.isAmong('claimed_id', '$1')}
-         UNION
-         SELECT ix_id FROM fatura.links WHERE ${db.isAmong('ix_id', '$1')}`,
-        [documents],
-      )
-      const known = await db.query<{ id: string }>(
-        `SELECT invoice_id AS id FROM fatura.links WHERE ${db.isAmong('invoice_id', '$1')}`,
-        [invoices],
-      )
-      return { documents: tied.map(({ id }) => id), invoices: known.map(({ id }) => id) }
+      const among = (column: string) => `SELECT ${column} FROM fatura.links WHERE ${db.isAmong(column, '$1')}`
+      return {
+        documents: await queryColumn(db, `${among('claimed_id')} UNION ${among('ix_id')}`, [documents]),
+        invoices: await queryColumn(db, among('invoice_id'), [invoices]),
+      }
     },
     readJournal: ({ customer_id, id }) =>
       db.query<JournalEntry>(

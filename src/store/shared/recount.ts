@@ -2,7 +2,7 @@
 import { countedAbove, counterColumns, headSize } from '../read-model/counting.ts'
 import type { OnRecounted } from '../store.ts'
 import type { Counting } from './counts.ts'
-import type { Db } from './db.ts'
+import { type Db, queryColumn } from './db.ts'
 
 const customersAtOnce = 100
 
@@ -68,16 +68,14 @@ export async function recount(
   repair: ((customerId: string) => Promise<number>) | null,
   onProgress?: OnRecounted,
 ): Promise<number> {
-  const [all] = await db.query<{ n: number }>(
-    'SELECT CAST(coalesce(sum(total), 0) AS bigint) AS n FROM fatura.customers',
-  )
+  const [all] = await queryColumn<number>(db, 'SELECT CAST(sum(total) AS bigint) FROM fatura.customers')
   let [wrong, invoices] = [0, 0]
   for await (const customers of customersOf(db)) {
     const checked = await check(customers)
     if (repair === null) wrong += checked.wrong.length
     else for (const customerId of new Set(checked.wrong)) wrong += await repair(customerId)
     invoices += checked.invoices
-    onProgress?.(invoices, all?.n || null)
+    onProgress?.(invoices, all || null)
   }
   return wrong
 }
@@ -85,15 +83,14 @@ export async function recount(
 /** On Citus, a statement sees one moment only within one shard. */
 async function* customersOf(db: Db): AsyncGenerator<string[]> {
   const atOnce = db.isCitus() ? 1 : customersAtOnce
-  const read = async (sql: string, ...values: string[]) =>
-    (await db.query<{ customer_id: string }>(sql, values)).map(row => row.customer_id)
   for (let last: string | undefined = ''; last !== undefined; ) {
-    const some = await read(
+    const some: string[] = await queryColumn(
+      db,
       `SELECT customer_id FROM fatura.customers WHERE customer_id > $1 ORDER BY customer_id LIMIT ${customersAtOnce}`,
-      last,
+      [last],
     )
     for (let at = 0; at < some.length; at += atOnce) yield some.slice(at, at + atOnce)
     last = some.at(-1)
   }
-  for (const customerId of await read(lostCustomers)) yield [customerId]
+  for (const customerId of await queryColumn<string>(db, lostCustomers)) yield [customerId]
 }
