@@ -2,7 +2,6 @@ import { isForHead } from '../read-model/counting.ts'
 import { changeReads } from '../shared/changes.ts'
 import {
   type InvoicePage,
-  type InvoiceQuery,
   type KeyAccess,
   type ReadStore,
   type StoredInvoice,
@@ -25,37 +24,56 @@ const searchedHereAtMost = 1_000
 export function openSqliteReader(path: string): ReadStore {
   let opened = openFile(path)
 
-  function current(): ReadStore {
+  function current(): OpenFile {
     try {
-      opened.look()
+      opened.db.look()
     } catch (error) {
       if (!(error instanceof StoreReplaced)) throw error
-      const former = opened.store
+      const former = opened
       opened = openAgain(path)
-      former.close().catch(() => {})
+      close(former).catch(() => {})
     }
-    return opened.store
+    return opened
+  }
+
+  function read<T>(work: (file: OpenFile) => T): T {
+    const file = current()
+    return attemptRead(() => work(file))
   }
 
   return {
-    listInvoices: async query => current().listInvoices(query),
-    readSums: async customerId => current().readSums(customerId),
-    readSnapshot: async customerId => current().readSnapshot(customerId),
-    readFreshness: async () => current().readFreshness(),
-    findInvoice: async (customerId, invoiceId) => current().findInvoice(customerId, invoiceId),
-    findToken: async id => current().findToken(id),
-    findKey: async kid => current().findKey(kid),
-    coversCustomer: async (id, customerId) => current().coversCustomer(id, customerId),
+    async listInvoices(query) {
+      if (isForHead(query)) return read(({ firstPage }) => firstPageOf(firstPage.get(query.customer_id)))
+      const page = read(({ pages }) => pages.readPage(query, searchedHereAtMost))
+      return page ?? opened.searches.search(query)
+    },
+    readSums: async customerId => read(({ pages }) => pages.readSums(customerId)),
+    readSnapshot: async customerId => read(({ pages }) => pages.readSnapshot(customerId)),
+    readFreshness: async () => read(({ pages }) => pages.readSnapshot('')).synced_at,
+    async findInvoice(customerId, invoiceId) {
+      const row = read(({ invoice }) => invoice.get(customerId, invoiceId))
+      return (row as unknown as StoredInvoice | undefined) ?? null
+    },
+    findToken: async id => read(({ token }) => readScoped<TokenAccess>(token.get(id))),
+    findKey: async kid => read(({ key }) => readScoped<KeyAccess>(key.get(kid))),
+    coversCustomer: async (id, customerId) => read(({ scope }) => scope.get(id, customerId)) !== undefined,
     readChanges: async (customerId, after, limit) => current().readChanges(customerId, after, limit),
-    readConnections: () => opened.store.readConnections(),
-    readNodes: () => opened.store.readNodes(),
-    ping: async () => current().ping(),
-    close: () => opened.store.close(),
+    readConnections: async () => [],
+    readNodes: async () => [],
+    async ping() {
+      const version = read(({ ping }) => ping.get())?.version
+      const needed = schema.migrations.length
+      if (version !== needed)
+        throw new StoreUnavailable(
+          `The database has schema version ${version}, this process needs ${needed}.`,
+        )
+    },
+    close: () => close(opened),
   }
 }
 
 /** It may be complete a moment later. */
-function openAgain(path: string): ReturnType<typeof openFile> {
+function openAgain(path: string): OpenFile {
   try {
     return openFile(path)
   } catch (error) {
@@ -63,85 +81,48 @@ function openAgain(path: string): ReturnType<typeof openFile> {
   }
 }
 
-/** `look` throws when the file is not the store any more. */
-function openFile(path: string): { store: ReadStore; look(): void } {
+type OpenFile = ReturnType<typeof openFile>
+
+function openFile(path: string) {
   const db = closeUnlessCurrent(openReadOnly(path), path)
-  const pages = readPages(db)
-  const searches = openSearchThreads(path)
-  const firstPage = db.prepare(`
-    SELECT total, CAST(head AS TEXT) AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`)
-  const invoice = db.prepare(`
-    SELECT summary, lines, document, (SELECT synced_at FROM freshness) AS synced_at
-    FROM invoices
-    LEFT JOIN invoice_lines ON invoice_lines.customer_id = ?1 AND invoice_id = ?2
-    WHERE invoices.customer_id = ?1 AND id = ?2`)
-  const token = db.prepare(
-    'SELECT id, hash, customers IS NULL AS every_customer, expires_at, revoked_at FROM tokens WHERE id = ?1',
-  )
-  const key = db.prepare(
-    'SELECT kid, x, customers IS NULL AS every_customer, revoked_at FROM keys WHERE kid = ?1',
-  )
-  const scope = db.prepare('SELECT 1 FROM scopes WHERE id = ?1 AND customer_id = ?2')
-  const ping = db.prepare(
-    'SELECT user_version AS version, (SELECT count(*) FROM streams) FROM pragma_user_version',
-  )
-
-  async function listInvoices(query: InvoiceQuery): Promise<InvoicePage> {
-    if (isForHead(query))
-      return attemptRead(() =>
-        firstPageOf(firstPage.get(query.customer_id) as unknown as Partial<InvoicePage>),
-      )
-    return attemptRead(() => pages.readPage(query, searchedHereAtMost)) ?? searches.search(query)
-  }
-
-  const store: ReadStore = {
-    listInvoices,
-    async readSums(customerId) {
-      return attemptRead(() => pages.readSums(customerId))
-    },
-    async readSnapshot(customerId) {
-      return attemptRead(() => pages.readSnapshot(customerId))
-    },
-    async readFreshness() {
-      return attemptRead(() => pages.readSnapshot('')).synced_at
-    },
-    async findInvoice(customerId, invoiceId) {
-      const row = attemptRead(() => invoice.get(customerId, invoiceId))
-      return (row as unknown as StoredInvoice | undefined) ?? null
-    },
-    async findToken(id) {
-      return readScoped<TokenAccess>(attemptRead(() => token.get(id)))
-    },
-    async findKey(kid) {
-      return readScoped<KeyAccess>(attemptRead(() => key.get(kid)))
-    },
-    async coversCustomer(id, customerId) {
-      return attemptRead(() => scope.get(id, customerId)) !== undefined
-    },
+  return {
+    db,
+    pages: readPages(db),
+    searches: openSearchThreads(path),
     ...changeReads(feedStatements(createDb(db, path))),
-    readConnections: async () => [],
-    readNodes: async () => [],
-    async ping() {
-      const version = attemptRead(() => ping.get())?.version
-      const needed = schema.migrations.length
-      if (version !== needed)
-        throw new StoreUnavailable(
-          `The database has schema version ${version}, this process needs ${needed}.`,
-        )
-    },
-    async close() {
-      await searches.close()
-      db.close()
-    },
+    firstPage: db.prepare(`
+      SELECT total, CAST(head AS TEXT) AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`),
+    invoice: db.prepare(`
+      SELECT summary, lines, document, (SELECT synced_at FROM freshness) AS synced_at
+      FROM invoices
+      LEFT JOIN invoice_lines ON invoice_lines.customer_id = ?1 AND invoice_id = ?2
+      WHERE invoices.customer_id = ?1 AND id = ?2`),
+    token: db.prepare(
+      'SELECT id, hash, customers IS NULL AS every_customer, expires_at, revoked_at FROM tokens WHERE id = ?1',
+    ),
+    key: db.prepare(
+      'SELECT kid, x, customers IS NULL AS every_customer, revoked_at FROM keys WHERE kid = ?1',
+    ),
+    scope: db.prepare('SELECT 1 FROM scopes WHERE id = ?1 AND customer_id = ?2'),
+    ping: db.prepare(
+      'SELECT user_version AS version, (SELECT count(*) FROM streams) FROM pragma_user_version',
+    ),
   }
-  return { store, look: () => db.look() }
 }
 
-function readScoped<T>(row: Record<string, unknown> | undefined): T | null {
+async function close({ db, searches }: OpenFile): Promise<void> {
+  await searches.close()
+  db.close()
+}
+
+type Row = Record<string, unknown> | undefined
+
+function readScoped<T>(row: Row): T | null {
   return row === undefined ? null : ({ ...row, every_customer: row.every_customer === 1 } as T)
 }
 
 /** Of a customer without invoices, all but `synced_at` is null. */
-function firstPageOf({ total, summaries, version, synced_at = null }: Partial<InvoicePage>): InvoicePage {
+function firstPageOf(row: Row): InvoicePage {
+  const { total, summaries, version, synced_at = null } = row as Partial<InvoicePage>
   return { total: total ?? 0, page: 1, summaries: summaries ?? '', version: version ?? 0, synced_at }
 }
