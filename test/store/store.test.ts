@@ -302,7 +302,7 @@ describe('sqlite', () => {
   test('a list and a search count and skip in the index alone', async t => {
     const file = await path(t)
     await migrateStore(`sqlite:${file}`)
-    const { matchingRows } = await import('../../src/store/sqlite/matching-rows.ts')
+    const { matchingRows } = await import('../../src/store/sqlite/read-pages.ts')
     const db = openReadOnly(file)
     const words = searchWords('ana 12')
     for (const filters of [

@@ -1,16 +1,19 @@
 /** Pages of lists and searches: several statements, all from one snapshot of the connection. */
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { monthOf } from '../../calendar.ts'
+import { countPages } from '../../invoice.ts'
 import {
+  boundsOf,
   isCountable,
   isFiltered,
+  ixOf,
   type SumRow,
   sumsOfCounters,
   sumsOfInvoices,
   toSum,
 } from '../read-model/counting.ts'
+import { conditionsOf } from '../read-model/filters.ts'
 import type { CustomerSums, InvoicePage, InvoiceQuery, Snapshot } from '../store.ts'
-import { clampPage, cutOut, matchingRows } from './matching-rows.ts'
-import { seekByCounters } from './seek-by-counters.ts'
 import { prepareOnce } from './shared-db.ts'
 
 export const joinSummaries = "coalesce(group_concat(summary, ','), '')"
@@ -19,7 +22,12 @@ function sumsOf(columns: string, table: string): string {
   return `SELECT ${columns} FROM ${table} WHERE customer_id = ?1 GROUP BY 1, 2, 3`
 }
 
-type Found = Pick<InvoicePage, 'total' | 'page' | 'summaries'>
+interface Found {
+  total: number
+  page: number
+  /** The row ids of the page's invoices. */
+  places: number[]
+}
 
 interface Standing extends Snapshot {
   total: number
@@ -48,21 +56,13 @@ export function readPages(db: DatabaseSync) {
     return standing.get(customerId) as unknown as Standing
   }
 
-  function readSummaries(places: readonly number[]): string {
-    return summariesAt.get(JSON.stringify(places))?.summaries as string
-  }
-
   /** One pass over the index. */
   function find(query: InvoiceQuery): Found {
     const { from, order, values } = matchingRows(query)
     const matches = `SELECT json_group_array(place) AS places FROM (SELECT rowid AS place ${from} ${order})`
     const places = JSON.parse(String(prepare(matches).get(...values)?.places)) as number[]
     const { page, skip } = clampPage(query, places.length)
-    return {
-      total: places.length,
-      page,
-      summaries: readSummaries(places.slice(skip, skip + query.page_size)),
-    }
+    return { total: places.length, page, places: places.slice(skip, skip + query.page_size) }
   }
 
   /** Total and page by one statement, or two for a page beyond the last. Null where the customer's counters know them. */
@@ -86,11 +86,6 @@ export function readPages(db: DatabaseSync) {
       if (found.page === page) return { ...row, page } as InvoicePage
       page = found.page
     }
-  }
-
-  function listByCounters(query: InvoiceQuery): Found {
-    const { places, ...found } = seek(query)
-    return { ...found, summaries: readSummaries(places) }
   }
 
   return {
@@ -122,10 +117,95 @@ export function readPages(db: DatabaseSync) {
         if (isSearch && total > searchedAtMost) return null
         // The counters may have gone since.
         if (!isSearch && counted !== 1) return readAtOnce(query)
-        return { ...(isSearch ? find(query) : listByCounters(query)), version, synced_at }
+        const { places, ...found } = isSearch ? find(query) : seek(query)
+        const summaries = summariesAt.get(JSON.stringify(places))?.summaries as string
+        return { ...found, summaries, version, synced_at }
       } finally {
         end.run()
       }
     },
+  }
+}
+
+/** A month, or what the filter leaves of it. */
+interface Part {
+  from: number
+  before: number
+  n: number
+}
+
+/** A page by counters: they give the total and the page's months, and only within these are invoices skipped. */
+function seekByCounters(prepare: (sql: string) => StatementSync) {
+  /** Months with invoices that match, latest first. One that the filter cuts is counted by its rows. */
+  function readParts(query: InvoiceQuery): Part[] {
+    const { status, ix_status, issued_from, issued_before } = query
+    const values: Value[] = [query.customer_id]
+    const given = [
+      ['status =', status],
+      ['ix =', ix_status === undefined ? undefined : ixOf(ix_status)],
+      ['month >=', issued_from === undefined ? undefined : monthOf(issued_from)],
+      ['month <=', issued_before === undefined ? undefined : monthOf(issued_before - 1)],
+    ] as const
+    const conditions = given.flatMap(([condition, value]) =>
+      value === undefined ? [] : ` AND ${condition} ?${values.push(value)}`,
+    )
+    const months = prepare(`
+      SELECT month, sum(n) AS n FROM counts WHERE customer_id = ?1${conditions.join('')}
+      GROUP BY month ORDER BY month DESC`).all(...values)
+    return months.map(({ month, n }) => {
+      const whole = boundsOf(String(month))
+      const from = Math.max(whole.from, issued_from ?? whole.from)
+      const before = Math.min(whole.before, issued_before ?? whole.before)
+      if (from === whole.from && before === whole.before) return { from, before, n: Number(n) }
+      const cut = matchingRows({ ...query, issued_from: from, issued_before: before })
+      return { from, before, n: Number(prepare(`SELECT count(*) AS n ${cut.from}`).get(...cut.values)?.n) }
+    })
+  }
+
+  function readPlaces(query: InvoiceQuery, { from, before }: Part, limit: number, skip: number): number[] {
+    const { order, values, ...rows } = matchingRows({ ...query, issued_from: from, issued_before: before })
+    const found = prepare(`SELECT rowid AS place ${rows.from} ${order} ${cutOut(values, limit, skip)}`)
+    return found.all(...values).map(({ place }) => Number(place))
+  }
+
+  return (query: InvoiceQuery): Found => {
+    const { page_size } = query
+    const parts = readParts(query)
+    const total = parts.reduce((sum, { n }) => sum + n, 0)
+    const { page, skip } = clampPage(query, total)
+    const places: number[] = []
+    let left = skip
+    for (const part of parts) {
+      if (places.length >= page_size) break
+      if (left < part.n) places.push(...readPlaces(query, part, page_size - places.length, left))
+      left = Math.max(0, left - part.n)
+    }
+    if (places.length !== Math.max(0, Math.min(page_size, total - skip)))
+      throw new Error('The counters of a customer do not add up. Run: fatura doctor --repair')
+    return { total, page, places }
+  }
+}
+
+type Value = string | number
+
+function clampPage({ page, page_size }: InvoiceQuery, total: number): { page: number; skip: number } {
+  const clamped = Math.max(1, Math.min(page, countPages(total, page_size)))
+  return { page: clamped, skip: (clamped - 1) * page_size }
+}
+
+/** SQLite compiles a statement anew for every value of a parameter that stands alone behind LIMIT: a sum does not stand alone. */
+function cutOut(values: Value[], limit: number, skip: number): string {
+  return `LIMIT ?${values.push(limit)} + 0 OFFSET ?${values.push(skip)}`
+}
+
+/** The rows that match, in the list's order, from the index alone. The SQL depends on which filters are given, never on their values. */
+export function matchingRows(query: InvoiceQuery): { from: string; order: string; values: Value[] } {
+  const values: Value[] = [query.customer_id]
+  const bind = (value: Value): string => `?${values.push(value)}`
+  const conditions = ['customer_id = ?1', ...conditionsOf(query, { engine: 'sqlite', row: '', bind })]
+  return {
+    from: `FROM invoices INDEXED BY invoices_in_order WHERE ${conditions.join(' AND ')}`,
+    order: 'ORDER BY issued_at DESC, id DESC',
+    values,
   }
 }
