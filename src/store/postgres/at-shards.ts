@@ -1,4 +1,5 @@
 /** Calls a function of `functions.sql` where customers' rows lie: once on one server, on Citus once a shard that has any. */
+import { places } from '../shared/db.ts'
 import type { PostgresDb } from './shared-db.ts'
 
 /**
@@ -18,9 +19,11 @@ export async function callAtShards<Item, Told>(
     const [first] = some
     if (first === undefined) continue
     const values = [customerOf(first), db.isCitus(), ...valuesOf(some)]
-    const places = values.map((_, i) => `$${i + 1}`).join(', ')
     const place = db.isCitus() ? ' FROM fatura.customers WHERE customer_id = $1 HAVING true' : ''
-    const [row] = await db.query<{ told: Told }>(`SELECT fatura.${name}(${places}) AS told${place}`, values)
+    const [row] = await db.query<{ told: Told }>(
+      `SELECT fatura.${name}(${places(values.length)}) AS told${place}`,
+      values,
+    )
     answers.push({ some, told: row?.told as Told })
   }
   return answers

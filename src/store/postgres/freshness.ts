@@ -15,22 +15,21 @@ export function rememberFreshness(read: ReadFreshness): ReadFreshness {
 
   function ask(): Promise<number | null> {
     askedAt = performance.now()
-    const asked = read().then(syncedAt => {
-      known = { syncedAt, askedAt }
-      return syncedAt
-    })
-    const forget = () => {
-      asking = null
-    }
+    asking = read()
+      .then(syncedAt => {
+        known = { syncedAt, askedAt }
+        return syncedAt
+      })
+      .finally(() => {
+        asking = null
+      })
     // An older one that is known stays in use.
-    asked.then(forget, forget)
-    asking = asked
-    return asked
+    asking.catch(() => {})
+    return asking
   }
 
   return async () => {
-    const isRecent = performance.now() - (known?.askedAt ?? Number.NEGATIVE_INFINITY) < keepMs
-    if (known !== null && isRecent) return known.syncedAt
+    if (known !== null && performance.now() - known.askedAt < keepMs) return known.syncedAt
     const answer = asking ?? ask()
     if (known === null) return answer
     const { syncedAt } = known

@@ -51,24 +51,23 @@ export async function openNodesReader(
 
   function look(node: Node): Promise<void> {
     node.lookedAt = performance.now()
-    node.looking ??= open(node)
-      .then(store => {
-        node.group = store.group
-        return store.readWrittenAt()
-      })
-      .then(
-        writtenAt => Object.assign(node, { writtenAt, isDown: false }),
-        error => {
-          node.isDown = true
-          throw error
-        },
-      )
-      .then(() => {})
-      .finally(() => {
-        node.looking = null
-        compare()
-      })
+    node.looking ??= lookNow(node)
     return node.looking
+  }
+
+  async function lookNow(node: Node): Promise<void> {
+    try {
+      const store = await open(node)
+      node.group = store.group
+      node.writtenAt = await store.readWrittenAt()
+      node.isDown = false
+    } catch (error) {
+      node.isDown = true
+      throw error
+    } finally {
+      node.looking = null
+      compare()
+    }
   }
 
   const behindOf = ({ writtenAt, isDown }: Node) =>
@@ -91,13 +90,8 @@ export async function openNodesReader(
       looking?.catch(() => {})
       return looking === null || node.isDown ? [] : [looking]
     })
-    if (looks.length === 0) return
-    const late = new AbortController()
-    await Promise.race([
-      Promise.allSettled(looks),
-      sleep(lookPatienceMs, undefined, { signal: late.signal }).catch(() => {}),
-    ])
-    late.abort()
+    if (looks.length > 0)
+      await Promise.race([Promise.allSettled(looks), sleep(lookPatienceMs, undefined, { ref: false })])
   }
 
   /** On Citus, the node that holds the customer is asked first, once it is known. */
@@ -106,18 +100,13 @@ export async function openNodesReader(
     const inTurn = [...nodes.slice(first), ...nodes.slice(0, first)]
     await lookAtDue()
     const now = performance.now()
-    const isReady = ({ isDown, restsUntil }: Node) => !isDown && restsUntil <= now
-    const group = customerId === undefined ? undefined : findGroup(customerId)
-    const isTheirs = (node: Node) => group !== undefined && node.group === group && isReady(node)
-    const inOrder = [
-      ...inTurn.filter(isTheirs),
-      ...inTurn.filter(node => isReady(node) && !isTheirs(node)),
-      ...inTurn.filter(node => !isReady(node)),
-    ]
+    const theirs = customerId === undefined ? undefined : findGroup(customerId)
+    const rankOf = ({ isDown, restsUntil, group }: Node) =>
+      isDown || restsUntil > now ? 2 : group === theirs ? 0 : 1
     let failure: unknown = new StoreUnavailable('No database server with the newest content answers.')
-    for (const node of inOrder.filter(({ isLeftOut }) => !isLeftOut))
+    for (const node of inTurn.toSorted((a, b) => rankOf(a) - rankOf(b)))
       try {
-        if (node.isDown) await look(node)
+        if (node.isDown && !node.isLeftOut) await look(node)
         if (node.isLeftOut) continue
         return await question(await open(node))
       } catch (error) {
@@ -138,9 +127,7 @@ export async function openNodesReader(
     for (const node of nodes)
       for (const use of (await (await node.store?.catch(() => null))?.readConnections()) ?? []) {
         const sum = sums.get(use.kind) ?? { kind: use.kind, open: 0, idle: 0, reads: 0 }
-        sum.open += use.open
-        sum.idle += use.idle
-        sum.reads += use.reads
+        for (const name of ['open', 'idle', 'reads'] as const) sum[name] += use[name]
         sums.set(use.kind, sum)
       }
     return [...sums.values()]

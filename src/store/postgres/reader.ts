@@ -2,6 +2,7 @@ import { isForHead, type SumRow, toSum } from '../read-model/counting.ts'
 import { rowFilterNames } from '../read-model/filters.ts'
 import type { SearchWord } from '../read-model/search.ts'
 import { changeReads } from '../shared/changes.ts'
+import { places } from '../shared/db.ts'
 import {
   type InvoicePage,
   type InvoiceQuery,
@@ -18,10 +19,6 @@ import { checkCrowd, openReadPools, read, twiceIfBroken } from './pool.ts'
 import { feedCalls, feedStatements } from './read-changes.ts'
 import { checkSchema, schema } from './schema-version.ts'
 
-function placesOf(more = 0): string {
-  return Array.from({ length: 3 + rowFilterNames.length + more }, (_, i) => `$${i + 1}`).join(', ')
-}
-
 function filterValues(query: InvoiceQuery): unknown[] {
   return [query.customer_id, query.page, query.page_size, ...rowFilterNames.map(name => query[name])]
 }
@@ -29,8 +26,8 @@ function filterValues(query: InvoiceQuery): unknown[] {
 /** Every request is one round trip: a prepared call of one function, which takes the customer. */
 const calls = {
   first: 'SELECT fatura.first_page($1) AS page',
-  list: `SELECT fatura.list_invoices(${placesOf()}) AS page`,
-  search: `SELECT fatura.search_invoices(${placesOf(4)}) AS page`,
+  list: `SELECT fatura.list_invoices(${places(3 + rowFilterNames.length)}) AS page`,
+  search: `SELECT fatura.search_invoices(${places(7 + rowFilterNames.length)}) AS page`,
   sums: 'SELECT * FROM fatura.read_sums($1)',
   snapshot: 'SELECT fatura.read_version($1) AS version',
   freshness: 'SELECT fatura.read_freshness() AS synced_at',

@@ -12,7 +12,7 @@ import {
   refusedKinds,
   type SetAside,
 } from '../connector-store.ts'
-import { type Db, literals, queryColumn } from './db.ts'
+import { type Db, literals, places, queryColumn } from './db.ts'
 
 const driftColumns = ['compared', 'differing', 'listed', 'missing', 'repaired', 'neighbours'] as const
 
@@ -119,7 +119,7 @@ export function connectorWrites(db: Db): ConnectorWrites {
     async addDrift(hour, drift, forgetBefore) {
       await db.query(
         `INSERT INTO fatura.drift AS d (hour, ${driftColumns.join(', ')})
-         VALUES ($1, ${driftColumns.map((_, i) => `$${i + 2}`).join(', ')})
+         VALUES ($1, ${places(driftColumns.length, 1)})
          ON CONFLICT (hour) DO UPDATE SET ${driftColumns.map(name => `${name} = d.${name} + excluded.${name}`).join(', ')}`,
         [hour, ...driftColumns.map(name => drift[name])],
       )

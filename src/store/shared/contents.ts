@@ -10,7 +10,8 @@ import {
 } from '../contents.ts'
 import type { Stream, WriteTransaction } from '../store.ts'
 import { columnsOf, saveScope } from './credentials.ts'
-import type { Db } from './db.ts'
+import { type Db, insertContents, places } from './db.ts'
+import { raiseTo } from './shared-rows.ts'
 
 export function contentsReads(db: Db): ContentsReads {
   return {
@@ -20,7 +21,7 @@ export function contentsReads(db: Db): ContentsReads {
       if (after !== null && keyLength === 0) return []
       const values = after === null ? [] : after.slice(0, keyLength)
       const key = columns.slice(0, keyLength).join(', ')
-      let condition = after === null ? 'true' : `(${key}) > (${places(0, keyLength)})`
+      let condition = after === null ? 'true' : `(${key}) > (${places(keyLength)})`
       const order = keyLength === 0 ? '' : `ORDER BY ${key}`
       if (db.isCitus() && keyLength > 0) {
         // Each node would send a whole page: up to its last key, all send one together.
@@ -29,7 +30,7 @@ export function contentsReads(db: Db): ContentsReads {
           [...values, limit - 1],
         )
         if (end !== undefined) {
-          condition += ` AND (${key}) <= (${places(values.length, keyLength)})`
+          condition += ` AND (${key}) <= (${places(keyLength, values.length)})`
           values.push(...Object.values(end))
         }
       }
@@ -41,9 +42,6 @@ export function contentsReads(db: Db): ContentsReads {
     },
   }
 }
-
-const places = (before: number, count: number) =>
-  Array.from({ length: count }, (_, i) => `$${before + i + 1}`).join(', ')
 
 function sourceOf(name: KindName): string {
   return name === 'invoices'
@@ -104,24 +102,12 @@ function readStream([name, cursor, succeeded_at, failed_at, error]: Content): St
 }
 
 function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promise<unknown> {
-  const { columns, keyLength, tables }: Kind = kinds[name]
-  const table = `fatura.${tables[0]}`
-  if (name === 'stamps')
-    return db.query(`UPDATE ${table} SET last_at = $1 WHERE last_at < $1`, [contents[0]?.[0] ?? 0])
-  const places = contents.map((_, row) => columns.map((_, i) => `$${row * columns.length + i + 1}`))
-  const values = places.map(row => `(${row.join(', ')})`).join(', ')
-  return db.query(
-    `INSERT INTO ${table} AS stored (${columns.join(', ')}) VALUES ${values}
-     ON CONFLICT (${columns.slice(0, name === 'pins' ? 1 : keyLength).join(', ')}) DO UPDATE SET ${columns
-       .slice(keyLength)
-       .map(column => `${column} = ${newValue(column)}`)
-       .join(', ')}`,
-    contents.flatMap(content =>
-      content.map((value, i) =>
-        columns[i] === 'customers' ? db.customersFromJson(value as string | null) : value,
-      ),
-    ),
-  )
+  if (name === 'stamps') return db.query(raiseTo, [contents[0]?.[0] ?? 0])
+  const { columns, keyLength }: Kind = kinds[name]
+  const key = columns.slice(0, name === 'pins' ? 1 : keyLength)
+  const changes = columns.slice(keyLength).map(column => `${column} = ${newValue(column)}`)
+  const rest = `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${changes.join(', ')}`
+  return insertContents(db, name, contents, rest)
 }
 
 function writeScope(db: Db, name: 'tokens' | 'keys', content: Content): Promise<void> {

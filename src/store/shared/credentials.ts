@@ -1,7 +1,7 @@
 /** Tokens and keys, as the commands that make and revoke them see them. */
 import { type KindName, kinds, type Value } from '../contents.ts'
 import type { OperatorStore, StoredKey, StoredToken, WriteStore } from '../store.ts'
-import type { Db, Insertion } from './db.ts'
+import { type Db, type Insertion, insertContents } from './db.ts'
 
 interface Stored {
   tokens: StoredToken
@@ -22,16 +22,13 @@ async function read<Table extends keyof Stored>(db: Db, table: Table, rest: stri
 }
 
 async function save<Table extends keyof Stored>(db: Db, table: Table, given: Stored[Table]): Promise<void> {
-  const { columns } = kinds[table]
   const row: Record<string, unknown> = {
     ...given,
-    customers: db.customersFromJson(given.customers && JSON.stringify(given.customers)),
+    customers: given.customers && JSON.stringify(given.customers),
   }
-  await db.query(
-    `INSERT INTO fatura.${table} (${columns.join(', ')}) VALUES (${columns.map((_, i) => `$${i + 1}`).join(', ')})`,
-    columns.map(column => row[column] as Value),
-  )
-  await saveScope(db, String(row[columns[0]]), given.customers)
+  const content = kinds[table].columns.map(column => row[column] as Value)
+  await insertContents(db, table, [content])
+  await saveScope(db, String(content[0]), given.customers)
 }
 
 async function revoke<Table extends keyof Stored>(db: Db, table: Table, id: string, at: number) {

@@ -1,5 +1,5 @@
 import type { InvoiceKey } from '../../invoice.ts'
-import { type KindName, kinds, type Value } from '../contents.ts'
+import { type Content, type Kind, type KindName, kinds, type Value } from '../contents.ts'
 import type { EngineName } from '../read-model/filters.ts'
 
 export type DbValue = Value | readonly string[] | readonly number[]
@@ -35,6 +35,31 @@ export interface Insertion {
   columns: Readonly<Record<string, 'text' | 'bigint'>>
   /** What follows the rows, such as `ON CONFLICT DO NOTHING`. */
   rest: string
+}
+
+/** Places of values in a statement, as in `$1, $2`, after so many others. */
+export function places(count: number, before = 0): string {
+  return Array.from({ length: count }, (_, i) => `$${before + i + 1}`).join(', ')
+}
+
+/** Inserts things of a kind; `rest` follows them, as in an `Insertion`. */
+export function insertContents(
+  db: Db,
+  kind: KindName,
+  contents: readonly Content[],
+  rest = '',
+): Promise<unknown> {
+  const { columns, tables }: Kind = kinds[kind]
+  const rows = contents.map((_, row) => `(${places(columns.length, row * columns.length)})`)
+  const values = contents.flatMap(content =>
+    content.map((value, i) =>
+      columns[i] === 'customers' ? db.customersFromJson(value as string | null) : value,
+    ),
+  )
+  return db.query(
+    `INSERT INTO fatura.${tables[0]} AS stored (${columns.join(', ')}) VALUES ${rows.join(', ')} ${rest}`,
+    values,
+  )
 }
 
 export function columnsFor(kind: KindName, ...bigints: string[]): Insertion['columns'] {

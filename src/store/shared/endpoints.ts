@@ -1,17 +1,14 @@
 import { kinds } from '../contents.ts'
 import type { EndpointCommands, EndpointReads, EndpointWrites, StoredEndpoint } from '../endpoint-store.ts'
-import type { Db } from './db.ts'
+import { type Db, insertContents } from './db.ts'
 
 type EndpointRow = Omit<StoredEndpoint, 'customers'> & { customer_ids: string | null }
-
-const columns = kinds.endpoints.columns.join(', ')
 
 export function endpointReads(db: Db): EndpointReads {
   return {
     async listEndpoints() {
-      const rows = await db.query<EndpointRow>(
-        `SELECT ${columns} FROM fatura.endpoints ORDER BY created_at, id`,
-      )
+      const sql = `SELECT ${kinds.endpoints.columns.join(', ')} FROM fatura.endpoints ORDER BY created_at, id`
+      const rows = await db.query<EndpointRow>(sql)
       return rows.map(({ customer_ids, ...row }) => ({
         ...row,
         customers: customer_ids === null ? null : JSON.parse(customer_ids),
@@ -37,11 +34,7 @@ export function endpointCommands(db: Db): EndpointCommands {
   return {
     async addEndpoint({ customers, ...row }) {
       const given = { ...row, customer_ids: customers && JSON.stringify(customers) }
-      await db.query(
-        `INSERT INTO fatura.endpoints (${columns})
-         VALUES (${kinds.endpoints.columns.map((_, i) => `$${i + 1}`).join(', ')})`,
-        kinds.endpoints.columns.map(column => given[column]),
-      )
+      await insertContents(db, 'endpoints', [kinds.endpoints.columns.map(column => given[column])])
     },
     async changeEndpoint(id, { state, cursor }) {
       const rows = await db.query(

@@ -1,14 +1,6 @@
 /** Rows that all writers share, gathered and written just before the commit: nobody waits for them longer than it takes. */
 import type { Value } from '../contents.ts'
-import type { Stream, WriteTransaction } from '../store.ts'
-
-export interface SharedRows extends Pick<WriteTransaction, 'saveStream' | 'saveSuccess'> {
-  /** The transaction's changes of invoices: a number that no other transaction has, and how many are written so far. */
-  readonly batch: { readonly number: number; count: number }
-  raiseObserved(observedAt: number): void
-  /** Always in one order, so that two commits cannot wait for each other. */
-  statements(engine: FreshnessStatements): { sql: string; values: Value[] }[]
-}
+import type { Stream } from '../store.ts'
 
 export interface FreshnessStatements {
   /** The saver of a stream has the freshness alone, so that none is overlooked. */
@@ -16,22 +8,26 @@ export interface FreshnessStatements {
   save: string
 }
 
-export function gatherSharedRows(): SharedRows {
+export type SharedRows = ReturnType<typeof gatherSharedRows>
+
+export function gatherSharedRows() {
   let lastObserved: number | null = null
   const streams = new Map<string, Stream>()
+  /** The transaction's changes of invoices: a number that no other transaction has, and how many are written so far. */
   const batch = { number: Math.floor(Math.random() * 2 ** 52), count: 0 }
   return {
     batch,
-    raiseObserved(observedAt) {
+    raiseObserved(observedAt: number): void {
       lastObserved = Math.max(lastObserved ?? 0, observedAt)
     },
-    async saveStream(stream) {
+    async saveStream(stream: Stream): Promise<void> {
       streams.set(stream.name, stream)
     },
-    async saveSuccess(name, at) {
+    async saveSuccess(name: string, at: number): Promise<void> {
       streams.set(name, { name, cursor: null, succeeded_at: at, failed_at: null, error: null })
     },
-    statements({ hold, save }) {
+    /** Always in one order, so that two commits cannot wait for each other. */
+    statements({ hold, save }: FreshnessStatements): { sql: string; values: Value[] }[] {
       const raise = lastObserved === null ? [] : [{ sql: raiseTo, values: [lastObserved] }]
       // Last of all: nobody holds the feed's row for longer than the commit itself.
       const append = batch.count === 0 ? [] : appendBatch(batch.number, batch.count)
@@ -49,7 +45,7 @@ export function gatherSharedRows(): SharedRows {
   }
 }
 
-const raiseTo = 'UPDATE fatura.observation SET last_at = $1 WHERE last_at < $1'
+export const raiseTo = 'UPDATE fatura.observation SET last_at = $1 WHERE last_at < $1'
 
 /** In the order of their commits, since the feed's row is held until then. By the clock, for a store restored from a backup. */
 function appendBatch(number: number, count: number) {

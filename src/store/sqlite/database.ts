@@ -108,10 +108,16 @@ const writeCacheKb = 65_536
 
 /** Fails at once where another process keeps the file locked, as to change it to WAL does. */
 function openNow(path: string): StoreFile {
-  const db = openOwn(path, { timeout: 0 })
-  try {
+  return closeUnless(openOwn(path, { timeout: 0 }), db =>
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -${writeCacheKb};
-      PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${checkpointPages * 4096}; PRAGMA busy_timeout = ${readPatienceMs}`)
+      PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${checkpointPages * 4096}; PRAGMA busy_timeout = ${readPatienceMs}`),
+  )
+}
+
+/** Closes the file when what is done with it fails. */
+export function closeUnless(db: StoreFile, work: (db: StoreFile) => void): StoreFile {
+  try {
+    work(db)
     return db
   } catch (error) {
     db.close()
@@ -121,8 +127,7 @@ function openNow(path: string): StoreFile {
 
 /** Opens a file that is empty or ours; another program's is left exactly as it is. */
 function openOwn(path: string, options: DatabaseSyncOptions): StoreFile {
-  const db = new StoreFile(path, options)
-  try {
+  return closeUnless(new StoreFile(path, options), db => {
     const { owner, version, tables } = db
       .prepare(
         `SELECT application_id AS owner, user_version AS version, (SELECT count(*) FROM sqlite_schema) AS tables
@@ -130,13 +135,9 @@ function openOwn(path: string, options: DatabaseSyncOptions): StoreFile {
       )
       .get() as { owner: number; version: number; tables: number }
     if (owner === applicationId && version > 0 && tables === 0) throw lostContent(path)
-    if (owner === applicationId || tables === 0) return db
-  } catch (error) {
-    db.close()
-    throw error
-  }
-  db.close()
-  throw new StoreError(`${path} belongs to another program. Point DATABASE_URL at another file.`)
+    if (owner !== applicationId && tables > 0)
+      throw new StoreError(`${path} belongs to another program. Point DATABASE_URL at another file.`)
+  })
 }
 
 /** Names, addresses and tax ids lie in it: it is for its owner alone. SQLite makes the files beside it alike. */

@@ -11,7 +11,7 @@ import {
   type SchemaState,
 } from '../migrations.ts'
 import type { LockWait } from '../store.ts'
-import { applicationId, openReadWrite } from './database.ts'
+import { applicationId, closeUnless, openReadWrite, type StoreFile } from './database.ts'
 import { translate } from './failures.ts'
 import { createDb } from './shared-db.ts'
 import { beginWriting } from './wait-for-lock.ts'
@@ -27,7 +27,7 @@ export async function migrateSqlite(
   wait: LockWait = {},
   wanted = schema,
 ): Promise<MigrationOutcome> {
-  const db = await openReadWrite(path, { create: true, ...wait })
+  using db = await openReadWrite(path, { create: true, ...wait })
   const target: MigrationTarget = {
     where: `The database ${path}`,
     db: createDb(db, path),
@@ -45,13 +45,9 @@ export async function migrateSqlite(
     },
     run: async migration => translate(path, () => runMigration(db, migration)),
   }
-  try {
-    const outcome = await runMigrations(target, wanted, onRewrite)
-    db.checkPlace()
-    return outcome
-  } finally {
-    db.close()
-  }
+  const outcome = await runMigrations(target, wanted, onRewrite)
+  db.checkPlace()
+  return outcome
 }
 
 export function checkSchema(db: DatabaseSync, path: string): void {
@@ -60,14 +56,8 @@ export function checkSchema(db: DatabaseSync, path: string): void {
 }
 
 /** Closes the file unless its schema is this one. */
-export function closeUnlessCurrent<Db extends DatabaseSync>(db: Db, path: string): Db {
-  try {
-    checkSchema(db, path)
-    return db
-  } catch (error) {
-    db.close()
-    throw error
-  }
+export function closeUnlessCurrent(db: StoreFile, path: string): StoreFile {
+  return closeUnless(db, () => checkSchema(db, path))
 }
 
 export function readState(db: DatabaseSync): SchemaState {

@@ -7,28 +7,24 @@ import { translate } from './failures.ts'
 import { readState, schema } from './migrations.ts'
 
 export function readSqliteFacts(path: string): StoreFacts {
-  const db = openReadOnly(path)
-  try {
-    return translate(path, () => {
-      const state = readState(db)
-      const pragma = (name: string) => db.prepare(`PRAGMA ${name}`).get()?.[name]
-      return {
-        engine: `SQLite ${db.prepare('SELECT sqlite_version() AS version').get()?.version}`,
-        schema: state.hashes.length,
-        needed: schema.migrations.length,
-        schemaProblem: explainState(`The database ${path}`, state, schema),
-        isReadOnly: pragma('query_only') === 1,
-        server: null,
-        file: {
-          journalMode: String(pragma('journal_mode')),
-          logBytes: readLogBytes(path),
-          ...readFile(path),
-        },
-      }
-    })
-  } finally {
-    db.close()
-  }
+  using db = openReadOnly(path)
+  return translate(path, () => {
+    const state = readState(db)
+    const pragma = (name: string) => db.prepare(`PRAGMA ${name}`).get()?.[name]
+    return {
+      engine: `SQLite ${db.prepare('SELECT sqlite_version() AS version').get()?.version}`,
+      schema: state.hashes.length,
+      needed: schema.migrations.length,
+      schemaProblem: explainState(`The database ${path}`, state, schema),
+      isReadOnly: pragma('query_only') === 1,
+      server: null,
+      file: {
+        journalMode: String(pragma('journal_mode')),
+        logBytes: readLogBytes(path),
+        ...readFile(path),
+      },
+    }
+  })
 }
 
 /** A few are enough: nobody repairs them one by one. */
@@ -36,14 +32,10 @@ const maxDamages = 3
 
 /** Looks at every page; where `isDeep`, also whether each index has what its table has. */
 export function findDamage(path: string, isDeep: boolean): string[] {
-  const db = openReadOnly(path)
-  try {
-    const check = isDeep ? 'integrity_check' : 'quick_check'
-    const found = translate(path, () => db.prepare(`PRAGMA ${check}(${maxDamages})`).all())
-    return found.map(row => String(row[check])).filter(line => line !== 'ok')
-  } finally {
-    db.close()
-  }
+  using db = openReadOnly(path)
+  const check = isDeep ? 'integrity_check' : 'quick_check'
+  const found = translate(path, () => db.prepare(`PRAGMA ${check}(${maxDamages})`).all())
+  return found.map(row => String(row[check])).filter(line => line !== 'ok')
 }
 
 function readFile(path: string): Omit<FileFacts, 'journalMode' | 'logBytes'> {

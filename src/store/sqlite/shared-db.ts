@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { InvoiceKey } from '../../invoice.ts'
-import type { Db, DbValue } from '../shared/db.ts'
+import { type Db, type DbValue, places } from '../shared/db.ts'
 import type { StoreFile } from './database.ts'
 import { translate } from './failures.ts'
 
@@ -40,8 +40,7 @@ export function createDb(db: StoreFile, path: string): Db {
     },
     async insert({ into, columns, rest }, rows) {
       const names = Object.keys(columns)
-      const places = names.map((_, i) => `$${i + 1}`)
-      const sql = `INSERT INTO ${into} AS stored (${names.join(', ')}) VALUES (${places.join(', ')}) ${rest}`
+      const sql = `INSERT INTO ${into} AS stored (${names.join(', ')}) VALUES (${places(names.length)}) ${rest}`
       translate(path, () => {
         const statement = prepare(sql)
         for (const row of rows) statement.run(...row)
