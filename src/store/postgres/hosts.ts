@@ -24,19 +24,15 @@ const isFit = (wanted: SessionAttrs, isWriter: boolean): IsFit[] => {
   return wanted === 'prefer-standby' ? [isStandby, () => true] : [isStandby]
 }
 
-export async function readHosts(configs: readonly pg.ClientConfig[]): Promise<HostFacts[]> {
-  return Promise.all(configs.map(async config => (await readHost(config)).state))
-}
-
-async function readHost(config: pg.ClientConfig): Promise<{ state: HostFacts; failure: unknown }> {
+export async function readHost(config: pg.ClientConfig): Promise<HostFacts & { failure: unknown }> {
   const client = new pg.Client(config).on('error', () => {})
   const at = `${client.host}:${client.port}`
   try {
     await client.connect()
     const { rows } = await client.query(stateQuery)
-    return { state: { at, is: rows[0] }, failure: null }
+    return { at, is: rows[0], failure: null }
   } catch (failure) {
-    return { state: { at, is: null }, failure: Object.assign(failure as Error, { triedAddress: at }) }
+    return { at, is: null, failure: Object.assign(failure as Error, { triedAddress: at }) }
   } finally {
     client.end().catch(() => {})
   }
@@ -56,8 +52,8 @@ export function chooseHosts(
     const { promise: enough, resolve } = Promise.withResolvers<void>()
     let timer: NodeJS.Timeout | undefined
     const asked = configs.map(async (config, place) => {
-      const { state, failure } = await readHost(config)
-      states[place] = state.is
+      const { is, failure } = await readHost(config)
+      states[place] = is
       if (failure !== null) failures.push(failure)
       if (find(states, true) !== null) timer ??= setTimeout(resolve, headStartMs)
     })

@@ -4,7 +4,7 @@ import pg from 'pg'
 import type { HostFacts } from '../facts.ts'
 import { changedBelow } from '../migrations.ts'
 import { StoreError, StoreUnavailable } from '../store.ts'
-import { chooseHosts, readHosts } from './hosts.ts'
+import { chooseHosts, readHost } from './hosts.ts'
 import { splitHosts } from './split-hosts.ts'
 import { writeOptions } from './write-limits.ts'
 
@@ -114,7 +114,8 @@ function configure(url: string, options: string, more: pg.PoolConfig): pg.PoolCo
 /** The role of each host of an address; empty where there is but one. */
 export async function readHostsOf(url: string): Promise<HostFacts[]> {
   const config = { connectionTimeoutMillis: connectionPatienceMs, query_timeout: keyPatienceMs }
-  return readHosts((splitHosts(url)?.urls ?? []).map(each => ({ ...configureOne(each, ''), ...config })))
+  const configs = (splitHosts(url)?.urls ?? []).map(each => ({ ...configureOne(each, ''), ...config }))
+  return Promise.all(configs.map(readHost))
 }
 
 /** Options of all kinds. The address may name options of its own; the session's come after them, and win. */

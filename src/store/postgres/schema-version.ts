@@ -21,7 +21,11 @@ export function askOf(client: PoolClient): AskSchema {
 }
 
 export async function readState(ask: AskSchema): Promise<SchemaState> {
-  const [state] = await unlessAbsent(() => ask<SchemaRow>('SELECT * FROM fatura.schema_state()'))
+  const [state] = await ask<SchemaRow>('SELECT * FROM fatura.schema_state()').catch((error: Error) => {
+    const { code = '' } = (error.cause ?? error) as NodeJS.ErrnoException
+    if (/^(3F000|42883)$/.test(code)) return []
+    throw error
+  })
   if (state === undefined) return { hashes: [], functions: null, isRewriting: false }
   // Unreleased versions had other columns: an unknown hash is refused.
   const { hashes = [null], functions = null, is_rewriting = false } = state
@@ -30,16 +34,6 @@ export async function readState(ask: AskSchema): Promise<SchemaState> {
 
 /** All null when the table of migrations is empty. */
 type SchemaRow = { hashes?: string[] | null; functions?: string | null; is_rewriting: boolean | null }
-
-async function unlessAbsent<Row>(ask: () => Promise<Row[]>): Promise<Row[]> {
-  try {
-    return await ask()
-  } catch (error) {
-    const { code } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
-    if (code === '3F000' || code === '42883') return []
-    throw error
-  }
-}
 
 export async function checkSchema(ask: AskSchema): Promise<void> {
   checkState('The database', await readState(ask), schema)

@@ -165,34 +165,30 @@ async function findKnown(db: PostgresDb, keys: readonly InvoiceKey[]): Promise<K
 /** `customer_id`, `id`, `summary`, `observed_at`, `claim` and `document`. */
 type KnownRow = [string, string, string | null, number, string | null, string | null]
 
+const relinkedColumns = [
+  ...(['customer_id', 'id', 'ix_status', 'search_text', 'long_text', 'search_ids'] as const),
+  ...(['summary', 'document', 'credited_cents'] as const),
+]
+
 async function relinkInvoices(db: PostgresDb, counting: Counting, given: readonly Relinked[]): Promise<void> {
   if (given.length === 0) return
-  const rows = given.map(({ invoice, document }) => toRow({ invoice, lines: null, document }))
+  const rows = given.map(({ invoice, document }) => {
+    const row = toRow({ invoice, lines: null, document })
+    return { ...row, ...splitText(row) }
+  })
   await counting.lock(rows.map(({ customer_id }) => customer_id))
-  const searches = rows.map(splitText)
-  const bytes = (text: string | null) => (text === null ? null : Buffer.from(text))
   const stored = await readStored(db, rows)
   // On Citus, the last condition leads to the shards of these customers alone.
   await db.query(
-    `UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, search_text = given.search_text,
-       long_text = given.long_text, search_ids = given.search_ids, summary = given.summary,
-       document = given.document, credited_cents = given.credited_cents
-     FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[],
-         $8::text[], $9::bigint[])
-       AS given (customer_id, id, ix_status, search_text, long_text, search_ids, summary, document, credited_cents)
+    `UPDATE fatura.invoices AS stored SET ix_status = given.ix_status,
+       search_text = convert_to(given.search_text, 'UTF8'), long_text = convert_to(given.long_text, 'UTF8'),
+       search_ids = convert_to(given.search_ids, 'UTF8'), summary = given.summary, document = given.document,
+       credited_cents = given.credited_cents
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+         $9::bigint[]) AS given (${relinkedColumns.join(', ')})
      WHERE stored.customer_id = given.customer_id AND stored.id = given.id
        ${db.isCitus() ? 'AND stored.customer_id = ANY ($1)' : ''}`,
-    [
-      rows.map(({ customer_id }) => customer_id),
-      rows.map(({ id }) => id),
-      rows.map(({ ix_status }) => ix_status),
-      searches.map(({ search_text }) => bytes(search_text)),
-      searches.map(({ long_text }) => bytes(long_text)),
-      searches.map(({ search_ids }) => bytes(search_ids)),
-      rows.map(({ summary }) => summary),
-      rows.map(({ document }) => document),
-      rows.map(({ credited_cents }) => credited_cents),
-    ],
+    relinkedColumns.map(name => rows.map(row => row[name])),
   )
   for (const row of rows) {
     const before = stored.get(keyOf(row))

@@ -10,6 +10,10 @@ import { relink, saveLinks } from '../shared/links.ts'
 import type { EngineWrites } from '../shared/transaction-writes.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 
+const columns =
+  `customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, search_ids, summary,
+  document, credited_cents, observed_at`.split(/,\s+/) as (keyof InvoiceRow | 'observed_at')[]
+
 /** `attempt` runs statements, and translates a failure. */
 export function writeInvoices(
   db: DatabaseSync,
@@ -17,15 +21,11 @@ export function writeInvoices(
   attempt: <T>(work: () => T) => T,
 ): (counting: Counting) => EngineWrites {
   const insertInvoice = db.prepare(`
-    INSERT INTO invoices
-      (customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, search_ids, summary, observed_at,
-      document, credited_cents)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
-    ON CONFLICT (customer_id, id) DO UPDATE SET
-      issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
-      currency = excluded.currency, total_cents = excluded.total_cents, search_text = excluded.search_text, search_ids = excluded.search_ids,
-      summary = excluded.summary, observed_at = excluded.observed_at, document = excluded.document,
-      credited_cents = excluded.credited_cents`)
+    INSERT INTO invoices (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
+    ON CONFLICT (customer_id, id) DO UPDATE SET ${columns
+      .slice(2)
+      .map(name => `${name} = excluded.${name}`)
+      .join(', ')}`)
   const touchInvoice = db.prepare('UPDATE invoices SET observed_at = ?3 WHERE customer_id = ?1 AND id = ?2')
   const findInvoice = db.prepare(`
     SELECT summary, search_text, search_ids, observed_at, document, issued_at, status, ix_status,
@@ -46,7 +46,7 @@ export function writeInvoices(
 
   /** Returns whether anything but the moment of its observation changed; null when a later observation is stored. */
   function saveOne(counting: Counting, row: InvoiceRow, observedAt: number): boolean | null {
-    const { customer_id, id, issued_at, search_text, search_ids, summary, lines } = row
+    const { customer_id, id, search_text, search_ids, summary, lines } = row
     const stored = findInvoice.get(customer_id, id) as StoredRow | undefined
     if (stored !== undefined && stored.observed_at > observedAt) return null
     const isChanged =
@@ -54,23 +54,10 @@ export function writeInvoices(
       stored.search_text !== search_text ||
       stored.search_ids !== search_ids ||
       stored.document !== row.document
-    if (isChanged)
-      insertInvoice.run(
-        customer_id,
-        id,
-        issued_at,
-        row.status,
-        row.ix_status,
-        row.currency,
-        row.total_cents,
-        search_text,
-        search_ids,
-        summary,
-        observedAt,
-        row.document,
-        row.credited_cents,
-      )
-    else touchInvoice.run(customer_id, id, observedAt)
+    if (isChanged) {
+      const given = { ...row, observed_at: observedAt }
+      insertInvoice.run(...columns.map(name => given[name]))
+    } else touchInvoice.run(customer_id, id, observedAt)
     // An invoice that was not there has no lines either.
     const changes =
       lines !== null

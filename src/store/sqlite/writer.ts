@@ -1,9 +1,7 @@
-import { changeReads } from '../shared/changes.ts'
 import { leaseWrites } from '../shared/connector-state.ts'
 import { type Counting, keepCounts } from '../shared/counts.ts'
 import { credentialWrites } from '../shared/credentials.ts'
 import { endpointCommands } from '../shared/endpoints.ts'
-import { operatorReads } from '../shared/operator-reads.ts'
 import { check, recount, repairCustomer } from '../shared/recount.ts'
 import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
 import { transactionWrites } from '../shared/transaction-writes.ts'
@@ -12,10 +10,9 @@ import { customerWrites } from './counts.ts'
 import { openReadWrite } from './database.ts'
 import { translate } from './failures.ts'
 import { checkSchema, closeUnlessCurrent, schema } from './migrations.ts'
-import { feedStatements } from './read-changes.ts'
+import { readsOf } from './operator.ts'
 import { createDb } from './shared-db.ts'
 import { beginWriting } from './wait-for-lock.ts'
-import { walkSqlite } from './walk-invoices.ts'
 import { writeInvoices } from './write-invoices.ts'
 
 const freshness: FreshnessStatements = {
@@ -84,19 +81,14 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     ) as Methods
 
   return {
-    ...operatorReads(shared),
-    ...changeReads(feedStatements(shared)),
+    ...readsOf(db, shared),
     transaction: work =>
       transact(({ counting, rows }) => work(transactionWrites(writesOf(counting), counting, rows, shared))),
-    walkInvoices: walk => walkSqlite(path, walk),
     checkCounts: onProgress => recount(shared, checkInTurn, null, onProgress),
     repairCounts: onProgress => recount(shared, checkInTurn, repair, onProgress),
     ...inTransactions(leaseWrites(shared)),
     ...inTransactions(credentialWrites(shared)),
     ...inTransactions(endpointCommands(shared)),
-    async close() {
-      db.close()
-    },
   }
 }
 
