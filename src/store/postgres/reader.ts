@@ -54,19 +54,18 @@ export interface PostgresReader extends ReadStore {
 export async function openPostgresReader(url: string, sharedBy = 1): Promise<PostgresReader> {
   const pools = openReadPools(url, sharedBy)
   const [askByKey, askOthers] = [openPipelines(pools.by_key), openPipelines(pools.others, checkCrowd)]
-  /** Reads rows by their keys. */
-  const ask = <Row extends object>(name: keyof typeof calls, ...values: string[]) =>
-    twiceIfBroken(() => askByKey<Row>({ name, text: calls[name], values }))
+  /** Reads a row by its key. */
+  const ask = async <Row extends object>(name: keyof typeof calls, ...values: string[]) =>
+    (await twiceIfBroken(() => askByKey<Row>({ name, text: calls[name], values })))[0]
   /** Reads what may take some milliseconds. */
   const call = <Row extends object>(name: keyof typeof calls, ...values: unknown[]) =>
     twiceIfBroken(() => askOthers<Row>({ name, text: calls[name], values }))
   /** Reads what may take seconds. */
   const search = <Row extends object>(...values: unknown[]) =>
     read<Row>(pools.searches, { name: 'search', text: calls.search, values })
-  const freshness = rememberFreshness(async () => {
-    const [row] = await ask<{ synced_at: number | null }>('freshness')
-    return row?.synced_at ?? null
-  })
+  const freshness = rememberFreshness(
+    async () => (await ask<{ synced_at: number | null }>('freshness'))?.synced_at ?? null,
+  )
   const end = async () => {
     await pools.searches.end()
     await pools.others.end()
@@ -91,12 +90,11 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
     async listInvoices(query) {
       const { customer_id, words } = query
       const synced_at = await freshness()
-      const [row] = await (isForHead(query)
-        ? ask<PageRow>('first', customer_id)
-        : words === undefined
-          ? call<PageRow>('list', ...filterValues(query))
-          : search<PageRow>(...filterValues(query), ...listTexts(words)))
-      return readPage((row as PageRow).page, synced_at)
+      if (isForHead(query)) return readPage(await ask('first', customer_id), synced_at)
+      const [row] = await (words === undefined
+        ? call<PageRow>('list', ...filterValues(query))
+        : search<PageRow>(...filterValues(query), ...listTexts(words)))
+      return readPage(row, synced_at)
     },
     async readSums(customerId) {
       const synced_at = await freshness()
@@ -110,36 +108,26 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
     },
     async readSnapshot(customerId) {
       const synced_at = await freshness()
-      const [row] = await ask<{ version: number | null }>('snapshot', customerId)
+      const row = await ask<{ version: number | null }>('snapshot', customerId)
       return { version: row?.version ?? 0, synced_at }
     },
     readFreshness: freshness,
     async findInvoice(customerId, invoiceId) {
       const synced_at = await freshness()
-      const [row] = await ask<Omit<StoredInvoice, 'synced_at'>>('invoice', customerId, invoiceId)
+      const row = await ask<Omit<StoredInvoice, 'synced_at'>>('invoice', customerId, invoiceId)
       return row === undefined ? null : { ...row, synced_at }
     },
-    async findToken(id) {
-      const [row] = await ask<TokenAccess>('token', id)
-      return row ?? null
-    },
-    async findKey(kid) {
-      const [row] = await ask<KeyAccess>('key', kid)
-      return row ?? null
-    },
-    async coversCustomer(id, customerId) {
-      const [row] = await ask<{ covers: boolean }>('covers', id, customerId)
-      return row?.covers === true
-    },
+    findToken: async id => (await ask<TokenAccess>('token', id)) ?? null,
+    findKey: async kid => (await ask<KeyAccess>('key', kid)) ?? null,
+    coversCustomer: async (id, customerId) =>
+      (await ask<{ covers: boolean }>('covers', id, customerId))?.covers === true,
     ...changeReads(feedStatements(call, isCitus)),
     group,
     async findGroup(customerId) {
-      const [row] = isCitus ? await ask<GroupRow>('group', customerId) : []
-      return row?.group ?? null
+      return isCitus ? ((await ask<GroupRow>('group', customerId))?.group ?? null) : null
     },
     async readWrittenAt() {
-      const [row] = isCitus ? [] : await ask<{ written_at: number | null }>('written')
-      return row?.written_at ?? 0
+      return isCitus ? 0 : ((await ask<{ written_at: number | null }>('written'))?.written_at ?? 0)
     },
     readNodes: async () => [],
     async readConnections() {
@@ -167,7 +155,8 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
 }
 
 /** A line of total, version and number of the page, then the summaries. */
-function readPage(text: string, synced_at: number | null): InvoicePage {
+function readPage(row: PageRow | undefined, synced_at: number | null): InvoicePage {
+  const { page: text } = row as PageRow
   const end = text.indexOf('\n')
   const [total, version, page = 1] = text.slice(0, end).split(' ')
   return {

@@ -7,56 +7,30 @@
  */
 export type Place = 'reference' | 'shared' | 'coordinator' | 'customer_id' | 'id'
 
-export const tables: Readonly<Record<string, Place>> = {
-  'fatura.migrations': 'reference',
-  'fatura.freshness': 'shared',
-  'fatura.tokens': 'shared',
-  'fatura.keys': 'shared',
-  'fatura.scopes': 'shared',
-  'fatura.batches': 'shared',
-  'fatura.feed': 'shared',
-  'fatura.observation': 'coordinator',
-  'fatura.streams': 'coordinator',
-  'fatura.pins': 'coordinator',
-  'fatura.lease': 'coordinator',
-  'fatura.set_aside': 'coordinator',
-  'fatura.drift': 'coordinator',
-  'fatura.endpoints': 'coordinator',
-  'fatura.invoices': 'customer_id',
-  'fatura.invoice_lines': 'customer_id',
-  'fatura.customers': 'customer_id',
-  'fatura.counts': 'customer_id',
-  'fatura.tombstones': 'customer_id',
-  'fatura.links': 'customer_id',
-  'fatura.journal': 'customer_id',
-  'fatura.changes': 'customer_id',
+export const tables = placed<Place>({
+  reference: ['migrations'],
+  shared: ['freshness', 'tokens', 'keys', 'scopes', 'batches', 'feed'],
+  coordinator: ['observation', 'streams', 'pins', 'lease', 'set_aside', 'drift', 'endpoints'],
+  customer_id: [
+    ...['invoices', 'invoice_lines', 'customers', 'counts'],
+    ...['tombstones', 'links', 'journal', 'changes'],
+  ],
   // A document is known before its invoice is, and may never have one.
-  'fatura.documents': 'id',
-  'fatura.document_clients': 'id',
-  'fatura.document_relations': 'id',
-}
+  id: ['documents', 'document_clients', 'document_relations'],
+})
 
 /** `key` and `list`: called where the rows of the customer lie that is the first argument. `everywhere`: called on any node. */
-export const functions: Readonly<Record<string, 'key' | 'list' | 'everywhere'>> = {
-  'fatura.first_page': 'key',
-  'fatura.read_version': 'key',
-  'fatura.find_invoice': 'key',
-  'fatura.customer_changes': 'key',
-  'fatura.list_invoices': 'list',
-  'fatura.search_invoices': 'list',
-  'fatura.read_sums': 'list',
-  'fatura.list_counted': 'everywhere',
-  'fatura.read_freshness': 'everywhere',
-  'fatura.read_token': 'everywhere',
-  'fatura.read_key': 'everywhere',
-  'fatura.covers_customer': 'everywhere',
-  'fatura.read_batches': 'everywhere',
-  'fatura.batch_changes': 'everywhere',
-  'fatura.schema_version': 'everywhere',
-  'fatura.schema_state': 'everywhere',
-  'fatura.tables_at': 'everywhere',
-  'fatura.split_list': 'everywhere',
-  'fatura.find_known': 'everywhere',
-  'fatura.save_invoices': 'everywhere',
-  'fatura.count_customers': 'everywhere',
+export const functions = placed<'key' | 'list' | 'everywhere'>({
+  key: ['first_page', 'read_version', 'find_invoice', 'customer_changes'],
+  list: ['list_invoices', 'search_invoices', 'read_sums'],
+  everywhere: [
+    ...['list_counted', 'read_freshness', 'read_token', 'read_key', 'covers_customer'],
+    ...['read_batches', 'batch_changes', 'schema_version', 'schema_state'],
+    ...['tables_at', 'split_list', 'find_known', 'save_invoices', 'count_customers'],
+  ],
+})
+
+function placed<P extends string>(names: Record<P, readonly string[]>): Readonly<Record<string, P>> {
+  const places = Object.entries(names) as [P, readonly string[]][]
+  return Object.fromEntries(places.flatMap(([place, some]) => some.map(name => [`fatura.${name}`, place])))
 }

@@ -98,20 +98,12 @@ export interface CustomerChange {
 
 export class Changes {
   readonly customers = new Map<string, CustomerChange>()
-  private readonly known = new Map<string, KnownCustomer>()
+  /** To be filled before any change of a customer is noted; a new one may be left out. */
+  readonly known = new Map<string, { isCounted: boolean; version: number }>()
   private noted = 0
-
-  /** To be called before any change of a customer is noted. */
-  add(customerId: string, known: KnownCustomer): void {
-    this.known.set(customerId, known)
-  }
 
   isFull(): boolean {
     return this.noted >= heldAtMost
-  }
-
-  has(customerId: string): boolean {
-    return this.known.has(customerId)
   }
 
   /** An invoice changed, or came, or went: null where there was or is none. */
@@ -136,11 +128,6 @@ export class Changes {
     if (before !== null) countInvoice(change.counters, before, -1)
     if (after !== null) countInvoice(change.counters, after, 1)
   }
-}
-
-export interface KnownCustomer {
-  isCounted: boolean
-  version: number
 }
 
 /** Two changes of an invoice in one transaction are one. */

@@ -37,12 +37,9 @@ export function connectorReads(db: Db): ConnectorReads {
         [system ?? null, kind ?? null, id ?? null, reason ?? null, limit],
       ),
     async readDrift(sinceHour) {
-      const sums = driftColumns.map(name => `coalesce(sum(${name}), 0) AS ${name}`)
-      const [row] = await db.query<Drift>(`SELECT ${sums.join(', ')} FROM fatura.drift WHERE hour >= $1`, [
-        sinceHour,
-      ])
-      const found = driftColumns.map(name => [name, Number(row?.[name])])
-      return Object.fromEntries(found) as Record<keyof Drift, number>
+      const sums = driftColumns.map(name => `CAST(coalesce(sum(${name}), 0) AS bigint) AS ${name}`)
+      const sql = `SELECT ${sums.join(', ')} FROM fatura.drift WHERE hour >= $1`
+      return (await db.query<Drift>(sql, [sinceHour]))[0] as Drift
     },
     async countUncertified(issuedBefore) {
       const sql = `SELECT count(*) FROM fatura.invoices ${db.byIndex('invoices_uncertified')}

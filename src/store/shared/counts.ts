@@ -90,10 +90,10 @@ export function keepCounts(db: Db, engine: CustomerWrites, { batch }: SharedRows
     /** No other writer changes these customers until the end. To be called before their rows are read to be changed. */
     async lock(customerIds: readonly string[]): Promise<void> {
       if (changes.isFull()) await flush()
-      const unknown = [...new Set(customerIds)].filter(id => !changes.has(id))
+      const unknown = [...new Set(customerIds)].filter(id => !changes.known.has(id))
       if (unknown.length === 0) return
       for (const { customer_id, counted, version } of await engine.lockCustomers(unknown.sort()))
-        changes.add(customer_id, { isCounted: Boolean(counted), version })
+        changes.known.set(customer_id, { isCounted: Boolean(counted), version })
     },
     /** As `Changes` notes it. The customer's version rises. */
     note(...noted: Parameters<Changes['note']>): void {

@@ -38,7 +38,6 @@ function createTurns() {
 export async function openSqliteWriter(path: string, wait: LockWait = {}): Promise<WriteStore> {
   const db = closeUnlessCurrent(await openReadWrite(path, { create: false, ...wait }), path)
   const version = db.prepare('PRAGMA user_version')
-  const exec = (sql: string): void => translate(path, () => db.exec(sql))
   const shared = createDb(db, path)
   const writesOf = writeInvoices(db, shared, work => translate(path, work))
 
@@ -54,7 +53,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
       await counting.flush()
       for (const { sql, values } of rows.statements(freshness)) await shared.query(sql, values)
       db.checkPlace()
-      exec('COMMIT')
+      translate(path, () => db.exec('COMMIT'))
       // A commit to a file that was taken away meanwhile is not stored.
       db.checkPlace()
       return result
