@@ -1,12 +1,11 @@
 /** Invoices in bulk: a batch is one message, on Citus one to each shard. */
 import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
-import type { Relinked } from '../document-store.ts'
 import type { Countable } from '../read-model/counting.ts'
 import { type InvoiceRow, toRow } from '../read-model/invoice-row.ts'
 import type { Counting } from '../shared/counts.ts'
 import { askForRest, linkOf, relink } from '../shared/links.ts'
 import type { EngineWrites } from '../shared/transaction-writes.ts'
-import { type KnownInvoice, stampOf } from '../store.ts'
+import { stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
 import { type ListType, type ListValue, writeList } from './lists.ts'
 import type { PostgresDb } from './shared-db.ts'
@@ -44,44 +43,98 @@ interface Given {
 
 const customerOf = ({ row }: Given) => row.customer_id
 
+/** `customer_id`, `id`, `summary`, `observed_at`, `claim` and `document`. */
+type KnownRow = [string, string, string | null, number, string | null, string | null]
+
+const relinkedColumns = [
+  ...(['customer_id', 'id', 'ix_status', 'search_text', 'long_text', 'search_ids'] as const),
+  ...(['summary', 'document', 'credited_cents'] as const),
+]
+
 export function engineWrites(db: PostgresDb, counting: Counting): EngineWrites {
   return {
-    saveInvoices: (records, observedAt) => saveInvoices(db, counting, records, observedAt),
-    findKnown: keys => findKnown(db, keys),
-    relinkInvoices: given => relinkInvoices(db, counting, given),
+    async saveInvoices(records, observedAt) {
+      const given = inListOrder(
+        records.map((record, i) => ({ record, row: toRow(record), observed_at: stampOf(observedAt, i) })),
+      )
+      await counting.lock(given.map(customerOf))
+      const answers = await callAtShards<Given, [place: number, before: CountableRow | null][]>(
+        db,
+        'save_invoices',
+        given,
+        customerOf,
+        listColumns,
+      )
+      let changed = 0
+      for (const { some, told } of answers) {
+        changed += told.length
+        for (const [place, before] of told) {
+          const { row } = some[place - 1] as Given
+          counting.note(row, before && readCountable(before), row)
+        }
+      }
+      await askForRest(
+        db,
+        given.map(({ record }) => record),
+      )
+      return changed
+    },
+    /** Takes a lock for each customer, always in one order, so that two writers neither cross nor deadlock. */
+    async findKnown(keys) {
+      const customers = [...new Set(keys.map(({ customer_id }) => customer_id))].sort()
+      await db.query(
+        'SELECT pg_advisory_xact_lock(hashtextextended(customer_id, 0)) FROM unnest($1::text[]) AS given (customer_id)',
+        [customers],
+      )
+      const answers = await callAtShards<InvoiceKey, KnownRow[]>(
+        db,
+        'find_known',
+        keys,
+        ({ customer_id }) => customer_id,
+        some => [some.map(({ customer_id }) => customer_id), some.map(({ id }) => id)],
+      )
+      return answers.flatMap(({ told }) =>
+        told.map(([customer_id, id, summary, observed_at, claim, document]) => {
+          return {
+            ...{ customer_id, id, summary, observed_at, document },
+            claim: claim === null ? null : JSON.parse(claim),
+          }
+        }),
+      )
+    },
+    async relinkInvoices(given) {
+      if (given.length === 0) return
+      const rows = given.map(({ invoice, document }) => {
+        const row = toRow({ invoice, lines: null, document })
+        return { ...row, ...splitText(row) }
+      })
+      const customers = rows.map(({ customer_id }) => customer_id)
+      await counting.lock(customers)
+      const stored = await db.query<InvoiceKey & Countable>(
+        `SELECT customer_id, id, issued_at, status, ix_status, currency, total_cents FROM fatura.invoices
+         WHERE customer_id = ANY ($1) AND id = ANY ($2)`,
+        [[...new Set(customers)], rows.map(({ id }) => id)],
+      )
+      // On Citus, the last condition leads to the shards of these customers alone.
+      await db.query(
+        `UPDATE fatura.invoices AS stored SET ix_status = given.ix_status,
+           search_text = convert_to(given.search_text, 'UTF8'), long_text = convert_to(given.long_text, 'UTF8'),
+           search_ids = convert_to(given.search_ids, 'UTF8'), summary = given.summary, document = given.document,
+           credited_cents = given.credited_cents
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+             $9::bigint[]) AS given (${relinkedColumns.join(', ')})
+         WHERE stored.customer_id = given.customer_id AND stored.id = given.id
+           ${db.isCitus() ? 'AND stored.customer_id = ANY ($1)' : ''}`,
+        relinkedColumns.map(name => rows.map(row => row[name])),
+      )
+      const byKey = new Map(stored.map(row => [keyOf(row), row]))
+      for (const row of rows) {
+        const before = byKey.get(keyOf(row))
+        if (before !== undefined) counting.note(row, before, { ...before, ix_status: row.ix_status }, true)
+      }
+      await relink(db, given)
+    },
   }
-}
-
-async function saveInvoices(
-  db: PostgresDb,
-  counting: Counting,
-  records: readonly InvoiceRecord[],
-  observedAt: number | readonly number[],
-): Promise<number> {
-  const given = inListOrder(
-    records.map((record, i) => ({ record, row: toRow(record), observed_at: stampOf(observedAt, i) })),
-  )
-  await counting.lock(given.map(customerOf))
-  const answers = await callAtShards<Given, [place: number, before: CountableRow | null][]>(
-    db,
-    'save_invoices',
-    given,
-    customerOf,
-    listColumns,
-  )
-  let changed = 0
-  for (const { some, told } of answers) {
-    changed += told.length
-    for (const [place, before] of told) {
-      const { row } = some[place - 1] as Given
-      counting.note(row, before && readCountable(before), row)
-    }
-  }
-  await askForRest(
-    db,
-    given.map(({ record }) => record),
-  )
-  return changed
 }
 
 type CountableRow = [number, string, string | null, string, number]
@@ -137,71 +190,3 @@ function listColumns(given: readonly Given[]): (string | null)[] {
 }
 
 const columnNames = Object.keys(givenColumns) as (keyof typeof givenColumns)[]
-
-/** Takes a lock for each customer, always in one order, so that two writers neither cross nor deadlock. */
-async function findKnown(db: PostgresDb, keys: readonly InvoiceKey[]): Promise<KnownInvoice[]> {
-  const customers = [...new Set(keys.map(({ customer_id }) => customer_id))].sort()
-  await db.query(
-    'SELECT pg_advisory_xact_lock(hashtextextended(customer_id, 0)) FROM unnest($1::text[]) AS given (customer_id)',
-    [customers],
-  )
-  const answers = await callAtShards<InvoiceKey, KnownRow[]>(
-    db,
-    'find_known',
-    keys,
-    ({ customer_id }) => customer_id,
-    some => [some.map(({ customer_id }) => customer_id), some.map(({ id }) => id)],
-  )
-  return answers.flatMap(({ told }) =>
-    told.map(([customer_id, id, summary, observed_at, claim, document]) => {
-      return {
-        ...{ customer_id, id, summary, observed_at, document },
-        claim: claim === null ? null : JSON.parse(claim),
-      }
-    }),
-  )
-}
-
-/** `customer_id`, `id`, `summary`, `observed_at`, `claim` and `document`. */
-type KnownRow = [string, string, string | null, number, string | null, string | null]
-
-const relinkedColumns = [
-  ...(['customer_id', 'id', 'ix_status', 'search_text', 'long_text', 'search_ids'] as const),
-  ...(['summary', 'document', 'credited_cents'] as const),
-]
-
-async function relinkInvoices(db: PostgresDb, counting: Counting, given: readonly Relinked[]): Promise<void> {
-  if (given.length === 0) return
-  const rows = given.map(({ invoice, document }) => {
-    const row = toRow({ invoice, lines: null, document })
-    return { ...row, ...splitText(row) }
-  })
-  await counting.lock(rows.map(({ customer_id }) => customer_id))
-  const stored = await readStored(db, rows)
-  // On Citus, the last condition leads to the shards of these customers alone.
-  await db.query(
-    `UPDATE fatura.invoices AS stored SET ix_status = given.ix_status,
-       search_text = convert_to(given.search_text, 'UTF8'), long_text = convert_to(given.long_text, 'UTF8'),
-       search_ids = convert_to(given.search_ids, 'UTF8'), summary = given.summary, document = given.document,
-       credited_cents = given.credited_cents
-     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-         $9::bigint[]) AS given (${relinkedColumns.join(', ')})
-     WHERE stored.customer_id = given.customer_id AND stored.id = given.id
-       ${db.isCitus() ? 'AND stored.customer_id = ANY ($1)' : ''}`,
-    relinkedColumns.map(name => rows.map(row => row[name])),
-  )
-  for (const row of rows) {
-    const before = stored.get(keyOf(row))
-    if (before !== undefined) counting.note(row, before, { ...before, ix_status: row.ix_status }, true)
-  }
-  await relink(db, given)
-}
-
-async function readStored(db: PostgresDb, keys: readonly InvoiceKey[]): Promise<Map<string, Countable>> {
-  const rows = await db.query<InvoiceKey & Countable>(
-    `SELECT customer_id, id, issued_at, status, ix_status, currency, total_cents FROM fatura.invoices
-     WHERE customer_id = ANY ($1) AND id = ANY ($2)`,
-    [[...new Set(keys.map(({ customer_id }) => customer_id))], keys.map(({ id }) => id)],
-  )
-  return new Map(rows.map(row => [keyOf(row), row]))
-}

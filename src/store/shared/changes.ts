@@ -42,26 +42,19 @@ export interface BatchedRow extends Omit<StoredChange, 'seq'> {
 
 export function changeReads(feed: FeedStatements): ChangeReads {
   return {
-    readChanges: (customerId, after, limit) =>
-      customerId === null ? readAll(feed, after, limit) : readCustomer(feed, customerId, after, limit),
+    async readChanges(customerId, after, limit) {
+      if (customerId === null) return readAll(feed, after, limit)
+      const [state, ...rows] = await feed.customer(customerId, after ?? 0, after === null ? 0 : limit)
+      const version = state?.version ?? 0
+      if (after === null) return { changes: [], next: version }
+      const [first] = rows
+      if (first === undefined ? version > after : first.previous > after) return null
+      const changes = rows.map(({ previous: _, version: seq, ...row }) => {
+        return { seq: seq as number, customer_id: customerId, version: seq as number, ...row }
+      })
+      return { changes, next: changes.at(-1)?.seq ?? after }
+    },
   }
-}
-
-async function readCustomer(
-  feed: FeedStatements,
-  customerId: string,
-  after: number | null,
-  limit: number,
-): Promise<ChangePage | null> {
-  const [state, ...rows] = await feed.customer(customerId, after ?? 0, after === null ? 0 : limit)
-  const version = state?.version ?? 0
-  if (after === null) return { changes: [], next: version }
-  const [first] = rows
-  if (first === undefined ? version > after : first.previous > after) return null
-  const changes = rows.map(({ previous: _, version: seq, ...row }) => {
-    return { seq: seq as number, customer_id: customerId, version: seq as number, ...row }
-  })
-  return { changes, next: changes.at(-1)?.seq ?? after }
 }
 
 async function readAll(

@@ -1,7 +1,7 @@
 /** Documents and the journal, written within a transaction. */
 import { type Document, optionalFields } from '../../document.ts'
 import type { InvoiceKey } from '../../invoice.ts'
-import type { DocumentNames, DocumentWrites, JournalEntry } from '../document-store.ts'
+import type { DocumentNames, DocumentWrites } from '../document-store.ts'
 import { columnsFor, type Db, type Insertion, queryAny } from './db.ts'
 import { findClaimants, findDocuments } from './read-documents.ts'
 import type { SharedRows } from './shared-rows.ts'
@@ -55,7 +55,27 @@ export function documentWrites(
         ids: documents.map(({ id }) => id),
         references: documents.flatMap(({ reference }) => reference ?? []),
       })
-      await saveDocuments(db, documents, observedAt)
+      // Each once, the last one given: a page may hold one twice while documents are being made.
+      const given = new Map(documents.map(document => [document.id, document]))
+      const stored = await db.query<{ id: number; body: string }>(
+        `SELECT id, body FROM fatura.documents WHERE ${db.isAmong('id', '$1')} AND body IS NOT NULL`,
+        [[...given.keys()]],
+      )
+      const bodies = new Map(stored.map(({ id, body }) => [id, body]))
+      const changed: number[] = []
+      const rows = [...given.values()].map(document => {
+        const { id, status, reference, date, client_id } = document
+        const before = bodies.get(id)
+        const body = JSON.stringify(keepFields(document, before))
+        if (before !== undefined && before !== body) changed.push(id)
+        return [id, status, reference, date, client_id, body, 0, observedAt]
+      })
+      await db.insert(documentInsertion, rows)
+      if (changed.length > 0)
+        await db.query(
+          `UPDATE fatura.document_relations SET observed_at = 0 WHERE ${db.isAmong('id', '$1')}`,
+          [changed],
+        )
       raiseObserved(observedAt)
     },
     async missDocument(id, observedAt, unlessSince = observedAt) {
@@ -99,31 +119,19 @@ export function documentWrites(
         ['ix_id', documents],
         ['invoice_id', invoices],
       ]),
-    saveEntries: entries => saveEntries(db, entries),
+    async saveEntries(entries) {
+      const rows = entries.map(({ customer_id, id, cause, type, happened_at, at, outcome, detail }) => {
+        return [customer_id, id, cause, type, happened_at, at, outcome, detail]
+      })
+      if (rows.length === 0) return
+      await db.insert(entryInsertion, rows)
+      const distinct = (values: readonly string[]) => [...new Set(values)]
+      await db.query(trimEntries(db), [
+        distinct(entries.map(({ customer_id }) => customer_id)),
+        distinct(entries.map(({ id }) => id)),
+      ])
+    },
   }
-}
-
-async function saveDocuments(db: Db, documents: readonly Document[], observedAt: number): Promise<void> {
-  // Each once, the last one given: a page may hold one twice while documents are being made.
-  const given = new Map(documents.map(document => [document.id, document]))
-  const stored = await db.query<{ id: number; body: string }>(
-    `SELECT id, body FROM fatura.documents WHERE ${db.isAmong('id', '$1')} AND body IS NOT NULL`,
-    [[...given.keys()]],
-  )
-  const bodies = new Map(stored.map(({ id, body }) => [id, body]))
-  const changed: number[] = []
-  const rows = [...given.values()].map(document => {
-    const { id, status, reference, date, client_id } = document
-    const before = bodies.get(id)
-    const body = JSON.stringify(keepFields(document, before))
-    if (before !== undefined && before !== body) changed.push(id)
-    return [id, status, reference, date, client_id, body, 0, observedAt]
-  })
-  await db.insert(documentInsertion, rows)
-  if (changed.length > 0)
-    await db.query(`UPDATE fatura.document_relations SET observed_at = 0 WHERE ${db.isAmong('id', '$1')}`, [
-      changed,
-    ])
 }
 
 /** Fields that are not given stay as they were; always in one order, so that texts can be compared. */
@@ -137,17 +145,4 @@ function keepFields(document: Document, before: string | undefined): Document {
     if (value !== undefined) kept[name] = value
   }
   return { ...(kept as unknown as Document), ...(left_out !== undefined && { left_out }) }
-}
-
-async function saveEntries(db: Db, entries: readonly JournalEntry[]): Promise<void> {
-  const rows = entries.map(({ customer_id, id, cause, type, happened_at, at, outcome, detail }) => {
-    return [customer_id, id, cause, type, happened_at, at, outcome, detail]
-  })
-  if (rows.length === 0) return
-  await db.insert(entryInsertion, rows)
-  const distinct = (values: readonly string[]) => [...new Set(values)]
-  await db.query(trimEntries(db), [
-    distinct(entries.map(({ customer_id }) => customer_id)),
-    distinct(entries.map(({ id }) => id)),
-  ])
 }
