@@ -67,9 +67,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
     async () => (await ask<{ synced_at: number | null }>('freshness'))?.synced_at ?? null,
   )
   const end = async () => {
-    await pools.searches.end()
-    await pools.others.end()
-    await pools.by_key.end()
+    for (const pool of Object.values(pools)) await pool.end()
   }
 
   let isCitus: boolean

@@ -73,8 +73,7 @@ export function createDb(asked: Pick<Pool, 'query'>, isPrepared = false) {
     },
     isAmong: (column, list) => `${column} = ANY (${list})`,
     byIndex: () => '',
-    async holdNames(names) {
-      const { alone, shared } = names()
+    async holdNames(alone, shared) {
       await query(
         `SELECT CASE WHEN is_alone THEN pg_advisory_xact_lock(name) ELSE pg_advisory_xact_lock_shared(name) END
          FROM (SELECT hashtextextended(given, 1) AS name, bool_or(is_alone) AS is_alone

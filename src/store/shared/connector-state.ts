@@ -12,7 +12,7 @@ import {
   refusedKinds,
   type SetAside,
 } from '../connector-store.ts'
-import { type Db, literals, places, queryColumn } from './db.ts'
+import { type Db, literals, places, queryColumn, returnsAny } from './db.ts'
 
 const driftColumns = ['compared', 'differing', 'listed', 'missing', 'repaired', 'neighbours'] as const
 
@@ -75,13 +75,12 @@ export function leaseWrites(db: Db): LeaseWrites {
       )
       return taken ?? null
     },
-    async renewLease(epoch) {
-      const rows = await db.query(
+    renewLease: epoch =>
+      returnsAny(
+        db,
         'UPDATE fatura.lease SET beats = beats + 1 WHERE epoch = $1 AND holder IS NOT NULL RETURNING epoch',
         [epoch],
-      )
-      return rows.length > 0
-    },
+      ),
     async releaseLease(epoch) {
       await db.query('UPDATE fatura.lease SET holder = NULL WHERE epoch = $1', [epoch])
     },
@@ -96,13 +95,10 @@ const atRisk: Record<Loss, string> = {
 
 export function connectorWrites(db: Db): ConnectorWrites {
   return {
-    async holdsLease(epoch) {
-      const rows = await db.query(
-        `SELECT epoch FROM fatura.lease WHERE epoch = $1 AND holder IS NOT NULL ${db.keepRow}`,
-        [epoch],
-      )
-      return rows.length > 0
-    },
+    holdsLease: epoch =>
+      returnsAny(db, `SELECT epoch FROM fatura.lease WHERE epoch = $1 AND holder IS NOT NULL ${db.keepRow}`, [
+        epoch,
+      ]),
     async savePin({ system, account, pinned_at }) {
       await db.query(
         `INSERT INTO fatura.pins (system, account, pinned_at) VALUES ($1, $2, $3)

@@ -16,7 +16,7 @@ export interface Db {
   /** Follows a table's name, for an engine that must be given the index of few of its rows. */
   byIndex(name: string): string
   /** Holds names until the transaction ends, all in one order: alone, or shared. Returns whether others may have changed what was read before. */
-  holdNames(names: () => { alone: readonly string[]; shared: readonly string[] }): Promise<boolean>
+  holdNames(alone: readonly string[], shared: readonly string[]): Promise<boolean>
   /** Whether rows lie on several nodes: each sends as many as are asked for in all. */
   isCitus(): boolean
   /** A clause that keeps others from changing a row that was read, until the transaction's end; empty where nobody else can. */
@@ -75,6 +75,11 @@ export async function queryColumn<T extends Value>(
   values?: readonly DbValue[],
 ): Promise<T[]> {
   return (await db.query(sql, values)).map(row => Object.values(row)[0])
+}
+
+/** Whether a statement returns any row. */
+export async function returnsAny(db: Db, sql: string, values: readonly DbValue[]): Promise<boolean> {
+  return (await db.query(sql, values)).length > 0
 }
 
 /** Rows by any of some lists. An empty one is left out: on Citus, each is looked for at every shard. */

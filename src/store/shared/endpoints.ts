@@ -1,6 +1,6 @@
 import { kinds } from '../contents.ts'
 import type { EndpointCommands, EndpointReads, EndpointWrites, StoredEndpoint } from '../endpoint-store.ts'
-import { type Db, insertContents } from './db.ts'
+import { type Db, insertContents, returnsAny } from './db.ts'
 
 type EndpointRow = Omit<StoredEndpoint, 'customers'> & { customer_ids: string | null }
 
@@ -19,14 +19,13 @@ export function endpointReads(db: Db): EndpointReads {
 
 export function endpointWrites(db: Db): EndpointWrites {
   return {
-    async saveDelivery(id, since, { cursor, state, attempts, next_at, error }) {
-      const rows = await db.query(
+    saveDelivery: (id, since, { cursor, state, attempts, next_at, error }) =>
+      returnsAny(
+        db,
         `UPDATE fatura.endpoints SET cursor = $3, state = $4, attempts = $5, next_at = $6, error = $7
          WHERE id = $1 AND cursor = $2 AND state = 'active' RETURNING id`,
         [id, since, cursor, state, attempts, next_at, error],
-      )
-      return rows.length > 0
-    },
+      ),
   }
 }
 
@@ -36,16 +35,13 @@ export function endpointCommands(db: Db): EndpointCommands {
       const given = { ...row, customer_ids: customers && JSON.stringify(customers) }
       await insertContents(db, 'endpoints', [kinds.endpoints.columns.map(column => given[column])])
     },
-    async changeEndpoint(id, { state, cursor }) {
-      const rows = await db.query(
+    changeEndpoint: (id, { state, cursor }) =>
+      returnsAny(
+        db,
         `UPDATE fatura.endpoints SET state = $2, cursor = coalesce($3, cursor), attempts = 0, next_at = NULL, error = NULL
          WHERE id = $1 RETURNING id`,
         [id, state, cursor],
-      )
-      return rows.length > 0
-    },
-    async removeEndpoint(id) {
-      return (await db.query('DELETE FROM fatura.endpoints WHERE id = $1 RETURNING id', [id])).length > 0
-    },
+      ),
+    removeEndpoint: id => returnsAny(db, 'DELETE FROM fatura.endpoints WHERE id = $1 RETURNING id', [id]),
   }
 }

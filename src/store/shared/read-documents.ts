@@ -227,17 +227,11 @@ export function documentReads(db: Db): DocumentReads {
 }
 
 function readDocument(
-  { id, body, misses, observed_at, relations = null }: DocumentRow,
+  { body, relations = null, ...known }: DocumentRow,
   client_tax_id: string | null,
 ): KnownDocument {
-  return {
-    id,
-    document: body === null ? null : JSON.parse(body),
-    misses,
-    observed_at,
-    client_tax_id,
-    relations: relations === null ? null : JSON.parse(relations),
-  }
+  const document = body === null ? null : JSON.parse(body)
+  return { ...known, document, client_tax_id, relations: relations === null ? null : JSON.parse(relations) }
 }
 
 function readLinked(row: LinkedRow): LinkedInvoice {

@@ -41,7 +41,7 @@ function holdDocuments(
   alone: Partial<DocumentNames>,
   shared: Partial<DocumentNames> = {},
 ): Promise<boolean> {
-  return db.holdNames(() => ({ alone: namesOf(alone), shared: namesOf(shared) }))
+  return db.holdNames(namesOf(alone), namesOf(shared))
 }
 
 /** But for what changes invoices, which each engine does its own way. */

@@ -116,12 +116,7 @@ export function writeInvoices(
   })
 }
 
-type StoredRow = Countable & {
-  summary: string
-  search_text: string
-  search_ids: string
-  observed_at: number
-  document: string | null
-}
+type StoredRow = Countable &
+  Pick<InvoiceRow, 'summary' | 'search_text' | 'search_ids' | 'document'> & { observed_at: number }
 
 type KnownRow = { summary: string; observed_at: number; claim: string | null; document: string | null }
