@@ -3,7 +3,7 @@ import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
 import type { Countable } from '../read-model/counting.ts'
 import { type InvoiceRow, toRow } from '../read-model/invoice-row.ts'
 import type { Counting } from '../shared/counts.ts'
-import { askForRest, linkOf, relink } from '../shared/links.ts'
+import { askForRest, keyOf, linkOf } from '../shared/links.ts'
 import type { EngineWrites } from '../shared/transaction-writes.ts'
 import { stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
@@ -102,19 +102,8 @@ export function engineWrites(db: PostgresDb, counting: Counting): EngineWrites {
         }),
       )
     },
-    async relinkInvoices(given) {
-      if (given.length === 0) return
-      const rows = given.map(({ invoice, document }) => {
-        const row = toRow({ invoice, lines: null, document })
-        return { ...row, ...splitText(row) }
-      })
-      const customers = rows.map(({ customer_id }) => customer_id)
-      await counting.lock(customers)
-      const stored = await db.query<InvoiceKey & Countable>(
-        `SELECT customer_id, id, issued_at, status, ix_status, currency, total_cents FROM fatura.invoices
-         WHERE customer_id = ANY ($1) AND id = ANY ($2)`,
-        [[...new Set(customers)], rows.map(({ id }) => id)],
-      )
+    async updateDocuments(given) {
+      const rows = given.map(row => ({ ...row, ...splitText(row) }))
       // On Citus, the last condition leads to the shards of these customers alone.
       await db.query(
         `UPDATE fatura.invoices AS stored SET ix_status = given.ix_status,
@@ -127,12 +116,6 @@ export function engineWrites(db: PostgresDb, counting: Counting): EngineWrites {
            ${db.isCitus() ? 'AND stored.customer_id = ANY ($1)' : ''}`,
         relinkedColumns.map(name => rows.map(row => row[name])),
       )
-      const byKey = new Map(stored.map(row => [keyOf(row), row]))
-      for (const row of rows) {
-        const before = byKey.get(keyOf(row))
-        if (before !== undefined) counting.note(row, before, { ...before, ix_status: row.ix_status }, true)
-      }
-      await relink(db, given)
     },
   }
 }
@@ -154,10 +137,6 @@ function inListOrder(all: readonly Given[]): Given[] {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
-}
-
-function keyOf({ customer_id, id }: InvoiceKey): string {
-  return `${customer_id} ${id}`
 }
 
 /** In bytes of UTF-8. An index entry holds 2,704, of which some 50 are its own. */

@@ -1,6 +1,10 @@
 /** Links of the payment platform's invoices to documents. */
 import type { Claim } from '../../document.ts'
 import type { Invoice, InvoiceKey } from '../../invoice.ts'
+import type { Relinked } from '../document-store.ts'
+import type { Countable } from '../read-model/counting.ts'
+import { type InvoiceRow, toRow } from '../read-model/invoice-row.ts'
+import type { Counting } from './counts.ts'
 import { columnsFor, type Db, type Insertion, queryColumn } from './db.ts'
 
 const linkInsertion: Insertion = {
@@ -62,18 +66,31 @@ export async function askForRest(db: Db, records: readonly Claiming[]): Promise<
   )
 }
 
-/** Ties invoices to other documents. Their customers are nobody else's to change until the end. */
-export async function relink(db: Db, given: readonly { invoice: Invoice }[]): Promise<void> {
-  const invoices = given.map(({ invoice }) => invoice)
-  const rows = await db.query<InvoiceKey & { claim: string }>(
-    `SELECT customer_id, invoice_id AS id, claim FROM fatura.links
-     WHERE ${db.isAmong('customer_id', '$1')} AND ${db.isAmong('invoice_id', '$2')}`,
-    [[...new Set(invoices.map(({ customer_id }) => customer_id))], invoices.map(({ id }) => id)],
+export const keyOf = ({ customer_id, id }: InvoiceKey) => `${customer_id} ${id}`
+
+/** Ties invoices to other documents. `update` writes what the documents change of their rows. */
+export async function relinkInvoices(
+  db: Db,
+  counting: Counting,
+  given: readonly Relinked[],
+  update: (rows: readonly InvoiceRow[]) => Promise<void>,
+): Promise<void> {
+  if (given.length === 0) return
+  const customers = [...new Set(given.map(({ invoice }) => invoice.customer_id))]
+  await counting.lock(customers)
+  const rows = await db.query<InvoiceKey & Countable & { claim: string | null }>(
+    `SELECT i.customer_id, i.id, i.issued_at, i.status, i.ix_status, i.currency, i.total_cents, l.claim
+     FROM fatura.invoices i LEFT JOIN fatura.links l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
+     WHERE ${db.isAmong('i.customer_id', '$1')} AND ${db.isAmong('i.id', '$2')}`,
+    [customers, given.map(({ invoice }) => invoice.id)],
   )
-  const claims = new Map(rows.map(({ customer_id, id, claim }) => [`${customer_id} ${id}`, claim]))
-  const linked = invoices.flatMap(invoice => {
-    const claim = claims.get(`${invoice.customer_id} ${invoice.id}`)
-    return claim === undefined ? [] : [{ invoice, claim: JSON.parse(claim) as Claim }]
+  await update(given.map(({ invoice, document }) => toRow({ invoice, lines: null, document })))
+  const stored = new Map(rows.map(row => [keyOf(row), row]))
+  const linked = given.flatMap(({ invoice }) => {
+    const before = stored.get(keyOf(invoice))
+    if (before === undefined) return []
+    counting.note(invoice, before, { ...before, ix_status: invoice.ix_status }, true)
+    return before.claim === null ? [] : [{ invoice, claim: JSON.parse(before.claim) as Claim }]
   })
   await saveLinks(db, linked)
 }

@@ -1,5 +1,6 @@
 /** All writes of a transaction, over the few that each engine does its own way. */
 import type { Countable } from '../read-model/counting.ts'
+import type { InvoiceRow } from '../read-model/invoice-row.ts'
 import { lastStamp, observationStamp, type WriteTransaction } from '../store.ts'
 import { changeWrites } from './changes.ts'
 import { connectorWrites } from './connector-state.ts'
@@ -7,11 +8,14 @@ import { contentsWrites } from './contents.ts'
 import type { Counting } from './counts.ts'
 import type { Db } from './db.ts'
 import { endpointWrites } from './endpoints.ts'
+import { relinkInvoices } from './links.ts'
 import type { SharedRows } from './shared-rows.ts'
 import { documentWrites } from './write-documents.ts'
 
-export interface EngineWrites extends Pick<WriteTransaction, 'findKnown' | 'relinkInvoices'> {
+export interface EngineWrites extends Pick<WriteTransaction, 'findKnown'> {
   saveInvoices: (...given: Required<Parameters<WriteTransaction['saveInvoices']>>) => Promise<number>
+  /** Replaces what follows from the documents, of rows that are there. */
+  updateDocuments(rows: readonly InvoiceRow[]): Promise<void>
 }
 
 export function transactionWrites(
@@ -56,7 +60,7 @@ export function transactionWrites(
       await remove(customerId, invoiceId)
     },
     findKnown: engine.findKnown,
-    relinkInvoices: engine.relinkInvoices,
+    relinkInvoices: given => relinkInvoices(db, counting, given, engine.updateDocuments),
     saveStream: rows.saveStream,
     saveSuccess: rows.saveSuccess,
   } satisfies Partial<WriteTransaction>

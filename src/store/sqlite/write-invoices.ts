@@ -1,12 +1,11 @@
 /** The statements that write invoices, prepared once; they run within a transaction of the writer's. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { InvoiceRecord } from '../../invoice.ts'
-import type { Relinked } from '../document-store.ts'
 import type { Countable } from '../read-model/counting.ts'
 import { type InvoiceRow, toRow } from '../read-model/invoice-row.ts'
 import type { Counting } from '../shared/counts.ts'
 import type { Db } from '../shared/db.ts'
-import { relink, saveLinks } from '../shared/links.ts'
+import { saveLinks } from '../shared/links.ts'
 import type { EngineWrites } from '../shared/transaction-writes.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 
@@ -40,7 +39,7 @@ export function writeInvoices(
     INSERT INTO invoice_lines (customer_id, invoice_id, lines) VALUES (?1, ?2, ?3)
     ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines WHERE lines <> excluded.lines`)
   const deleteLines = db.prepare('DELETE FROM invoice_lines WHERE customer_id = ?1 AND invoice_id = ?2')
-  const relinkInvoice = db.prepare(`
+  const updateDocument = db.prepare(`
     UPDATE invoices SET ix_status = ?3, search_text = ?4, search_ids = ?5, summary = ?6, document = ?7, credited_cents = ?8
     WHERE customer_id = ?1 AND id = ?2`)
 
@@ -70,15 +69,6 @@ export function writeInvoices(
     return true
   }
 
-  function relinkOne(counting: Counting, { invoice, document: given }: Relinked): void {
-    const row = toRow({ invoice, lines: null, document: given })
-    const { customer_id, id, ix_status, search_text, search_ids, summary, document, credited_cents } = row
-    const stored = findInvoice.get(customer_id, id) as StoredRow | undefined
-    if (stored === undefined) return
-    relinkInvoice.run(customer_id, id, ix_status, search_text, search_ids, summary, document, credited_cents)
-    counting.note(row, stored, { ...stored, ix_status }, true)
-  }
-
   return counting => ({
     async saveInvoices(records, observedAt) {
       await counting.lock(records.map(({ invoice }) => invoice.customer_id))
@@ -106,12 +96,14 @@ export function writeInvoices(
         }),
       )
     },
-    async relinkInvoices(given) {
-      await counting.lock(given.map(({ invoice }) => invoice.customer_id))
+    async updateDocuments(rows) {
       attempt(() => {
-        for (const relinked of given) relinkOne(counting, relinked)
+        for (const { customer_id, id, ix_status, search_text, search_ids, ...row } of rows)
+          updateDocument.run(
+            ...[customer_id, id, ix_status, search_text, search_ids],
+            ...[row.summary, row.document, row.credited_cents],
+          )
       })
-      await relink(shared, given)
     },
   })
 }
