@@ -8,9 +8,7 @@ export function translate<T>(path: string, work: () => T): T {
   } catch (error) {
     if (error instanceof StoreError) throw error
     if (isDamage(error)) throw new StoreDamaged(`The database ${path} is damaged`, { cause: error })
-    throw new StoreError(explain(path, error as SqliteError), {
-      cause: error,
-    })
+    throw new StoreError(explain(path, error as SqliteError), { cause: error })
   }
 }
 
