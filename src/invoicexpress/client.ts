@@ -64,24 +64,18 @@ export function createClient(
   }
 }
 
-/** Runs work with a signal of its own: aborted after a time limit, or as `Withdrawn` with the caller's signal. */
+/** Runs work with a signal of its own, aborted after a time limit or with the caller's; the latter fails as `Withdrawn`. */
 export async function withDeadline<T>(
   timeoutMs: number,
   explainTimeout: () => SourceError,
   signal: AbortSignal | undefined,
   work: (waiting: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const waiting = new AbortController()
-  const timer = setTimeout(() => waiting.abort(explainTimeout()), timeoutMs)
-  const stop = () => waiting.abort(new Withdrawn())
-  signal?.addEventListener('abort', stop, { once: true })
-  if (signal?.aborted) stop()
+  const late = AbortSignal.timeout(timeoutMs)
   try {
-    return await work(waiting.signal)
+    return await work(signal === undefined ? late : AbortSignal.any([signal, late]))
   } catch (error) {
-    throw waiting.signal.aborted ? waiting.signal.reason : error
-  } finally {
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', stop)
+    if (signal?.aborted) throw new Withdrawn()
+    throw late.aborted ? explainTimeout() : error
   }
 }

@@ -35,29 +35,18 @@ const headers = { 'accept-encoding': 'identity', 'user-agent': 'fatura' }
  */
 export async function fetchPdf(url: string, guard: PdfGuard, signal: AbortSignal): Promise<Pdf> {
   const { maximumBytes = 25 * 1024 * 1024, deadlineMs = 30_000, type = 'application/pdf' } = guard
-  const transfer = new AbortController()
-  const stop = () => transfer.abort(explainAbort(signal))
-  const timer = setTimeout(() => transfer.abort(overdue()), deadlineMs)
-  const release = () => {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', stop)
-  }
-  signal.addEventListener('abort', stop, { once: true })
-  if (signal.aborted) stop()
+  const transfer = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)])
   try {
-    const response = await follow(URL.parse(url), guard, transfer.signal)
+    const response = await follow(URL.parse(url), guard, transfer)
     try {
       const size = readSize(response, maximumBytes)
-      const body = await openBody(response, maximumBytes, type, transfer.signal)
-      finished(body, release)
-      return { body, size }
+      return { body: await openBody(response, maximumBytes, type, transfer), size }
     } catch (error) {
       response.destroy()
       throw error
     }
   } catch (error) {
-    release()
-    throw redact(error, transfer.signal)
+    throw redact(error, transfer)
   }
 }
 
@@ -120,7 +109,7 @@ function openBody(
 ): Promise<Readable> {
   return new Promise((resolve, reject) => {
     const body = createPdfCheck(maximumBytes, () => resolve(body), type)
-    const stop = () => body.destroy(signal.reason)
+    const stop = () => body.destroy(explainAbort(signal))
     signal.addEventListener('abort', stop, { once: true })
     finished(response, { writable: false }, error => {
       if (error) body.destroy(redact(error, signal))
@@ -148,7 +137,7 @@ function overdue(): SourceError {
 
 /** Keeps only the code of an error of Node or the network. */
 function redact(error: unknown, signal: AbortSignal): SourceError {
-  if (signal.aborted) return signal.reason
+  if (signal.aborted) return explainAbort(signal)
   if (error instanceof SourceError) return error
   if (error instanceof NoResponse)
     return new SourceError('failed', 'The server of the PDF closed the connection without a response.', {
