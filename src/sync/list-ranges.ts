@@ -52,7 +52,6 @@ interface Walk {
 interface Arrival {
   walk: Walk
   page: ListedPage
-  stored: PromiseWithResolvers<void>
 }
 
 /** Resolves when every requested page is stored, also after a failure or the signal; with whether these are all. */
@@ -61,11 +60,11 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
   const { pagesAtMost = Number.POSITIVE_INFINITY } = options
   const walks = new Set<Walk>()
   const walking: Promise<void>[] = []
-  const arrivals: Arrival[] = []
+  /** Pages for the next transaction; null before the first. */
+  let gathered: Arrival[] | null = null
+  /** Once a page could not be stored, no later one is: the cursor would lead past the missing page. */
+  let lastStored = Promise.resolve()
   let failure: unknown = null
-  /** Why a page could not be stored. No later one is stored then: the cursor would lead past the missing page. */
-  let unstored: { error: unknown } | null = null
-  let isStoring = false
   let asked = 0
   let pages = 0
   let invoices = 0
@@ -125,7 +124,7 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
             coming.catch(() => {})
           }
         }
-        storing.push(enqueue(walk, page))
+        storing.push(enqueue({ walk, page }))
         if (storing.length === pagesAhead) await storing.shift()
       }
     } finally {
@@ -133,27 +132,20 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
     }
   }
 
-  function enqueue(walk: Walk, page: ListedPage): Promise<void> {
-    const stored = Promise.withResolvers<void>()
-    stored.promise.catch(() => {})
-    arrivals.push({ walk, page, stored })
-    if (!isStoring) void storeArrivals()
-    return stored.promise
-  }
-
-  async function storeArrivals(): Promise<void> {
-    isStoring = true
-    while (arrivals.length > 0) {
-      const some = arrivals.splice(0, pagesPerCommit)
-      try {
-        if (unstored !== null) throw unstored.error
-        await storeSome(some)
-      } catch (error) {
-        unstored ??= { error }
-        for (const { stored } of some) stored.reject(error)
-      }
+  /** Resolves when the page is stored, with all that arrive before the pages of the last transaction are. */
+  function enqueue(arrival: Arrival): Promise<void> {
+    if (gathered === null || gathered.length === pagesPerCommit) {
+      const some: Arrival[] = []
+      gathered = some
+      lastStored = lastStored.then(() => {
+        if (gathered === some) gathered = null
+        return storeSome(some)
+      })
+      // Handled by the ranges of its pages, once they wait for it.
+      lastStored.catch(() => {})
     }
-    isStoring = false
+    gathered.push(arrival)
+    return lastStored
   }
 
   async function storeSome(some: readonly Arrival[]): Promise<void> {
@@ -167,11 +159,10 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
       some.map(({ page }) => page),
       left,
     )
-    for (const { walk, page, stored } of some) {
+    for (const { walk, page } of some) {
       invoices += page.observations.length + page.unfit.length
       if (page.next === null) walks.delete(walk)
       else walk.range = { ...walk.range, after: page.next }
-      stored.resolve()
     }
     split()
     onProgress?.(invoices, estimatePart())

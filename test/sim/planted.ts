@@ -77,8 +77,8 @@ export const planted: readonly Planted[] = [
   {
     name: 'pages after one that failed are stored',
     file: 'src/sync/list-ranges.ts',
-    from: 'unstored ??= { error }',
-    to: 'void error',
+    from: 'lastStored = lastStored.then(() => {',
+    to: 'lastStored = lastStored.catch(() => {}).then(() => {',
   },
   {
     name: 'the deletion guard is off',
