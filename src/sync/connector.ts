@@ -7,17 +7,15 @@ import type { BillingSource, Notification, SourceIdentity } from '../sources.ts'
 import type { WriteStore } from '../store/store.ts'
 import { billingStreams } from '../stream-names.ts'
 import type { Applied } from './apply.ts'
-import { createBackfill } from './backfill.ts'
 import { noGuard } from './deletion-guard.ts'
 import { followEvents } from './events.ts'
 import type { LinkOptions } from './link-invoices.ts'
+import { createBackfill, createRelist, createReread } from './list-account.ts'
 import { createRefetch, rememberEvents } from './refetch-invoices.ts'
-import { createRelist } from './relist.ts'
 import { createRetry } from './retry-set-aside.ts'
 import { createStampedCalls } from './stamped-calls.ts'
 import { createStreams } from './streams.ts'
 import type { SyncContext } from './sync-context.ts'
-import { createReread } from './unsettled.ts'
 
 export interface ConnectorOptions extends Partial<LinkOptions> {
   source: BillingSource

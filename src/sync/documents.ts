@@ -3,7 +3,7 @@
 import type { Logger } from 'pino'
 import { dayMs, dayOf, lastDayOf, monthOf } from '../calendar.ts'
 import { missesToBelieve, openInLists } from '../document.ts'
-import type { DocumentSource, SourceIdentity } from '../sources.ts'
+import type { DocumentQuery, DocumentSource, SourceIdentity } from '../sources.ts'
 import type { DocumentKey, RelationsKey } from '../store/document-store.ts'
 import { createStamps } from '../store/stamps.ts'
 import { observationStamp, type Stream, type WriteStore } from '../store/store.ts'
@@ -57,13 +57,21 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
   const refetch = createDocumentRefetch({ ...linking, store, log, signal, nextStamp, setAside, onProgress })
   await announce(store, Object.values(names))
 
-  function begin(): Round {
+  function begin(source: DocumentSource): Round {
     const [at, stamp] = [Date.now(), nextStamp()]
-    return { at, stamp, missedBefore: isOneRound ? startedAt : stamp - observationStamp(missesApartMs) }
+    const missedBefore = isOneRound ? startedAt : stamp - observationStamp(missesApartMs)
+    return { source, swept: nothingSwept(), at, stamp, missedBefore }
+  }
+
+  /** Reads lists, and fetches what they should have held; of a stream, some after its cursor. Resolves with the id to go on after, or null. */
+  async function readAndFetch(round: Round, query: DocumentQuery, which: 'open' | Span, stream?: Stream) {
+    await refetch.readLists(round, query)
+    const from = Number((stream && readCursor(stream)?.next) ?? 0)
+    return refetch.fetchEach(round, unlisted(which, round.stamp, from), stream && fetchesPerRun)
   }
 
   /** Documents that a list should have held, and did not: those not read since the round began. */
-  async function* unlisted(which: 'open' | Span, { stamp }: Round, from = 0): AsyncGenerator<DocumentKey> {
+  async function* unlisted(which: 'open' | Span, stamp: number, from: number): AsyncGenerator<DocumentKey> {
     const read = (after: number, limit: number) => store.readDocuments(which, stamp, after, limit)
     for await (const key of inOrder(read, from)) if (!setAside.has('document', key.id)) yield key
   }
@@ -77,23 +85,23 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
     }
   }
 
-  async function retrySetAside(round: Round, swept: Swept): Promise<void> {
+  async function retrySetAside(round: Round): Promise<void> {
     const { documents, clients, relations } = await setAside.due(round.at)
     const known = new Map(
       (await store.findDocuments({ ids: documents, references: [] })).map(each => [each.id, each]),
     )
     const keys = documents.map(id => ({ id, type: known.get(id)?.document?.type ?? null }))
-    await refetch.fetchEach(source, keys, round, swept)
-    await refetch.fetchClients(source, clients)
+    await refetch.fetchEach(round, keys)
+    await refetch.fetchClients(round, clients)
     const again = relations.map((id): RelationsKey => ({ id, type: null, hasQr: false, isPartial: false }))
-    await refetch.fetchRelations(source, again, round, swept)
+    await refetch.fetchRelations(round, again)
   }
 
-  async function refreshRelations(round: Round, swept: Swept): Promise<void> {
+  async function refreshRelations(round: Round): Promise<void> {
     const before = observationStamp(round.at - relationsEvery)
     const due = await store.readDueRelations(before, Math.min(fetchesPerRun, 500))
     const keys = due.filter(({ id }) => !setAside.has('relations', id))
-    await refetch.fetchRelations(sweepSource, keys, round, swept)
+    await refetch.fetchRelations({ ...round, source: sweepSource }, keys)
   }
 
   async function* dueClients(): AsyncGenerator<number> {
@@ -123,7 +131,7 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
     /** Reads the documents of one more month, the newest month first. Resolves with null once all were read. */
     sweepMonth(): Promise<Swept | null> {
       return streams.run(names.all, async stream => {
-        const round = begin()
+        const round = begin(sweepSource)
         const thisMonth = monthOf(round.at)
         const first = (await store.readFirstIssued()) ?? round.at
         const month = readCursor(stream)?.next ?? thisMonth
@@ -131,50 +139,42 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
           from: `${month}-01`,
           to: month >= thisMonth ? dayOf(round.at + 31 * dayMs) : lastDayOf(month),
         }
-        const swept = nothingSwept()
-        await refetch.readLists(sweepSource, span, swept)
-        await refetch.fetchEach(sweepSource, unlisted(span, round), round, swept)
+        await readAndFetch(round, span, span)
         const next = monthOf(Date.parse(`${month}-01`) - dayMs)
         // A document may be dated a little before its invoice.
         const isDone = next < monthOf(first - 31 * dayMs)
         await end(stream, round, isDone ? null : next)
-        return isDone ? null : swept
+        return isDone ? null : round.swept
       })
     },
     sweepRecent(): Promise<Swept> {
       return streams.run(names.recent, async stream => {
-        const round = begin()
+        const round = begin(source)
         const span = { from: dayOf(round.at - recentDays * dayMs), to: dayOf(round.at + daysAhead * dayMs) }
-        const swept = nothingSwept()
-        await refetch.readLists(source, span, swept)
-        const keys = unlisted(span, round, Number(readCursor(stream)?.next ?? 0))
-        const last = await refetch.fetchEach(source, keys, round, swept, fetchesPerRun)
+        const last = await readAndFetch(round, span, span, stream)
         await end(stream, round, last === null ? null : String(last))
-        return swept
+        return round.swept
       })
     },
     /** Reads documents that may still change and claimed ones that were never seen, and ages claims. */
     refreshOpen(): Promise<Swept> {
       return streams.run(names.open, async stream => {
-        const round = begin()
-        const swept = nothingSwept()
-        await refetch.readLists(source, { statuses: openInLists }, swept)
-        const keys = unlisted('open', round, Number(readCursor(stream)?.next ?? 0))
-        const last = await refetch.fetchEach(source, keys, round, swept, fetchesPerRun)
-        const left = await refetch.fetchEach(source, unseen(round), round, swept, fetchesPerRun)
-        swept.changed += await ageClaims(store, linking)
+        const round = begin(source)
+        const last = await readAndFetch(round, { statuses: openInLists }, 'open', stream)
+        const left = await refetch.fetchEach(round, unseen(round), fetchesPerRun)
+        round.swept.changed += await ageClaims(store, linking)
         await end(stream, round, last === null && left === null ? null : String(last ?? 0))
         // Not part of the round: the API does not show these.
-        await retrySetAside(round, swept)
-        await refetch.fetchClients(source, dueClients())
-        await refreshRelations(round, swept)
-        return swept
+        await retrySetAside(round)
+        await refetch.fetchClients(round, dueClients())
+        await refreshRelations(round)
+        return round.swept
       })
     },
     async refetch(documents: readonly DocumentKey[]): Promise<Swept> {
-      const swept = nothingSwept()
-      await refetch.fetchEach(source, documents, begin(), swept)
-      return swept
+      const round = begin(source)
+      await refetch.fetchEach(round, documents)
+      return round.swept
     },
   }
 }

@@ -3,8 +3,8 @@ import { type Notification, type NotificationPage, SourceError } from '../source
 import type { JournalEntry } from '../store/document-store.ts'
 import { StoreUnavailable, type Stream } from '../store/store.ts'
 import { type Applied, addApplied, nothingApplied } from './apply.ts'
-import type { Backfill } from './backfill.ts'
 import { forEachConcurrently } from './concurrency.ts'
+import type { Backfill } from './list-account.ts'
 import { type HandledEvents, mergedEntries, type Refetch } from './refetch-invoices.ts'
 import type { SyncContext } from './sync-context.ts'
 
@@ -63,11 +63,11 @@ export function followEvents(
   async function readEvents(
     stream: Stream,
     first: NotificationPage,
+    now: number,
     askedAt: number,
     patienceMs: number | undefined,
   ): Promise<Applied> {
     const since = Number(stream.cursor)
-    const now = plausibleNow(stream, first)
     const starts = new Set<string>()
     /** Invoices that were fetched, by their newest event: later pages hold older events. */
     const fetched = new Map<string, string>()
@@ -132,7 +132,7 @@ export function followEvents(
       const page = await readPage(since, null)
       const now = plausibleNow(stream, page)
       const gap = now - since
-      if (gap <= longestGap) return readEvents(stream, page, askedAt, patienceMs)
+      if (gap <= longestGap) return readEvents(stream, page, now, askedAt, patienceMs)
       log.warn(
         { days: Math.round(gap / 86_400) },
         `events reach back ${source.eventsKeptDays} days only; listing everything again`,

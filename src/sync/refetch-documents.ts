@@ -22,6 +22,8 @@ const misfitsToDoubt = 10
 
 /** One round: every document is fetched once at most, and missed once at most. */
 export interface Round {
+  source: DocumentSource
+  swept: Swept
   /** The beginning, in milliseconds and as a stamp. */
   at: number
   stamp: number
@@ -127,12 +129,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
     }
   }
 
-  async function fetchDocument(
-    source: DocumentSource,
-    { id, type }: DocumentKey,
-    round: Round,
-    swept: Swept,
-  ): Promise<void> {
+  async function fetchDocument({ source, swept, missedBefore }: Round, { id, type }: DocumentKey) {
     const found = await fetchOne('document', id, () => source.fetchDocument(id, type))
     if (found === undefined) {
       swept.misfits++
@@ -145,7 +142,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
       [document ?? { id, reference: null }],
       tx =>
         document === null
-          ? tx.missDocument(id, found.askedAt, round.missedBefore)
+          ? tx.missDocument(id, found.askedAt, missedBefore)
           : tx.saveDocuments([document], found.askedAt),
       'document',
     )
@@ -169,7 +166,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
 
   return {
     /** Reads a list to its end: of documents in use, and of archived ones. */
-    async readLists(source: DocumentSource, query: DocumentQuery, swept: Swept): Promise<void> {
+    async readLists({ source, swept }: Round, query: DocumentQuery): Promise<void> {
       const beforePage = () => {
         signal.throwIfAborted()
         return nextStamp()
@@ -180,12 +177,11 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
     },
     /** Fetches each by its id: only this answer makes a document missed. Resolves with the id to go on after; null when all were fetched. */
     async fetchEach(
-      source: DocumentSource,
-      keys: AsyncIterable<DocumentKey> | Iterable<DocumentKey>,
       round: Round,
-      swept: Swept,
+      keys: AsyncIterable<DocumentKey> | Iterable<DocumentKey>,
       atMost = Number.POSITIVE_INFINITY,
     ): Promise<number | null> {
+      const { source, swept } = round
       const failures: SourceError[] = []
       let last: number | null = null
       let isCut = false
@@ -202,7 +198,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
       }
       const before = { ...swept }
       await forEachConcurrently(few(), atOnce, key =>
-        fetchDocument(source, key, round, swept).catch(error => {
+        fetchDocument(round, key).catch(error => {
           const isSingle = error instanceof SourceError && error.scope === 'source'
           if (!isSingle || failures.push(error) === failuresAtMost) throw error
         }),
@@ -215,24 +211,24 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
       return isCut ? last : null
     },
     /** Fetches related documents and QR codes; and a document itself of which lists left fields out. */
-    fetchRelations: (source: DocumentSource, keys: readonly RelationsKey[], round: Round, swept: Swept) =>
-      unlessForbidden(`the ${source.name} key may not read related documents or QR codes`, async () => {
+    fetchRelations: (round: Round, keys: readonly RelationsKey[]) =>
+      unlessForbidden(`the ${round.source.name} key may not read related documents or QR codes`, async () => {
         for (let at = 0; at < keys.length; at += relationsSavedAtOnce) {
           const found: { id: number; record: Relations | null; askedAt: number }[] = []
           try {
             await forEachConcurrently(keys.slice(at, at + relationsSavedAtOnce), atOnce, async key => {
-              if (key.isPartial) await fetchDocument(source, key, round, swept)
+              if (key.isPartial) await fetchDocument(round, key)
               const { id, hasQr } = key
-              const one = await fetchOne<Relations>('relations', id, () => source.fetchRelations(id, hasQr))
+              const one = await fetchOne('relations', id, () => round.source.fetchRelations(id, hasQr))
               if (one !== undefined) found.push({ id, ...one })
             })
           } finally {
-            swept.changed += await saveRelations(found)
+            round.swept.changed += await saveRelations(found)
           }
         }
       }),
     /** Fetches clients, for the comparison of tax IDs. */
-    fetchClients: (source: DocumentSource, ids: AsyncIterable<number> | Iterable<number>) =>
+    fetchClients: ({ source }: Round, ids: AsyncIterable<number> | Iterable<number>) =>
       unlessForbidden(`the ${source.name} key may not read clients: their tax ids are not compared`, () =>
         forEachConcurrently(ids, atOnce, async id => {
           const found = await fetchOne('client', id, () => source.fetchClient(id))

@@ -9,8 +9,8 @@ import type { Invoice } from '../../src/invoice.ts'
 import { type BillingSource, SourceError } from '../../src/sources.ts'
 import type { StoredRecord, Stream } from '../../src/store/store.ts'
 import { readEvent } from '../../src/stripe/events.ts'
+import { partsAtOnce } from '../../src/sync/list-account.ts'
 import { readCursor, wholeList, writeCursor } from '../../src/sync/ranges.ts'
-import { partsAtOnce } from '../../src/sync/relist.ts'
 import { engines } from '../support/engines.ts'
 import {
   assertNothingFalse,

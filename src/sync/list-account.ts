@@ -1,0 +1,178 @@
+/** Lists of the account: all of it once; again, for changes without an event; and the invoices that may still change. */
+import { type InvoiceKey, unsettledStatuses } from '../invoice.ts'
+import type { Stream } from '../store/store.ts'
+import { type Applied, addApplied, nothingApplied } from './apply.ts'
+import { createQueue, readBatches } from './concurrency.ts'
+import { type ListOptions, listAndCommit } from './list-ranges.ts'
+import { type ListCursor, readCursor, wholeList, writeCursor } from './ranges.ts'
+import type { Refetch } from './refetch-invoices.ts'
+import type { SyncContext } from './sync-context.ts'
+
+/** Ranges read at once: at half a second an answer, enough to use the whole rate limit. */
+export const partsAtOnce = 16
+const unsettledAtOnce = 8
+const batchSize = 100
+
+export type Backfill = ReturnType<typeof createBackfill>
+
+/** Lists everything once, several ranges at a time; goes on where it was cut off. */
+export function createBackfill(context: SyncContext, refetch: Refetch) {
+  const { source, store, streams, names, calls } = context
+  const enqueue = createQueue()
+  let running: { stop: AbortController; ended: Promise<Applied> } | null = null
+  let beginning: Promise<void> = Promise.resolve()
+  let begunAtMs = Number.NEGATIVE_INFINITY
+
+  const isDone = async () => {
+    const { succeeded_at, cursor } = await streams.read(names.backfill)
+    return succeeded_at !== null && cursor === null
+  }
+
+  /** Changes made while the list is read come as events: these are read from before its first page. */
+  async function begin(stream: Stream, since: number | null): Promise<Stream> {
+    const events = await streams.read(names.events)
+    if (since === null && events.cursor !== null && stream.cursor !== null) return stream
+    // A clock that is ahead would lead past events that are still to come; one that is behind only repeats some.
+    const now =
+      since ?? Math.min((await source.listNotifications(0, null)).now, Math.floor(Date.now() / 1_000))
+    // The list replaces all earlier events: until its end there is no success.
+    // Invoices that came before the first list, by webhooks, may have gone before it, too. In an empty store there are none to look for.
+    const isEmpty = since === null && (await store.readLastObserved()) === 0
+    const listedSince = isEmpty ? null : calls.nextStamp()
+    const cursor = writeCursor({ since: listedSince, isForced: false, ranges: [wholeList] })
+    const begun = { ...stream, succeeded_at: null, cursor }
+    await store.transaction(async tx => {
+      await tx.saveStream({ ...events, cursor: String(now) })
+      await tx.saveStream(begun)
+    })
+    begunAtMs = performance.now()
+    return begun
+  }
+
+  async function list(stream: Stream, stop: AbortSignal, onBegun: () => void): Promise<Applied> {
+    const begun = await begin(stream, null)
+    onBegun()
+    const cursor = readCursor(begun.cursor)
+    const how = { parallel: partsAtOnce, stop }
+    const { applied, isWhole } = await listEverything(context, refetch, begun, cursor, 'listed', how)
+    if (isWhole)
+      await store.transaction(async tx => {
+        await tx.saveSuccess(names.backfill, Date.now())
+        // Everything was listed just now: the relist is due a while from here.
+        await tx.saveSuccess(names.relist, Date.now())
+      })
+    return applied
+  }
+
+  return {
+    isDone,
+    /** The last beginning of a list by this process, by a monotonic clock. */
+    begunAtMs: () => begunAtMs,
+    /** Resolves when a list that is about to begin has stored the moment to read events from. */
+    begun: () => beginning,
+    run(): Promise<Applied> {
+      if (running !== null) return running.ended
+      const stop = new AbortController()
+      const begun = Promise.withResolvers<void>()
+      beginning = begun.promise
+      const ended = enqueue(async () =>
+        (await isDone())
+          ? nothingApplied
+          : streams.run(names.backfill, stream => list(stream, stop.signal, begun.resolve)),
+      ).finally(() => {
+        begun.resolve()
+        running = null
+      })
+      running = { stop, ended }
+      return ended
+    },
+    /** Begins a new list of everything; events are read from this moment of the platform's clock on. */
+    listAgain(since: number): Promise<unknown> {
+      running?.stop.abort()
+      return enqueue(async () =>
+        begin({ ...(await streams.read(names.backfill)), failed_at: null, error: null }, since),
+      )
+    },
+  }
+}
+
+/** Lists everything again. A forced list runs at full speed, and so does one of `pagesAtMost` pages; the next call goes on with what was cut off. */
+export function createRelist(
+  context: SyncContext,
+  refetch: Refetch,
+): (isForced: boolean, pagesAtMost?: number) => Promise<Applied> {
+  const { streams, names, calls, store } = context
+  return (isForced, pagesAtMost = Number.POSITIVE_INFINITY) =>
+    streams.run(names.relist, async found => {
+      const kept = readCursor(found.cursor)
+      const isAnew = found.cursor === null || kept.since === null || (isForced && !kept.isForced)
+      const cursor = isAnew ? { since: calls.nextStamp(), isForced, ranges: [wholeList] } : kept
+      // Before the first relist, the backfill was the last list of everything.
+      const listed_at = found.succeeded_at ?? (await streams.read(names.backfill)).succeeded_at
+      const stream = { ...found, succeeded_at: listed_at, failed_at: null, error: null }
+      const isFast = isForced || pagesAtMost < Number.POSITIVE_INFINITY
+      const { applied, isWhole } = await listEverything(context, refetch, stream, cursor, 'listed again', {
+        urgency: isFast ? 'soon' : 'slowly',
+        parallel: isFast ? partsAtOnce : 1,
+        pagesAtMost,
+      })
+      if (isWhole) await store.transaction(tx => tx.saveSuccess(names.relist, Date.now()))
+      return applied
+    })
+}
+
+/** Fetches again the invoices that may still change or be deleted, in case an event was missed. With a stamp, it does nothing if every such invoice was observed since. */
+export function createReread(
+  context: SyncContext,
+  refetch: Refetch,
+): (unlessSince?: number) => Promise<Applied> {
+  const { store, streams, names, calls } = context
+  return unlessSince =>
+    streams.run(names.unsettled, async () => {
+      const since = unlessSince ?? calls.nextStamp()
+      let total = nothingApplied
+      const [left] = await store.readUnsettled(null, 1, since)
+      if (left !== undefined) {
+        for (const status of unsettledStatuses)
+          total = addApplied(
+            total,
+            (await listAndCommit(context, { filter: { status }, parallel: unsettledAtOnce })).applied,
+          )
+        total = addApplied(total, await fetchUnlisted(context, refetch, since))
+      }
+      await store.transaction(tx => tx.saveSuccess(names.unsettled, Date.now()))
+      return total
+    })
+}
+
+/** Lists what a cursor leaves, and keeps it with the stream; at its end fetches invoices that were not listed. */
+async function listEverything(
+  context: SyncContext,
+  refetch: Refetch,
+  stream: Stream,
+  { ranges, ...about }: ListCursor,
+  step: string,
+  how: Pick<ListOptions, 'parallel' | 'urgency' | 'pagesAtMost'> & { stop?: AbortSignal },
+): Promise<{ applied: Applied; isWhole: boolean }> {
+  const { applied, isWhole } = await listAndCommit(context, {
+    ...how,
+    ranges,
+    async alongside(tx, left) {
+      // At the end the cursor stays until the invoices that were not listed are fetched too.
+      if (left.length > 0) await tx.saveStream({ ...stream, cursor: writeCursor({ ...about, ranges: left }) })
+    },
+    onProgress: (invoices, part) => context.reportProgress?.(step, invoices, part),
+  })
+  if (!isWhole || about.since === null) return { applied, isWhole }
+  // Drafts that were deleted without an event are in no list.
+  return { applied: addApplied(applied, await fetchUnlisted(context, refetch, about.since)), isWhole }
+}
+
+/** Fetches each invoice that is stored as unsettled and was not listed since: it is settled by now, or gone. */
+async function fetchUnlisted({ store }: SyncContext, refetch: Refetch, since: number): Promise<Applied> {
+  let total = nothingApplied
+  const read = (after: InvoiceKey | null, limit: number) => store.readUnsettled(after, limit, since)
+  for await (const keys of readBatches(read, batchSize))
+    total = addApplied(total, await refetch.fetchEach(keys))
+  return total
+}
