@@ -152,13 +152,10 @@ function mapTaxes(value: unknown, { before_taxes, taxes }: Payload): readonly Do
     one !== null && other !== null && abs(one - other) <= 10_000n * BigInt(Math.max(1, value.length))
   const isWhole =
     isNear(sum(sums.map(({ base }) => base)), wholeBase) && isNear(sum(sums.map(({ tax }) => tax)), wholeTax)
-  const [sole] = sums
-  if (!isWhole && (sole === undefined || sums.length > 1 || wholeBase === null || wholeTax === null))
-    return null
-  const parts =
-    sums.length === 1 && wholeBase !== null && wholeTax !== null
-      ? [{ rate: sole?.rate ?? 0n, base: wholeBase, tax: wholeTax }]
-      : sums
+  const [sole, ...others] = sums
+  const isSole = sole !== undefined && others.length === 0 && wholeBase !== null && wholeTax !== null
+  if (!isSole && !isWhole) return null
+  const parts = isSole ? [{ ...sole, base: wholeBase, tax: wholeTax }] : sums
   return parts
     .sort((a, b) => Number(b.rate - a.rate))
     .map(({ rate, base, tax }) => ({

@@ -1,11 +1,19 @@
 /** The guarded client through which every PDF of an upstream comes: an upstream's URL is not to be trusted. */
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import { finished, type Readable } from 'node:stream'
+import { finished, type Readable, Transform } from 'node:stream'
 import { type Pdf, SourceError } from '../sources.ts'
+import { pdfPassed } from '../telemetry.ts'
 import { isAllowed } from './allowed-origins.ts'
-import { createPdfCheck, type FileType, tooLarge } from './pdf-check.ts'
 import { isPublicAddress, NoResponse, refuseAddress, requestOnce } from './public-address.ts'
+
+const signatures = {
+  'application/pdf': Buffer.from('%PDF-'),
+  'image/png': Buffer.from('89504e470d0a1a0a', 'hex'),
+  /** Any: its reader checks it. */
+  '*/*': Buffer.alloc(0),
+}
+type FileType = keyof typeof signatures
 
 export interface PdfGuard {
   /** Origins a PDF may come from: scheme, host and port, exactly; a host may begin with "*." for its subdomains. */
@@ -108,7 +116,7 @@ function openBody(
   signal: AbortSignal,
 ): Promise<Readable> {
   return new Promise((resolve, reject) => {
-    const body = createPdfCheck(maximumBytes, () => resolve(body), type)
+    const body = createPdfCheck(maximumBytes, type, () => resolve(body))
     const stop = () => body.destroy(explainAbort(signal))
     signal.addEventListener('abort', stop, { once: true })
     finished(response, { writable: false }, error => {
@@ -123,6 +131,37 @@ function openBody(
     if (signal.aborted) stop()
     else response.pipe(body)
   })
+}
+
+/** Passes a file through; fails once it is none of its type or too large. Calls `proven` once, with the first bytes that show it. */
+function createPdfCheck(maximumBytes: number, type: FileType, proven: () => void): Transform {
+  const signature = signatures[type]
+  let head: Buffer | null = Buffer.alloc(0)
+  let received = 0
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      received += chunk.length
+      if (received > maximumBytes) return done(tooLarge())
+      if (type === 'application/pdf' && pdfPassed.hasSubscribers) pdfPassed.publish({ bytes: chunk.length })
+      if (head === null) return done(null, chunk)
+      head = Buffer.concat([head, chunk])
+      if (!head.subarray(0, signature.length).equals(signature.subarray(0, head.length))) return done(noPdf())
+      if (head.length < signature.length) return done()
+      const start = head
+      head = null
+      done(null, start)
+      proven()
+    },
+    flush: done => done(head === null ? null : noPdf()),
+  })
+}
+
+function noPdf(): SourceError {
+  return new SourceError('failed', 'The response is not a PDF.')
+}
+
+function tooLarge(): SourceError {
+  return new SourceError('failed', 'The PDF is larger than allowed.')
 }
 
 function explainAbort({ reason }: AbortSignal): SourceError {

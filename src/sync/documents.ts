@@ -10,9 +10,9 @@ import { observationStamp, type Stream, type WriteStore } from '../store/store.t
 import { documentStreams } from '../stream-names.ts'
 import { readBatches } from './concurrency.ts'
 import { noGuard } from './deletion-guard.ts'
-import { everyMs } from './intervals.ts'
 import { ageClaims, type LinkOptions } from './link-invoices.ts'
 import { createDocumentRefetch, nothingSwept, type Round, type Swept } from './refetch-documents.ts'
+import { everyMs } from './schedule.ts'
 import { createSetAside } from './set-aside-documents.ts'
 import { createStreams, newStream, readStreams } from './streams.ts'
 

@@ -4,8 +4,7 @@ import { billingStreams, documentStreams } from '../stream-names.ts'
 import type { Applied } from './apply.ts'
 import type { Connector } from './connector.ts'
 import type { DocumentSync, Swept } from './documents.ts'
-import { everyMs } from './intervals.ts'
-import { type Clocks, createTimer, every, leftSince, type Step } from './schedule.ts'
+import { type Clocks, createTimer, every, everyMs, leftSince, type Step } from './schedule.ts'
 import { readStreams } from './streams.ts'
 
 /** How long a round waits for the lists of whole customers, which go on without it. */

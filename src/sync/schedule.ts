@@ -1,4 +1,25 @@
-/** Timers of steps that repeat. Pauses run on a monotonic clock; only stored moments are compared by the calendar. */
+/** Intervals and timers of steps that repeat. Pauses run on a monotonic clock; only stored moments are compared by the calendar. */
+
+const second = 1_000
+const minute = 60 * second
+
+/** The intervals of the connector's steps, in milliseconds. */
+export const everyMs = {
+  /** A change is seen within 10 s without webhooks. */
+  events: 5 * second,
+  backfill: 5 * second,
+  unsettled: 15 * minute,
+  /** Retries of records that did not fit, and of invoices that wait for an unreachable part of the store. */
+  aside: 5 * minute,
+  waiting: 30 * second,
+  /** From the end of a list of everything to the beginning of the next. */
+  relist: 24 * 60 * minute,
+  /** Reads of recent documents, and of documents that may still change. */
+  recent: minute,
+  open: 5 * minute,
+  /** Sweeps of all documents, from one beginning to the next; a sweep that takes longer is followed by the next at once. */
+  all: 5 * minute,
+}
 
 export interface Clocks {
   /** Monotonic, in milliseconds. */
@@ -10,12 +31,12 @@ export interface Clocks {
 export const realClocks: Clocks = { elapsed: () => performance.now(), calendar: () => Date.now() }
 
 /** It is first due after `firstMs`. */
-export function createTimer(everyMs: number, { elapsed }: Clocks, firstMs = 0) {
+export function createTimer(intervalMs: number, { elapsed }: Clocks, firstMs = 0) {
   let dueAt = elapsed() + firstMs
   return {
     left: () => Math.max(0, dueAt - elapsed()),
     /** Makes it due after its interval from now on, or after the given pause. */
-    restart(pauseMs = everyMs) {
+    restart(pauseMs = intervalMs) {
       dueAt = elapsed() + pauseMs
     },
   }
@@ -24,11 +45,11 @@ export function createTimer(everyMs: number, { elapsed }: Clocks, firstMs = 0) {
 /** The rest of an interval since a stored moment. A moment in the future was stored by a wrong clock: nothing is left. */
 export function leftSince(
   moment: number | null,
-  everyMs: number,
+  intervalMs: number,
   { calendar }: Pick<Clocks, 'calendar'>,
 ): number {
-  const age = moment === null ? everyMs : calendar() - moment
-  return age < 0 ? 0 : Math.max(0, everyMs - age)
+  const age = moment === null ? intervalMs : calendar() - moment
+  return age < 0 ? 0 : Math.max(0, intervalMs - age)
 }
 
 export interface Step {

@@ -4,9 +4,8 @@ import type { Logger } from 'pino'
 import type { WriteStore } from '../store/store.ts'
 import { billingStreams } from '../stream-names.ts'
 import type { Connector } from './connector.ts'
-import { everyMs } from './intervals.ts'
 import { customerPatienceMs, type ReportStep, relistPages } from './rounds.ts'
-import { createTimer, realClocks, runDue } from './schedule.ts'
+import { createTimer, everyMs, realClocks, runDue } from './schedule.ts'
 import { readStreams } from './streams.ts'
 
 export const retryPauseMs = 5_000

@@ -1,7 +1,6 @@
 /** A request to an upstream over kept connections. A key may travel in the query: errors hold our own words, the upstream's origin or a code. */
 import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
-import { finished } from 'node:stream'
 import { Agent as HttpAgent, request as requestHttp } from '../node-http.ts'
 import { SourceError } from '../sources.ts'
 import { traceHeaders } from '../trace.ts'
@@ -99,23 +98,17 @@ export function overdue(name: string): SourceError {
 }
 
 /** Bounded: any bytes at all must end in an answer or an error. */
-function readText(response: IncomingMessage, name: string): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const fail = (what: string) => new SourceError('failed', `${name} ${what}`)
+async function readText(response: IncomingMessage, name: string): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
-  response.on('data', (chunk: Buffer) => {
+  for await (const chunk of response) {
     length += chunk.length
     // Its connection goes with it.
-    if (length > maxBytes) response.destroy(fail('answered too much'))
-    else chunks.push(chunk)
-  })
-  finished(response, error => {
-    if (error) reject(error)
-    else if (!response.complete) reject(fail('broke off its answer'))
-    else resolve(Buffer.concat(chunks, length).toString())
-  })
-  return promise
+    if (length > maxBytes) throw new SourceError('failed', `${name} answered too much`)
+    chunks.push(chunk)
+  }
+  if (!response.complete) throw new SourceError('failed', `${name} broke off its answer`)
+  return Buffer.concat(chunks, length).toString()
 }
 
 export function parseJson(text: string): unknown {
