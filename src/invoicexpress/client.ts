@@ -47,7 +47,7 @@ export function createClient(
   refusal?: ExchangeOptions['refusal'],
 ): Ask {
   const setting = isInvoiceXpressOwn(base) ? 'INVOICEXPRESS_ACCOUNT' : 'INVOICEXPRESS_API_BASE'
-  const exchange = createExchange({ name: 'InvoiceXpress', base, setting, ...(refusal && { refusal }) })
+  const exchange = createExchange({ name: 'InvoiceXpress', base, setting, refusal })
   return async (path, query = [], signal) => {
     const url = new URL(path, base)
     for (const [name, value] of [...query, ['api_key', apiKey] as const]) url.searchParams.append(name, value)

@@ -4,7 +4,6 @@ import type { Invoice, Line } from '../invoice.ts'
 import {
   type BillingAccount,
   type BillingSource,
-  type ListFilter,
   type Observation,
   SourceError,
   type Unfit,
@@ -20,7 +19,7 @@ import { forbidden, stripeFailures, unlessForbidden, unlessGone } from './failur
 import type { InvoiceHead } from './invoice-shape.ts'
 import { areDistinct, type LineQuery, listLines, readLinePage } from './list-lines.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
-import { addsUp, customerOf, mapInvoice, rateIds, type TaxRates } from './map-invoice.ts'
+import { addsUp, customerOf, mapInvoice, rateIds } from './map-invoice.ts'
 import { stripeIdentity } from './source-identity.ts'
 
 const pageSize = 100
@@ -46,11 +45,12 @@ export function createBillingSource(
     known.has(id) || (forbiddenAt !== null && performance.now() - forbiddenAt < ratesAgainMs)
 
   /** The client's own methods turn every decimal into an object, which is slow for long lists, or fail where one is odd. */
-  function getPlain<T>(path: string, query: Record<string, string>): Promise<T> {
-    return stripe.rawRequest('GET', `${path}?${new URLSearchParams(query)}`)
+  function getPlain<T>(path: string, query: Record<string, string | number | null | undefined>): Promise<T> {
+    const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined)
+    return stripe.rawRequest('GET', `${path}?${new URLSearchParams(given as [string, string][])}`)
   }
 
-  async function ratesFor(invoice: InvoiceHead, urgency: Urgency): Promise<TaxRates> {
+  async function learnRates(invoice: InvoiceHead, urgency: Urgency): Promise<void> {
     for (const id of rateIds(invoice)) {
       if (isSettled(id)) continue
       const fetching = percentages.get(id) ?? fetchPercentage(id, urgency)
@@ -59,7 +59,6 @@ export function createBillingSource(
       forbiddenAt = percentage === undefined ? performance.now() : null
       if (percentage !== undefined) known.set(id, percentage)
     }
-    return known
   }
 
   /** Null for a rate that Stripe does not know; undefined when the key may not read it. */
@@ -97,28 +96,20 @@ export function createBillingSource(
     isAgain = false,
   ): Promise<Observation> {
     if (carried !== null && areDistinct(carried.lines) && rateIds(invoice).every(isSettled))
-      return observed(invoice, carried.lines, known)
+      return observed(invoice, carried.lines)
     const path = `/v1/invoices/${encodeURIComponent(invoice.id)}/lines`
-    const list = ({ limit, starting_after }: LineQuery) =>
-      call(
-        async () =>
-          readLinePage(
-            await getPlain(path, { limit: String(limit), ...(starting_after && { starting_after }) }),
-          ),
-        { endpoint: 'lines', urgency },
-      )
-    const [rates, lines] = await Promise.all([
-      ratesFor(invoice, urgency),
-      unlessMissing(listLines(list, carried ?? undefined)),
-    ])
+    const list = (query: LineQuery) =>
+      call(async () => readLinePage(await getPlain(path, { ...query })), { endpoint: 'lines', urgency })
+    const reading = unlessMissing(listLines(list, carried ?? undefined))
+    const [lines] = await Promise.all([reading, learnRates(invoice, urgency)])
     // A line or the invoice itself was changed since it was read.
     const isOld = lines === null || (carried === null && !addsUp(invoice, lines))
     if (isOld && !isAgain) return retrieve(invoice.id, customerOf(invoice), urgency, true)
     if (lines === null) throw new UnfitRecord('Stripe does not know the lines of an invoice')
-    return observed(invoice, lines, rates)
+    return observed(invoice, lines)
   }
 
-  function observed(source: InvoiceHead, lines: readonly Line[], rates: TaxRates): Observation {
+  function observed(source: InvoiceHead, lines: readonly Line[]): Observation {
     // Lines are most of an answer. They are mapped already, and need not stay in memory until it is stored.
     const invoice: InvoiceHead = Object.assign(source, { lines: undefined })
     return {
@@ -126,7 +117,7 @@ export function createBillingSource(
       customer_id: customerOf(invoice),
       created: invoice.created,
       map: (previous: Invoice | null) => {
-        const mapped = mapInvoice(invoice, rates, previous, lines)
+        const mapped = mapInvoice(invoice, known, previous, lines)
         return 'refusal' in mapped
           ? mapped
           : {
@@ -146,32 +137,28 @@ export function createBillingSource(
       forbiddenAt === null
         ? null
         : `${forbidden('tax_rate')}; where a rate is not known, the percentage is computed from the amounts`,
-    async listInvoices(after, filter = {}, urgency = 'soon') {
-      const query = listQuery(after, filter)
+    async listInvoices(after, { customerId, status, from, before } = {}, urgency = 'soon') {
+      const query = {
+        ...{ limit: pageSize, 'expand[]': 'data.customer', starting_after: after },
+        ...{ customer: customerId, status, 'created[gte]': from, 'created[lt]': before },
+      }
       const page = await call(
         async () => {
           const answer = await getPlain<Stripe.ApiList<Stripe.Invoice>>('/v1/invoices', query)
-          const { data, next, nameless } = checkPage(answer, after)
-          return { ...sortOut(data), next, nameless }
+          const { data, ...rest } = checkPage(answer, after)
+          return { ...rest, ...(await sortOut(data, async invoice => checkInvoice(invoice))) }
         },
         { endpoint: 'invoices', urgency },
       )
-      const results = await Promise.allSettled(page.fitting.map(checked => observe(checked, urgency)))
-      const observations: Observation[] = []
-      const unfit = [...page.unfit]
-      for (const [index, result] of results.entries())
-        if (result.status === 'fulfilled') observations.push(result.value)
-        else if (result.reason instanceof UnfitRecord)
-          unfit.push({ id: page.fitting[index]?.invoice.id ?? '', reason: result.reason.message })
-        else throw result.reason
-      failIfNoneFits(observations, unfit)
+      const { fitting, nameless, next } = page
+      const observed = await sortOut(fitting, checked => observe(checked, urgency), page.unfit)
       return {
-        observations,
-        unfit,
-        nameless: page.nameless,
-        next: page.next,
-        began: page.fitting[0]?.invoice.created ?? 0,
-        reached: page.fitting.at(-1)?.invoice.created ?? 0,
+        observations: observed.fitting,
+        unfit: observed.unfit,
+        nameless,
+        next,
+        began: fitting[0]?.invoice.created ?? 0,
+        reached: fitting.at(-1)?.invoice.created ?? 0,
       }
     },
     fetchInvoice: (id, customerId, urgency = 'now') => retrieve(id, customerId, urgency),
@@ -198,42 +185,26 @@ export function createBillingSource(
   }
 }
 
-function listQuery(
-  after: string | null,
-  { customerId, status, from, before }: ListFilter,
-): Record<string, string> {
-  return {
-    limit: String(pageSize),
-    'expand[]': 'data.customer',
-    ...(after !== null && { starting_after: after }),
-    ...(customerId !== undefined && { customer: customerId }),
-    ...(status !== undefined && { status }),
-    ...(from !== undefined && { 'created[gte]': String(from) }),
-    ...(before !== undefined && { 'created[lt]': String(before) }),
-  }
-}
-
 /** When at least this many records come and none fits, the platform fails and not its records. */
 const misfitsToDoubt = 10
 
-function sortOut(invoices: readonly Stripe.Invoice[]): { fitting: CheckedInvoice[]; unfit: Unfit[] } {
-  const fitting: CheckedInvoice[] = []
-  const unfit: Unfit[] = []
-  for (const invoice of invoices)
-    try {
-      fitting.push(checkInvoice(invoice))
-    } catch (error) {
-      if (!(error instanceof UnfitRecord)) throw error
-      unfit.push({ id: invoice.id, reason: error.message })
-    }
-  failIfNoneFits(fitting, unfit)
-  return { fitting, unfit }
-}
-
-function failIfNoneFits(fitting: readonly unknown[], unfit: readonly Unfit[]): void {
-  const [first] = unfit
-  if (fitting.length === 0 && unfit.length >= misfitsToDoubt && first !== undefined)
+/** Reads each record; one that does not fit is named with the reason, beside those that are `unfit` already. */
+async function sortOut<T extends { id: string }, Read>(
+  records: readonly T[],
+  read: (record: T) => Promise<Read>,
+  unfit: readonly Unfit[] = [],
+): Promise<{ fitting: Read[]; unfit: Unfit[] }> {
+  const fitting: Read[] = []
+  const all = [...unfit]
+  for (const [index, result] of (await Promise.allSettled(records.map(read))).entries())
+    if (result.status === 'fulfilled') fitting.push(result.value)
+    else if (result.reason instanceof UnfitRecord)
+      all.push({ id: records[index]?.id ?? '', reason: result.reason.message })
+    else throw result.reason
+  const [first] = all
+  if (fitting.length === 0 && all.length >= misfitsToDoubt && first !== undefined)
     throw new UnfitRecord(first.reason)
+  return { fitting, unfit: all }
 }
 
 /** Stripe's clock, from the answer's Date header; ours without it. */

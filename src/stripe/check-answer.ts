@@ -31,7 +31,7 @@ export function checkInvoice(answer: unknown) {
   const invoice = readAs(invoiceShape, answer, 'an invoice')
   const { lines } = invoice
   const isCut = typeof lines === 'object' && lines !== null && 'has_more' in lines && lines.has_more === true
-  return { invoice, lines: isCut ? null : readLinePage(lines) }
+  return { id: invoice.id, invoice, lines: isCut ? null : readLinePage(lines) }
 }
 
 /** An event that does not fit is a failure: no change may be skipped. */

@@ -41,10 +41,7 @@ type HttpClient = ReturnType<typeof StripeSdk.createNodeHttpClient>
 
 /** Sends the requests of Stripe's client as all requests to an upstream are sent. */
 function createHttpClient(base: string, refusal?: ExchangeOptions['refusal']): HttpClient {
-  const exchange = createExchange({
-    ...{ name: 'Stripe', base, setting: 'STRIPE_API_BASE' },
-    ...(refusal && { refusal }),
-  })
+  const exchange = createExchange({ name: 'Stripe', base, setting: 'STRIPE_API_BASE', refusal })
   return {
     getClientName: () => 'node',
     async makeRequest(_host, _port, path, method, headers, body, _protocol, timeout) {

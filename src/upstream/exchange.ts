@@ -12,7 +12,7 @@ export interface ExchangeOptions {
   /** The setting to check when it cannot be reached. */
   setting: string
   /** The reason for which nothing may be sent right now; null when it may. */
-  refusal?(): SourceError | null
+  refusal?: (() => SourceError | null) | undefined
 }
 
 export interface Exchanged {

@@ -9,7 +9,7 @@ import {
 } from 'cockatiel'
 import { SourceError, type Urgency } from '../sources.ts'
 import { type UpstreamOutcome, upstreamCalled, upstreamWaiting } from '../telemetry.ts'
-import { HeldBack } from './exchange.ts'
+import { HeldBack, overdue } from './exchange.ts'
 import { type Failures, outcomeOf } from './failures.ts'
 import { createThrottle, type Rates } from './throttle.ts'
 
@@ -71,9 +71,7 @@ export function createPacedCall(
     try {
       return await policy.execute(() => callInTurn(call, endpoint, urgency))
     } catch (error) {
-      if (error instanceof TaskCancelledError)
-        throw new SourceError('timeout', `${failures.name} did not answer in time`)
-      throw failures.explain(error)
+      throw error instanceof TaskCancelledError ? overdue(system) : failures.explain(error)
     }
   }
   const refusal = () =>
