@@ -10,8 +10,8 @@ import type { Applied } from './apply.ts'
 import { noGuard } from './deletion-guard.ts'
 import { followEvents } from './events.ts'
 import type { LinkOptions } from './link-invoices.ts'
-import { createBackfill, createRelist, createReread } from './list-account.ts'
-import { createRefetch, rememberEvents } from './refetch-invoices.ts'
+import { createAccountLists } from './list-account.ts'
+import { createRefetch } from './refetch-invoices.ts'
 import { createRetry } from './retry-set-aside.ts'
 import { createStampedCalls } from './stamped-calls.ts'
 import { createStreams } from './streams.ts'
@@ -34,23 +34,19 @@ export async function createConnector(options: ConnectorOptions) {
   const streams = createStreams(store, signal)
   const names = billingStreams(source)
   const context = { source, store, log, signal, calls, streams, names, reportProgress: options.onProgress }
-  const handled = rememberEvents()
-  const refetch = createRefetch(context, handled)
-  const backfill = createBackfill(context, refetch)
-  const readEvents = followEvents(context, refetch, handled, backfill)
+  const refetch = createRefetch(context)
+  const lists = createAccountLists(context, refetch)
+  const readEvents = followEvents(context, refetch, lists)
+  const { isListed, backfill, relist, rereadUnsettled } = lists
   return {
     source: source as SourceIdentity & Pick<BillingSource, 'relistEveryMs'>,
     startedAt: calls.startedAt,
-    backfill: backfill.run,
-    /** Whether the whole account was listed. False again after a gap in the events that only a list can close. */
-    isListed: backfill.isDone,
+    ...{ isListed, backfill, relist, rereadUnsettled },
     /** Applies the events since the last call. Lists of whole customers are awaited for `patienceMs`; longer ones go on. */
     async catchUp(patienceMs?: number): Promise<Applied> {
-      await backfill.begun()
+      await lists.begun()
       return readEvents(patienceMs)
     },
-    rereadUnsettled: createReread(context, refetch),
-    relist: createRelist(context, refetch),
     ...createRetry(context, refetch),
     refetch: (key: InvoiceKey) => refetch.fetchEach([key]),
     refetchNear: refetch.fetchNear,

@@ -4,8 +4,8 @@ import type { JournalEntry } from '../store/document-store.ts'
 import { StoreUnavailable, type Stream } from '../store/store.ts'
 import { type Applied, addApplied, nothingApplied } from './apply.ts'
 import { forEachConcurrently } from './concurrency.ts'
-import type { Backfill } from './list-account.ts'
-import { type HandledEvents, mergedEntries, type Refetch } from './refetch-invoices.ts'
+import type { AccountLists } from './list-account.ts'
+import { mergedEntries, type Refetch } from './refetch-invoices.ts'
 import type { SyncContext } from './sync-context.ts'
 
 /** In seconds: events may become visible a little late. Those read before are not applied again. */
@@ -20,10 +20,10 @@ const atOnce = 16
 export function followEvents(
   context: SyncContext,
   refetch: Refetch,
-  handled: HandledEvents,
-  backfill: Pick<Backfill, 'listAgain' | 'begunAtMs'>,
+  lists: Pick<AccountLists, 'listAgain' | 'begunAtMs'>,
 ): (patienceMs?: number) => Promise<Applied> {
   const { source, store, streams, names, log } = context
+  const { handled } = refetch
   // A gap nearly as long as events are kept is closed by listing everything again.
   const longestGap = (source.eventsKeptDays - 1) * 24 * 60 * 60
   /** The last success of this process, or its start, by a monotonic clock. */
@@ -52,7 +52,7 @@ export function followEvents(
 
   /** Time since the cursor was set: by the last success, or by the beginning of a list. */
   function passedMs({ cursor, succeeded_at }: Stream): number {
-    const begunAtMs = backfill.begunAtMs()
+    const begunAtMs = lists.begunAtMs()
     if (begunAtMs > lastSuccessMs) return performance.now() - begunAtMs
     // A list of an earlier process began no later than this moment of our clock.
     if (succeeded_at === null) return Date.now() - Number(cursor) * 1_000
@@ -137,7 +137,7 @@ export function followEvents(
         { days: Math.round(gap / 86_400) },
         `events reach back ${source.eventsKeptDays} days only; listing everything again`,
       )
-      await backfill.listAgain(now)
+      await lists.listAgain(now)
       return nothingApplied
     })
 }

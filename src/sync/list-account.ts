@@ -13,17 +13,16 @@ export const partsAtOnce = 16
 const unsettledAtOnce = 8
 const batchSize = 100
 
-export type Backfill = ReturnType<typeof createBackfill>
+export type AccountLists = ReturnType<typeof createAccountLists>
 
-/** Lists everything once, several ranges at a time; goes on where it was cut off. */
-export function createBackfill(context: SyncContext, refetch: Refetch) {
-  const { source, store, streams, names, calls } = context
+export function createAccountLists(context: SyncContext, refetch: Refetch) {
+  const { source, store, streams, names, calls, reportProgress } = context
   const enqueue = createQueue()
   let running: { stop: AbortController; ended: Promise<Applied> } | null = null
   let beginning: Promise<void> = Promise.resolve()
   let begunAtMs = Number.NEGATIVE_INFINITY
 
-  const isDone = async () => {
+  const isListed = async () => {
     const { succeeded_at, cursor } = await streams.read(names.backfill)
     return succeeded_at !== null && cursor === null
   }
@@ -49,36 +48,67 @@ export function createBackfill(context: SyncContext, refetch: Refetch) {
     return begun
   }
 
-  async function list(stream: Stream, stop: AbortSignal, onBegun: () => void): Promise<Applied> {
+  /** Lists what a cursor leaves, and keeps it with the stream. At its end fetches invoices that were not listed; then the streams `done` succeeded. */
+  async function listEverything(
+    stream: Stream,
+    { ranges, ...about }: ListCursor,
+    step: string,
+    how: Pick<ListOptions, 'parallel' | 'urgency' | 'pagesAtMost'> & { stop?: AbortSignal },
+    done: readonly string[],
+  ): Promise<Applied> {
+    const { applied, isWhole } = await listAndCommit(context, {
+      ...how,
+      ranges,
+      async alongside(tx, left) {
+        // At the end the cursor stays until the invoices that were not listed are fetched too.
+        if (left.length > 0)
+          await tx.saveStream({ ...stream, cursor: writeCursor({ ...about, ranges: left }) })
+      },
+      onProgress: (invoices, part) => reportProgress?.(step, invoices, part),
+    })
+    if (!isWhole) return applied
+    // Drafts that were deleted without an event are in no list.
+    const unlisted = about.since === null ? nothingApplied : await fetchUnlisted(about.since)
+    await store.transaction(async tx => {
+      for (const name of done) await tx.saveSuccess(name, Date.now())
+    })
+    return addApplied(applied, unlisted)
+  }
+
+  /** Fetches each invoice that is stored as unsettled and was not listed since: it is settled by now, or gone. */
+  async function fetchUnlisted(since: number): Promise<Applied> {
+    let total = nothingApplied
+    const read = (after: InvoiceKey | null, limit: number) => store.readUnsettled(after, limit, since)
+    for await (const keys of readBatches(read, batchSize))
+      total = addApplied(total, await refetch.fetchEach(keys))
+    return total
+  }
+
+  async function listOnce(stream: Stream, stop: AbortSignal, onBegun: () => void): Promise<Applied> {
     const begun = await begin(stream, null)
     onBegun()
-    const cursor = readCursor(begun.cursor)
     const how = { parallel: partsAtOnce, stop }
-    const { applied, isWhole } = await listEverything(context, refetch, begun, cursor, 'listed', how)
-    if (isWhole)
-      await store.transaction(async tx => {
-        await tx.saveSuccess(names.backfill, Date.now())
-        // Everything was listed just now: the relist is due a while from here.
-        await tx.saveSuccess(names.relist, Date.now())
-      })
-    return applied
+    // Everything was listed at its end: the relist is due a while from there.
+    return listEverything(begun, readCursor(begun.cursor), 'listed', how, [names.backfill, names.relist])
   }
 
   return {
-    isDone,
+    /** Whether the whole account was listed. False again after a gap in the events that only a list can close. */
+    isListed,
     /** The last beginning of a list by this process, by a monotonic clock. */
     begunAtMs: () => begunAtMs,
     /** Resolves when a list that is about to begin has stored the moment to read events from. */
     begun: () => beginning,
-    run(): Promise<Applied> {
+    /** Lists everything once, several ranges at a time; goes on where it was cut off. */
+    backfill(): Promise<Applied> {
       if (running !== null) return running.ended
       const stop = new AbortController()
       const begun = Promise.withResolvers<void>()
       beginning = begun.promise
       const ended = enqueue(async () =>
-        (await isDone())
+        (await isListed())
           ? nothingApplied
-          : streams.run(names.backfill, stream => list(stream, stop.signal, begun.resolve)),
+          : streams.run(names.backfill, stream => listOnce(stream, stop.signal, begun.resolve)),
       ).finally(() => {
         begun.resolve()
         running = null
@@ -93,86 +123,34 @@ export function createBackfill(context: SyncContext, refetch: Refetch) {
         begin({ ...(await streams.read(names.backfill)), failed_at: null, error: null }, since),
       )
     },
+    /** Lists everything again. A forced list runs at full speed, and so does one of `pagesAtMost` pages; the next call goes on with what was cut off. */
+    relist: (isForced: boolean, pagesAtMost = Number.POSITIVE_INFINITY) =>
+      streams.run(names.relist, async found => {
+        const kept = readCursor(found.cursor)
+        const isAnew = found.cursor === null || kept.since === null || (isForced && !kept.isForced)
+        const cursor = isAnew ? { since: calls.nextStamp(), isForced, ranges: [wholeList] } : kept
+        // Before the first relist, the backfill was the last list of everything.
+        const listed_at = found.succeeded_at ?? (await streams.read(names.backfill)).succeeded_at
+        const stream = { ...found, succeeded_at: listed_at, failed_at: null, error: null }
+        const isFast = isForced || pagesAtMost < Number.POSITIVE_INFINITY
+        const how = { urgency: isFast ? 'soon' : 'slowly', parallel: isFast ? partsAtOnce : 1 } as const
+        return listEverything(stream, cursor, 'listed again', { ...how, pagesAtMost }, [names.relist])
+      }),
+    /** Fetches again the invoices that may still change or be deleted, in case an event was missed. With a stamp, it does nothing if every such invoice was observed since. */
+    rereadUnsettled: (unlessSince?: number) =>
+      streams.run(names.unsettled, async () => {
+        const since = unlessSince ?? calls.nextStamp()
+        let total = nothingApplied
+        const [left] = await store.readUnsettled(null, 1, since)
+        if (left !== undefined) {
+          for (const status of unsettledStatuses) {
+            const listed = await listAndCommit(context, { filter: { status }, parallel: unsettledAtOnce })
+            total = addApplied(total, listed.applied)
+          }
+          total = addApplied(total, await fetchUnlisted(since))
+        }
+        await store.transaction(tx => tx.saveSuccess(names.unsettled, Date.now()))
+        return total
+      }),
   }
-}
-
-/** Lists everything again. A forced list runs at full speed, and so does one of `pagesAtMost` pages; the next call goes on with what was cut off. */
-export function createRelist(
-  context: SyncContext,
-  refetch: Refetch,
-): (isForced: boolean, pagesAtMost?: number) => Promise<Applied> {
-  const { streams, names, calls, store } = context
-  return (isForced, pagesAtMost = Number.POSITIVE_INFINITY) =>
-    streams.run(names.relist, async found => {
-      const kept = readCursor(found.cursor)
-      const isAnew = found.cursor === null || kept.since === null || (isForced && !kept.isForced)
-      const cursor = isAnew ? { since: calls.nextStamp(), isForced, ranges: [wholeList] } : kept
-      // Before the first relist, the backfill was the last list of everything.
-      const listed_at = found.succeeded_at ?? (await streams.read(names.backfill)).succeeded_at
-      const stream = { ...found, succeeded_at: listed_at, failed_at: null, error: null }
-      const isFast = isForced || pagesAtMost < Number.POSITIVE_INFINITY
-      const { applied, isWhole } = await listEverything(context, refetch, stream, cursor, 'listed again', {
-        urgency: isFast ? 'soon' : 'slowly',
-        parallel: isFast ? partsAtOnce : 1,
-        pagesAtMost,
-      })
-      if (isWhole) await store.transaction(tx => tx.saveSuccess(names.relist, Date.now()))
-      return applied
-    })
-}
-
-/** Fetches again the invoices that may still change or be deleted, in case an event was missed. With a stamp, it does nothing if every such invoice was observed since. */
-export function createReread(
-  context: SyncContext,
-  refetch: Refetch,
-): (unlessSince?: number) => Promise<Applied> {
-  const { store, streams, names, calls } = context
-  return unlessSince =>
-    streams.run(names.unsettled, async () => {
-      const since = unlessSince ?? calls.nextStamp()
-      let total = nothingApplied
-      const [left] = await store.readUnsettled(null, 1, since)
-      if (left !== undefined) {
-        for (const status of unsettledStatuses)
-          total = addApplied(
-            total,
-            (await listAndCommit(context, { filter: { status }, parallel: unsettledAtOnce })).applied,
-          )
-        total = addApplied(total, await fetchUnlisted(context, refetch, since))
-      }
-      await store.transaction(tx => tx.saveSuccess(names.unsettled, Date.now()))
-      return total
-    })
-}
-
-/** Lists what a cursor leaves, and keeps it with the stream; at its end fetches invoices that were not listed. */
-async function listEverything(
-  context: SyncContext,
-  refetch: Refetch,
-  stream: Stream,
-  { ranges, ...about }: ListCursor,
-  step: string,
-  how: Pick<ListOptions, 'parallel' | 'urgency' | 'pagesAtMost'> & { stop?: AbortSignal },
-): Promise<{ applied: Applied; isWhole: boolean }> {
-  const { applied, isWhole } = await listAndCommit(context, {
-    ...how,
-    ranges,
-    async alongside(tx, left) {
-      // At the end the cursor stays until the invoices that were not listed are fetched too.
-      if (left.length > 0) await tx.saveStream({ ...stream, cursor: writeCursor({ ...about, ranges: left }) })
-    },
-    onProgress: (invoices, part) => context.reportProgress?.(step, invoices, part),
-  })
-  if (!isWhole || about.since === null) return { applied, isWhole }
-  // Drafts that were deleted without an event are in no list.
-  return { applied: addApplied(applied, await fetchUnlisted(context, refetch, about.since)), isWhole }
-}
-
-/** Fetches each invoice that is stored as unsettled and was not listed since: it is settled by now, or gone. */
-async function fetchUnlisted({ store }: SyncContext, refetch: Refetch, since: number): Promise<Applied> {
-  let total = nothingApplied
-  const read = (after: InvoiceKey | null, limit: number) => store.readUnsettled(after, limit, since)
-  for await (const keys of readBatches(read, batchSize))
-    total = addApplied(total, await refetch.fetchEach(keys))
-  return total
 }

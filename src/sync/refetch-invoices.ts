@@ -20,10 +20,9 @@ interface FetchCause {
   notifications: readonly Notification[]
 }
 
-export type HandledEvents = ReturnType<typeof rememberEvents>
-
-export function createRefetch(context: SyncContext, handled: HandledEvents) {
+export function createRefetch(context: SyncContext) {
   const { source, store, calls, signal } = context
+  const handled = rememberEvents()
 
   const fetchOne = coalesce(async (id: string, causes: readonly FetchCause[]) => {
     signal.throwIfAborted()
@@ -74,6 +73,7 @@ export function createRefetch(context: SyncContext, handled: HandledEvents) {
   const applying = new Map<string, Promise<unknown>>()
 
   return {
+    handled,
     /** Applies notifications of one invoice or one customer; the change is committed once it resolves. */
     async applyNotifications(notifications: readonly Notification[]): Promise<Applied> {
       // An event that comes again needs no second fetch.
@@ -135,7 +135,7 @@ export function mergedEntries(newest: string, others: readonly Notification[]): 
   })
 }
 
-export function rememberEvents() {
+function rememberEvents() {
   const ids = new Set<string>()
   return {
     has: (id: string) => ids.has(id),
