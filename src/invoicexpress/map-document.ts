@@ -58,25 +58,20 @@ export function mapDocument(payload: unknown): Document | null {
   if (!documentTypes.includes(type as DocumentType)) return null
   const document = readAs(certifyingDocument, payload, 'a document')
   const { status } = document
-  const [number, reference, uid, currency] = [
-    document.sequence_number,
-    document.reference,
-    document.proprietary_uid,
-    document.currency,
-  ].map(readText)
-  if (![status, number, reference, uid, currency].every(isOrNull(isStorable)) || !isIxStatus(status))
-    throw unfit('a document')
+  if (!isStorable(status) || !isIxStatus(status)) throw unfit('a document')
+  const number = readText(document.sequence_number, 'a document')
+  const uid = readText(document.proprietary_uid, 'a document')
   return {
     id: Number(document.id),
     type: document.type,
     status,
     // Unchanged: it is compared with an invoice's id.
-    reference: reference ?? null,
-    ...(uid && { uid }),
-    number: number === 'draft' ? null : (number ?? null),
+    reference: readText(document.reference, 'a document'),
+    ...(uid !== null && { uid }),
+    number: number === 'draft' ? null : number,
     date: document.date ? mapDate(document.date) : null,
     total: mapTotal(document.total),
-    currency: currency ?? null,
+    currency: readText(document.currency, 'a document'),
     // A document without a readable client still counts.
     client_id: readId(document.client),
     ...mapOptional(payload as Record<string, unknown>),
@@ -130,8 +125,8 @@ const longestText = 255
 
 function mapText(value: unknown): string | null {
   if (!isLooseText(value)) throw unfit('a text')
-  const text = readText(value)?.trim() ?? ''
-  if (!isStorable(text) || text.length > longestText) throw unfit('a text')
+  const text = readText(value, 'a text')?.trim() ?? ''
+  if (text.length > longestText) throw unfit('a text')
   // A draft has this word in place of a number.
   return text === '' || text === 'draft' ? null : text
 }
@@ -183,9 +178,7 @@ function abs(amount: bigint): bigint {
 
 export function mapClient(payload: unknown): DocumentClient {
   const { id, fiscal_id } = readAs(client, payload, 'a client')
-  const taxId = readText(fiscal_id)
-  if (!isOrNull(isStorable)(taxId)) throw unfit('a client')
-  return { id: Number(id), tax_id: taxId }
+  return { id: Number(id), tax_id: readText(fiscal_id, 'a client') }
 }
 
 const relatedDocument = shape(
@@ -218,8 +211,11 @@ export function readId(payload: unknown): number | null {
   return anyId.misfit(payload) === null ? Number((payload as { id: number | string }).id) : null
 }
 
-function readText(value: string | number | null | undefined): string | null {
-  return value === undefined || value === null || value === '' ? null : String(value)
+/** Null for an empty text. One that cannot be stored does not fit. */
+function readText(value: string | number | null | undefined, what: string): string | null {
+  const text = String(value ?? '')
+  if (!isStorable(text)) throw unfit(what)
+  return text === '' ? null : text
 }
 
 /** From dd/mm/yyyy to YYYY-MM-DD. */

@@ -1,4 +1,4 @@
-import { type FailureScope, SourceError, type SourceFailure } from '../sources.ts'
+import { type FailureScope, SourceError } from '../sources.ts'
 import { type Failures, readRetryAfter } from '../upstream/failures.ts'
 import { isAnything, isFilled, isWhole, type Shape, shape } from '../upstream/shape.ts'
 import type { Answer } from './client.ts'
@@ -8,8 +8,8 @@ export class Refused extends SourceError {
   readonly after: string | undefined
 
   constructor({ status, retryAfter }: Answer) {
-    const [failure, message] = explainStatus(status)
-    super(failure, message, { scope: scopeOf(status) })
+    const message = explanations[status] ?? `InvoiceXpress answered ${status}`
+    super(status === 404 ? 'missing' : 'failed', message, { scope: scopeOf(status) })
     this.status = status
     this.after = retryAfter
   }
@@ -23,18 +23,12 @@ function refusalOf(answer: Answer): SourceError {
     : new Refused(answer)
 }
 
-function explainStatus(status: number): [SourceFailure, string] {
-  switch (status) {
-    case 401:
-    case 403:
-      return ['failed', 'InvoiceXpress refused the key: it must be valid, and of the account that is asked']
-    case 404:
-      return ['missing', 'InvoiceXpress does not know it']
-    case 429:
-      return ['failed', 'InvoiceXpress asked for a pause']
-    default:
-      return ['failed', `InvoiceXpress answered ${status}`]
-  }
+const refusedKey = 'InvoiceXpress refused the key: it must be valid, and of the account that is asked'
+const explanations: Record<number, string> = {
+  401: refusedKey,
+  403: refusedKey,
+  404: 'InvoiceXpress does not know it',
+  429: 'InvoiceXpress asked for a pause',
 }
 
 /** Answers of gateways and of the rate limit concern no record; InvoiceXpress' own answers concern the requested one. */

@@ -174,9 +174,28 @@ export function deriveLink(
       refusal,
     }
   }
-  const kept = keepsDocument(invoice, known)
-  const [ix_sync_state, why] =
-    kept === null ? deriveWithout(invoice, claim, known, refusal, rules, now) : [null, kept]
+  /** A null state: the last link stays. */
+  const deriveWithout = (): [SyncState | null, string] => {
+    const kept = keepsDocument(invoice, known)
+    if (kept !== null) return [null, kept]
+    const ignored = ignoredBecause(invoice, claim, rules)
+    if (ignored !== null) return ['ignored', ignored]
+    if (claim.state === 'failed')
+      return ['failed', `it is recorded as failed: ${claim.error ?? 'no reason given'}`]
+    if (claim.state === 'creating')
+      return isOverdue(claim, rules.creatingTimeoutMs, now)
+        ? ['failed', `it has been creating since ${claim.attempted_at}, which is too long`]
+        : ['creating', `it is recorded as creating since ${claim.attempted_at ?? 'an unknown time'}`]
+    if (refusal !== null) return ['failed', refusal.why]
+    const claimed = known.find(({ id }) => id === claim.ix_id)
+    if (claimed !== undefined && isGone(claimed))
+      return ['failed', `document ${claimed.id} is recorded, but the invoicing system no longer has it`]
+    if (claim.ix_id !== null)
+      return ['not_synced', `document ${claim.ix_id} is recorded, but was not seen yet`]
+    if (!rules.isConnected) return [null, 'no invoicing system is connected; the last known state stays']
+    return ['not_synced', 'no document claims it, and none is recorded']
+  }
+  const [ix_sync_state, why] = deriveWithout()
   const fields =
     ix_sync_state === null
       ? fieldsOf(invoice)
@@ -223,34 +242,6 @@ export function ignoredBecause(
   if (claim.state === 'ignored') return 'it is recorded as ignored'
   if (ignoreZero && total_cents === 0) return 'its total is zero'
   return ignoreBefore !== null && issued_at < ignoreBefore ? `it was issued before ${ignoreBefore}` : null
-}
-
-/** A null state: the last link stays. */
-function deriveWithout(
-  invoice: Invoice,
-  claim: Claim,
-  known: readonly KnownDocument[],
-  refusal: Refusal | null,
-  rules: LinkRules,
-  now: number,
-): [SyncState | null, string] {
-  const { creatingTimeoutMs, isConnected } = rules
-  const ignored = ignoredBecause(invoice, claim, rules)
-  if (ignored !== null) return ['ignored', ignored]
-  if (claim.state === 'failed')
-    return ['failed', `it is recorded as failed: ${claim.error ?? 'no reason given'}`]
-  if (claim.state === 'creating')
-    return isOverdue(claim, creatingTimeoutMs, now)
-      ? ['failed', `it has been creating since ${claim.attempted_at}, which is too long`]
-      : ['creating', `it is recorded as creating since ${claim.attempted_at ?? 'an unknown time'}`]
-  if (refusal !== null) return ['failed', refusal.why]
-  const claimed = known.find(({ id }) => id === claim.ix_id)
-  if (claimed !== undefined && isGone(claimed))
-    return ['failed', `document ${claimed.id} is recorded, but the invoicing system no longer has it`]
-  if (!isConnected && claim.ix_id === null)
-    return [null, 'no invoicing system is connected; the last known state stays']
-  if (claim.ix_id !== null) return ['not_synced', `document ${claim.ix_id} is recorded, but was not seen yet`]
-  return ['not_synced', 'no document claims it, and none is recorded']
 }
 
 export function isOverdue({ attempted_at }: Claim, atMost: number, now: number): boolean {

@@ -5,12 +5,16 @@ import { StripeSdk } from './sdk.ts'
 
 export const stripeFailures: Failures = {
   name: 'Stripe',
-  mayPass,
+  /** A refusal of the key or of the request stays; any other failure may pass. */
+  mayPass: error => {
+    if (error instanceof SourceError) return error.failure !== 'missing'
+    const status = statusOf(error)
+    return status === undefined || status === 409 || status === 429 || status >= 500
+  },
   /** Stripe works if it answers about the request, the key or the rate limit itself. */
   isFault: error => {
-    if (!(error instanceof StripeSdk.errors.StripeError) || error.statusCode === undefined) return true
-    if (error.statusCode === 404) return error.code !== 'resource_missing'
-    return error.statusCode < 400 || error.statusCode >= 500
+    const status = statusOf(error)
+    return status === undefined || status < 400 || status >= 500
   },
   pauseFor: error =>
     error instanceof StripeSdk.errors.StripeRateLimitError
@@ -77,14 +81,10 @@ export async function unlessForbidden<T>(answer: Promise<T>): Promise<T | null> 
   })
 }
 
-/** A refusal of the key or of the request stays; any other failure may pass. */
-function mayPass(error: unknown): boolean {
-  if (error instanceof SourceError) return error.failure !== 'missing'
-  if (!(error instanceof StripeSdk.errors.StripeError)) return true
-  const { statusCode } = error
-  // Another 404 comes from a gateway or proxy.
-  if (statusCode === 404) return error.code !== 'resource_missing'
-  return statusCode === undefined || statusCode === 429 || statusCode === 409 || statusCode >= 500
+/** The status of Stripe's answer; undefined without one, and of a 404 that comes from a gateway or proxy. */
+function statusOf(error: unknown): number | undefined {
+  if (!(error instanceof StripeSdk.errors.StripeError)) return undefined
+  return error.statusCode === 404 && error.code !== 'resource_missing' ? undefined : error.statusCode
 }
 
 function explain(error: unknown): SourceError {

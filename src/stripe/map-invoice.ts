@@ -1,12 +1,5 @@
 /** Maps Stripe's invoice to ours. Pure. */
-import {
-  type Invoice,
-  type InvoiceStatus,
-  invoiceStatuses,
-  isCustomerId,
-  isInvoiceId,
-  type Line,
-} from '../invoice.ts'
+import { type Invoice, invoiceStatuses, isCustomerId, isInvoiceId, type Line } from '../invoice.ts'
 import type { Refusal } from '../sources.ts'
 import type { Fitting } from '../upstream/shape.ts'
 import type { InvoiceHead, taxRateShape } from './invoice-shape.ts'
@@ -31,7 +24,8 @@ export function mapInvoice(
   const customer_id = customerOf(source)
   if (customer_id === null) return { refusal: 'no_customer' }
   if (!isCustomerId(customer_id)) return { refusal: 'invalid_customer' }
-  if (!isStatus(source.status)) return { refusal: 'unknown_status' }
+  const status = invoiceStatuses.find(known => known === source.status)
+  if (status === undefined) return { refusal: 'unknown_status' }
   const tax_cents = taxOf(source)
   return {
     invoice: {
@@ -47,7 +41,7 @@ export function mapInvoice(
       tax_percent: taxPercentOf(source, tax_cents, rates, previous),
       total_cents: source.total,
       currency: source.currency,
-      status: source.status,
+      status,
       ix_sync_state: previous?.ix_sync_state ?? 'not_synced',
       ix_created_at: previous?.ix_created_at ?? null,
       ix_id: previous?.ix_id ?? null,
@@ -58,10 +52,6 @@ export function mapInvoice(
 
 export function customerOf({ customer }: InvoiceHead): string | null {
   return typeof customer === 'string' ? customer : (customer?.id ?? null)
-}
-
-function isStatus(status: string | null | undefined): status is InvoiceStatus {
-  return (invoiceStatuses as readonly (string | null | undefined)[]).includes(status)
 }
 
 type Names = Pick<Invoice, 'display_name' | 'customer_name' | 'customer_email' | 'company_name'>

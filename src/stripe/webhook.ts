@@ -1,5 +1,6 @@
 /** Receives Stripe's webhooks, on a port of its own: an answer of 2xx means that the change is committed. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type Stripe from 'stripe'
 import { writeBareAnswer } from '../server/bare-answer.ts'
@@ -64,17 +65,11 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
 
   /** False after the time limit of an answer. */
   async function isDoneInTime(work: Promise<unknown>, eventId: string): Promise<boolean> {
-    const { promise: late, resolve } = Promise.withResolvers<boolean>()
-    const timer = setTimeout(() => {
-      log.warn({ event_id: eventId }, 'webhook takes long: refused for now, and still being applied')
-      work.catch(error => log.error({ err: error }, 'webhook failed'))
-      resolve(false)
-    }, answerWithinMs)
-    try {
-      return await Promise.race([work.then(() => true), late])
-    } finally {
-      clearTimeout(timer)
-    }
+    const late = sleep(answerWithinMs, false, { ref: false })
+    if (await Promise.race([work.then(() => true), late])) return true
+    log.warn({ event_id: eventId }, 'webhook takes long: refused for now, and still being applied')
+    work.catch(error => log.error({ err: error }, 'webhook failed'))
+    return false
   }
 
   return createGuardedServer({

@@ -69,8 +69,7 @@ export function isOrNull<T>(check: Check<T>): Check<T | null> {
 
 export const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
-export const isTextOrNull = (value: unknown): value is string | null =>
-  value === null || typeof value === 'string'
+export const isTextOrNull = isOrNull(isText)
 
 /** Text comes as a number now and then. */
 export const isLooseText = (value: unknown): value is string | number | null =>
