@@ -28,12 +28,8 @@ export async function openSaftExport(
 ): Promise<AsyncIterable<Uint8Array>> {
   const url = await awaitExport(options, month, onWait, budgetMs)
   const guard = { ...pdfGuardFor(options), maximumBytes, deadlineMs, type: '*/*' } as const
-  try {
-    const { body } = await fetchPdf(url, guard, new AbortController().signal)
-    return renameFailure(body as AsyncIterable<Uint8Array>)
-  } catch (error) {
-    throw rename(error)
-  }
+  const { body } = await fetchPdf(url, guard, new AbortController().signal).catch(rename)
+  return renameFailure(body as AsyncIterable<Uint8Array>)
 }
 
 async function awaitExport(
@@ -82,18 +78,15 @@ async function* renameFailure(body: AsyncIterable<Uint8Array>): AsyncGenerator<U
   try {
     yield* body
   } catch (error) {
-    throw rename(error)
+    rename(error)
   }
 }
 
 /** The guard speaks of PDFs. */
-function rename(error: unknown): unknown {
-  return error instanceof SourceError
-    ? new SourceError(
-        error.failure,
-        error.message
-          .replace(/\bPDF\b/, 'SAF-T file')
-          .replace('that is not allowed', 'that INVOICEXPRESS_PDF_ORIGINS does not allow'),
-      )
-    : error
+function rename(error: unknown): never {
+  if (!(error instanceof SourceError)) throw error
+  const message = error.message
+    .replace(/\bPDF\b/, 'SAF-T file')
+    .replace('that is not allowed', 'that INVOICEXPRESS_PDF_ORIGINS does not allow')
+  throw new SourceError(error.failure, message)
 }

@@ -44,16 +44,13 @@ const headers = { 'accept-encoding': 'identity', 'user-agent': 'fatura' }
 export async function fetchPdf(url: string, guard: PdfGuard, signal: AbortSignal): Promise<Pdf> {
   const { maximumBytes = 25 * 1024 * 1024, deadlineMs = 30_000, type = 'application/pdf' } = guard
   const transfer = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)])
+  let response: IncomingMessage | undefined
   try {
-    const response = await follow(URL.parse(url), guard, transfer)
-    try {
-      const size = readSize(response, maximumBytes)
-      return { body: await openBody(response, maximumBytes, type, transfer), size }
-    } catch (error) {
-      response.destroy()
-      throw error
-    }
+    response = await follow(URL.parse(url), guard, transfer)
+    const size = readSize(response, maximumBytes)
+    return { body: await openBody(response, maximumBytes, type, transfer), size }
   } catch (error) {
+    response?.destroy()
     throw redact(error, transfer)
   }
 }

@@ -221,7 +221,9 @@ async function identifyAccount(stripe: Stripe, apiKey: string, call: PacedCall):
     endpoint: 'account',
     urgency: 'now',
   })
-  const id = accountId(account)
+  if (account !== null && !/^acct_\w+$/.test(String(account.id)))
+    throw new SourceError('failed', 'Stripe sent an account that does not fit')
+  const id = account?.id ?? null
   // A key names its mode; with one of another form, an invoice does.
   const [, mode] = /^[sr]k_(live|test)_/.exec(apiKey) ?? []
   if (mode === 'live' || mode === 'test') return { id, mode }
@@ -231,10 +233,4 @@ async function identifyAccount(stripe: Stripe, apiKey: string, call: PacedCall):
   })
   const [invoice] = data
   return { id, mode: invoice === undefined ? null : invoice.livemode ? 'live' : 'test' }
-}
-
-function accountId(account: Stripe.Account | null): string | null {
-  if (account !== null && !/^acct_\w+$/.test(String(account.id)))
-    throw new SourceError('failed', 'Stripe sent an account that does not fit')
-  return account?.id ?? null
 }

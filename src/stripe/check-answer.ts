@@ -10,19 +10,15 @@ export function checkPage<T extends { id: string }>(
   page: { data: T[]; has_more: boolean },
   after: string | null,
 ): { data: T[]; next: string | null; nameless: number } {
-  if (!Array.isArray(page.data) || typeof page.has_more !== 'boolean') throw misfit()
-  const named = page.data.filter(record => hasId.misfit(record) === null)
-  const fits = named.every(({ id }) => id !== after) && !(page.has_more && named.length === 0)
-  if (!fits) throw misfit()
+  const isPage = Array.isArray(page.data) && typeof page.has_more === 'boolean'
+  const named = isPage ? page.data.filter(record => hasId.misfit(record) === null) : []
+  const fits = isPage && named.every(({ id }) => id !== after) && !(page.has_more && named.length === 0)
+  if (!fits) throw new SourceError('failed', 'Stripe sent a page that does not fit')
   const next = page.has_more ? (named.at(-1)?.id ?? null) : null
   return { data: named, next, nameless: page.data.length - named.length }
 }
 
 const hasId = shape({ id: isId })
-
-function misfit(): SourceError {
-  return new SourceError('failed', 'Stripe sent a page that does not fit')
-}
 
 export type CheckedInvoice = ReturnType<typeof checkInvoice>
 

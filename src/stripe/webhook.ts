@@ -107,10 +107,8 @@ function createBodyReader(): (request: IncomingMessage) => Promise<Buffer | Body
 
   // Events are small and arrive at once: a large, slow body is not one.
   function giveUpLargest(): void {
-    let largest: Body | undefined
-    for (const body of bodies)
-      if (largest === undefined || body.bytes.length > largest.bytes.length) largest = body
-    largest?.fail('given_up')
+    const larger = (a: Body, b: Body) => (b.bytes.length > a.bytes.length ? b : a)
+    ;[...bodies].reduce(larger).fail('given_up')
   }
 
   return request =>
