@@ -84,51 +84,43 @@ export async function applyObservations(
   const moved = new Map<string, string>()
   /** Documents that another invoice may have gained or lost. */
   const contested: number[] = []
-  const supersede = (key: InvoiceKey, why: string) => {
-    applied.superseded++
-    note(key, 'superseded', why)
-  }
   for (const observation of owned) {
-    const { askedAt } = observation
+    const { id, customer_id, map, askedAt } = observation
+    const tell = (outcome: JournalOutcome, detail: string) => note(observation, outcome, detail)
+    const supersede = (why: string) => {
+      applied.superseded++
+      tell('superseded', why)
+    }
     const before = known.get(keyOf(observation))
     const previous = readInvoice(before)
-    const elsewhere = (stored.get(observation.id) ?? [])
-      .filter(({ customer_id }) => customer_id !== observation.customer_id)
+    const elsewhere = (stored.get(id) ?? [])
+      .filter(other => other.customer_id !== customer_id)
       .flatMap(key => known.get(keyOf(key)) ?? [])
     const seenAt = [before, ...elsewhere].map(seen => seen?.observed_at ?? 0)
-    const isTie = seenAt.includes(askedAt) || isOpen(observation.id)
-    if (Math.max(...seenAt) > askedAt) supersede(observation, 'a later answer was applied already')
-    else if (isTie && before !== undefined && previous === null)
-      supersede(observation, 'it was deleted since')
-    else if (observation.map === null) {
+    const isTie = seenAt.includes(askedAt) || isOpen(id)
+    if (Math.max(...seenAt) > askedAt) supersede('a later answer was applied already')
+    else if (isTie && before !== undefined && previous === null) supersede('it was deleted since')
+    else if (map === null) {
       // Only a draft can be deleted. If another invoice is not found, the key is to blame.
       if (previous !== null && previous.status !== 'draft') {
-        refuse(observation.id, 'missing')
-        note(
-          observation,
-          'ignored',
-          `not found, though it is ${previous.status}: only a draft can be deleted`,
-        )
+        refuse(id, 'missing')
+        tell('ignored', `not found, though it is ${previous.status}: only a draft can be deleted`)
       } else if (previous !== null && !(await guard.allows(tx, 'deletion', [observation]))) {
         count('held_back')
-        note(
-          observation,
-          'ignored',
-          'deleted, but the deletion guard holds it back because many were deleted at once',
-        )
-      } else if (await tx.deleteInvoice(observation.customer_id, observation.id, askedAt)) {
+        tell('ignored', 'deleted, but the deletion guard holds it back because many were deleted at once')
+      } else if (await tx.deleteInvoice(customer_id, id, askedAt)) {
         applied.deleted++
         if (previous?.ix_id) contested.push(previous.ix_id)
-        note(observation, 'applied', 'deleted')
+        tell('applied', 'deleted')
       }
     } else {
-      const record = observation.map(previous)
+      const record = map(previous)
       const last = previous ?? readInvoice(elsewhere[0])
       if ('refusal' in record) {
-        refuse(observation.id, record.refusal)
-        note(observation, 'ignored', `none of ours: ${record.refusal}`)
+        refuse(id, record.refusal)
+        tell('ignored', `none of ours: ${record.refusal}`)
       } else if (isTie && last !== null && stages[record.invoice.status] < stages[last.status])
-        supersede(observation, `asked at the same time as an answer that was further: ${last?.status}`)
+        supersede(`asked at the same time as an answer that was further: ${last?.status}`)
       else {
         for (const other of elsewhere) {
           await tx.removeInvoice(other.customer_id, other.id)
