@@ -35,17 +35,10 @@ export async function sendWebhook(
   const problem = findUrlProblem(url, allowPrivate)
   if (problem !== null) return { status: null, outcome: `was not asked: its address ${problem}` }
   const own = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+  const request = { method: 'POST', headers: { ...headers, ...own, 'user-agent': 'fatura' } }
   try {
-    const response = await requestOnce(
-      new URL(url),
-      allowPrivate,
-      {
-        method: 'POST',
-        headers: { ...headers, ...own, 'user-agent': 'fatura' },
-        signal: AbortSignal.timeout(timeoutMs),
-      },
-      body,
-    )
+    const options = { ...request, signal: AbortSignal.timeout(timeoutMs) }
+    const response = await requestOnce(new URL(url), allowPrivate, options, body)
     response.destroy()
     return { status: response.statusCode ?? null, outcome: `answered ${response.statusCode}` }
   } catch (error) {

@@ -11,7 +11,7 @@ import {
   type Urgency,
   unlessMissing,
 } from '../sources.ts'
-import { createPacedCall, type Pace, type PacedCall } from '../upstream/paced-calls.ts'
+import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
 import { type CheckedInvoice, checkEvent, checkInvoice, checkPage, checkPercentage } from './check-answer.ts'
 import { createStripe, paceFor, type StripeOptions } from './client.ts'
 import { neededEvents, readEvent } from './events.ts'
@@ -28,13 +28,16 @@ const relistTestEveryMs = 15 * 60_000
 /** A key that may not read tax rates is not tried with each invoice. */
 const ratesAgainMs = 10 * 60_000
 
+type Call = <T>(endpoint: string, urgency: Urgency, work: () => Promise<T>) => Promise<T>
+
 export function createBillingSource(
   options: StripeOptions,
   pace: Pace = paceFor(options),
   keys: MetadataKeys = usualKeys,
 ): BillingSource {
-  const call = createPacedCall(pace, stripeFailures)
-  const stripe = createStripe(options, call.refusal)
+  const paced = createPacedCall(pace, stripeFailures)
+  const call: Call = (endpoint, urgency, work) => paced(work, { endpoint, urgency })
+  const stripe = createStripe(options, paced.refusal)
   /** Requests under way. A rate's percentage cannot change, so it is fetched once. */
   const percentages = new Map<string, Promise<number | null | undefined>>()
   const known = new Map<string, number | null>()
@@ -63,11 +66,11 @@ export function createBillingSource(
 
   /** Null for a rate that Stripe does not know; undefined when the key may not read it. */
   function fetchPercentage(id: string, urgency: Urgency): Promise<number | null | undefined> {
-    const ask = async () => {
+    const fetching = call('tax_rates', urgency, async () => {
       const rate = await unlessForbidden(stripe.taxRates.retrieve(id))
       return rate === null ? undefined : checkPercentage(rate)
-    }
-    return unlessMissing(call(ask, { endpoint: 'tax_rates', urgency }))
+    })
+    return unlessMissing(fetching)
   }
 
   async function retrieve(
@@ -76,16 +79,14 @@ export function createBillingSource(
     urgency: Urgency,
     isAgain = false,
   ): Promise<Observation> {
-    const checked = await call(
-      () =>
-        unlessGone(id, async () => {
-          const path = `/v1/invoices/${encodeURIComponent(id)}`
-          const answer = await getPlain<Stripe.Invoice>(path, { 'expand[]': 'customer' })
-          if (answer.id !== id) throw new UnfitRecord('Stripe sent another invoice than the requested one')
-          // A deleted draft is marked so, or not found at all: both occur.
-          return (answer as { deleted?: unknown }).deleted === true ? null : checkInvoice(answer)
-        }),
-      { endpoint: 'invoice', urgency },
+    const checked = await call('invoice', urgency, () =>
+      unlessGone(id, async () => {
+        const path = `/v1/invoices/${encodeURIComponent(id)}`
+        const answer = await getPlain<Stripe.Invoice>(path, { 'expand[]': 'customer' })
+        if (answer.id !== id) throw new UnfitRecord('Stripe sent another invoice than the requested one')
+        // A deleted draft is marked so, or not found at all: both occur.
+        return (answer as { deleted?: unknown }).deleted === true ? null : checkInvoice(answer)
+      }),
     )
     return checked === null ? { id, customer_id: customerId, map: null } : observe(checked, urgency, isAgain)
   }
@@ -99,7 +100,7 @@ export function createBillingSource(
       return observed(invoice, carried.lines)
     const path = `/v1/invoices/${encodeURIComponent(invoice.id)}/lines`
     const list = (query: LineQuery) =>
-      call(async () => readLinePage(await getPlain(path, { ...query })), { endpoint: 'lines', urgency })
+      call('lines', urgency, async () => readLinePage(await getPlain(path, { ...query })))
     const reading = unlessMissing(listLines(list, carried ?? undefined))
     const [lines] = await Promise.all([reading, learnRates(invoice, urgency)])
     // A line or the invoice itself was changed since it was read.
@@ -142,14 +143,11 @@ export function createBillingSource(
         ...{ limit: pageSize, 'expand[]': 'data.customer', starting_after: after },
         ...{ customer: customerId, status, 'created[gte]': from, 'created[lt]': before },
       }
-      const page = await call(
-        async () => {
-          const answer = await getPlain<Stripe.ApiList<Stripe.Invoice>>('/v1/invoices', query)
-          const { data, ...rest } = checkPage(answer, after)
-          return { ...rest, ...(await sortOut(data, async invoice => checkInvoice(invoice))) }
-        },
-        { endpoint: 'invoices', urgency },
-      )
+      const page = await call('invoices', urgency, async () => {
+        const answer = await getPlain<Stripe.ApiList<Stripe.Invoice>>('/v1/invoices', query)
+        const { data, ...rest } = checkPage(answer, after)
+        return { ...rest, ...(await sortOut(data, async invoice => checkInvoice(invoice))) }
+      })
       const { fitting, nameless, next } = page
       const observed = await sortOut(fitting, checked => observe(checked, urgency), page.unfit)
       return {
@@ -163,21 +161,18 @@ export function createBillingSource(
     },
     fetchInvoice: (id, customerId, urgency = 'now') => retrieve(id, customerId, urgency),
     async listNotifications(since, after) {
-      const page = await call(
-        async () => {
-          const answer = await stripe.events.list({
-            limit: pageSize,
-            types: [...neededEvents],
-            created: { gte: since },
-            ...(after !== null && { starting_after: after }),
-          })
-          const page = checkPage(answer, after)
-          // Events are known by their ids as applied already.
-          if (page.nameless > 0) throw new SourceError('failed', 'Stripe sent an event without an id')
-          return { ...page, now: readClock(answer) }
-        },
-        { endpoint: 'events', urgency: 'now' },
-      )
+      const page = await call('events', 'now', async () => {
+        const answer = await stripe.events.list({
+          limit: pageSize,
+          types: [...neededEvents],
+          created: { gte: since },
+          ...(after !== null && { starting_after: after }),
+        })
+        const page = checkPage(answer, after)
+        // Events are known by their ids as applied already.
+        if (page.nameless > 0) throw new SourceError('failed', 'Stripe sent an event without an id')
+        return { ...page, now: readClock(answer) }
+      })
       const notifications = page.data.flatMap(event => readEvent(checkEvent(event)) ?? [])
       return { notifications, next: page.next, now: page.now }
     },
@@ -215,22 +210,15 @@ function readClock(answer: object): number {
 }
 
 /** The account and the mode of a key. */
-async function identifyAccount(stripe: Stripe, apiKey: string, call: PacedCall): Promise<BillingAccount> {
+async function identifyAccount(stripe: Stripe, apiKey: string, call: Call): Promise<BillingAccount> {
   // A restricted key needs a permission of its own for it.
-  const account = await call(() => unlessForbidden(stripe.accounts.retrieveCurrent()), {
-    endpoint: 'account',
-    urgency: 'now',
-  })
+  const account = await call('account', 'now', () => unlessForbidden(stripe.accounts.retrieveCurrent()))
   if (account !== null && !/^acct_\w+$/.test(String(account.id)))
     throw new SourceError('failed', 'Stripe sent an account that does not fit')
   const id = account?.id ?? null
   // A key names its mode; with one of another form, an invoice does.
   const [, mode] = /^[sr]k_(live|test)_/.exec(apiKey) ?? []
   if (mode === 'live' || mode === 'test') return { id, mode }
-  const { data } = await call(() => stripe.invoices.list({ limit: 1 }), {
-    endpoint: 'invoices',
-    urgency: 'now',
-  })
-  const [invoice] = data
+  const [invoice] = (await call('invoices', 'now', () => stripe.invoices.list({ limit: 1 }))).data
   return { id, mode: invoice === undefined ? null : invoice.livemode ? 'live' : 'test' }
 }

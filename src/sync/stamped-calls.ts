@@ -107,7 +107,7 @@ export async function createStampedCalls(
     answers: readonly Answer[],
     cause: Cause | null,
     isPartial: boolean,
-    alongside?: (writing: Writing) => Promise<void>,
+    alongside: (writing: Writing) => Promise<void> | undefined = async () => {},
   ): Promise<Applied> {
     let changes: Writing['changes'] = new Map()
     const total = await store.transaction(async tx => {
@@ -115,7 +115,7 @@ export async function createStampedCalls(
       let applied = nothingApplied
       for (const some of withoutRepeats(answers))
         applied = addApplied(applied, await apply({ tx, changes }, some, cause, isPartial))
-      await alongside?.({ tx, changes })
+      await alongside({ tx, changes })
       return applied
     })
     for (const [id, change] of changes)
@@ -167,12 +167,7 @@ export async function createStampedCalls(
       cause: Cause | null = null,
       alongside?: (tx: WriteTransaction) => Promise<void>,
     ): Promise<Applied> {
-      const total = await write(
-        answers,
-        cause,
-        false,
-        ({ tx }) => alongside?.(tx) ?? Promise.resolve(),
-      ).catch(async error => {
+      const total = await write(answers, cause, false, ({ tx }) => alongside?.(tx)).catch(async error => {
         if (!(error instanceof StoreUnavailable)) throw error
         const customers = answers.flatMap(({ observations }) => observations.map(each => each.customer_id))
         const groups = await store.groupByNode([...new Set(customers)].filter(each => each !== null))
