@@ -9,6 +9,8 @@ import { paceFor } from './document-source.ts'
 import { pdfGuardFor } from './invoicing-system.ts'
 import { invoiceXpressFailures, readAs, readObject } from './read-answer.ts'
 
+type OnWait = (seconds: number) => void
+
 /** Until the file is made, and until it is read. */
 const usualLimits = { budgetMs: 15 * 60_000, deadlineMs: 60 * 60_000 }
 const firstPauseMs = 1_000
@@ -23,7 +25,7 @@ const made = shape({ url: isFilled })
 export async function openSaftExport(
   options: InvoiceXpressOptions,
   month: string,
-  onWait: (seconds: number) => void,
+  onWait: OnWait,
   { budgetMs, deadlineMs } = usualLimits,
 ): Promise<AsyncIterable<Uint8Array>> {
   const url = await awaitExport(options, month, onWait, budgetMs)
@@ -32,12 +34,7 @@ export async function openSaftExport(
   return renameFailure(body as AsyncIterable<Uint8Array>)
 }
 
-async function awaitExport(
-  options: InvoiceXpressOptions,
-  month: string,
-  onWait: (seconds: number) => void,
-  budgetMs: number,
-): Promise<string> {
+async function awaitExport(options: InvoiceXpressOptions, month: string, onWait: OnWait, budgetMs: number) {
   const call = createPacedCall(paceFor(options.base), invoiceXpressFailures)
   const ask = createClient(options, call.refusal)
   const [year = '', number = ''] = month.split('-')

@@ -2,7 +2,6 @@
 import type Stripe from 'stripe'
 import type { Invoice, Line } from '../invoice.ts'
 import {
-  type BillingAccount,
   type BillingSource,
   type Observation,
   SourceError,
@@ -28,15 +27,14 @@ const relistTestEveryMs = 15 * 60_000
 /** A key that may not read tax rates is not tried with each invoice. */
 const ratesAgainMs = 10 * 60_000
 
-type Call = <T>(endpoint: string, urgency: Urgency, work: () => Promise<T>) => Promise<T>
-
 export function createBillingSource(
   options: StripeOptions,
   pace: Pace = paceFor(options),
   keys: MetadataKeys = usualKeys,
 ): BillingSource {
   const paced = createPacedCall(pace, stripeFailures)
-  const call: Call = (endpoint, urgency, work) => paced(work, { endpoint, urgency })
+  const call = <T>(endpoint: string, urgency: Urgency, work: () => Promise<T>) =>
+    paced(work, { endpoint, urgency })
   const stripe = createStripe(options, paced.refusal)
   /** Requests under way. A rate's percentage cannot change, so it is fetched once. */
   const percentages = new Map<string, Promise<number | null | undefined>>()
@@ -176,7 +174,19 @@ export function createBillingSource(
       const notifications = page.data.flatMap(event => readEvent(checkEvent(event)) ?? [])
       return { notifications, next: page.next, now: page.now }
     },
-    identify: () => identifyAccount(stripe, options.apiKey, call),
+    /** The account and the mode of a key. */
+    async identify() {
+      // A restricted key needs a permission of its own for it.
+      const account = await call('account', 'now', () => unlessForbidden(stripe.accounts.retrieveCurrent()))
+      if (account !== null && !/^acct_\w+$/.test(String(account.id)))
+        throw new SourceError('failed', 'Stripe sent an account that does not fit')
+      const id = account?.id ?? null
+      // A key names its mode; with one of another form, an invoice does.
+      const [, mode] = /^[sr]k_(live|test)_/.exec(options.apiKey) ?? []
+      if (mode === 'live' || mode === 'test') return { id, mode }
+      const [invoice] = (await call('invoices', 'now', () => stripe.invoices.list({ limit: 1 }))).data
+      return { id, mode: invoice === undefined ? null : invoice.livemode ? 'live' : 'test' }
+    },
   }
 }
 
@@ -207,18 +217,4 @@ function readClock(answer: object): number {
   const { lastResponse } = answer as { lastResponse?: { headers?: Record<string, string> } }
   const date = Date.parse(lastResponse?.headers?.date ?? '')
   return Math.floor((Number.isNaN(date) ? Date.now() : date) / 1000)
-}
-
-/** The account and the mode of a key. */
-async function identifyAccount(stripe: Stripe, apiKey: string, call: Call): Promise<BillingAccount> {
-  // A restricted key needs a permission of its own for it.
-  const account = await call('account', 'now', () => unlessForbidden(stripe.accounts.retrieveCurrent()))
-  if (account !== null && !/^acct_\w+$/.test(String(account.id)))
-    throw new SourceError('failed', 'Stripe sent an account that does not fit')
-  const id = account?.id ?? null
-  // A key names its mode; with one of another form, an invoice does.
-  const [, mode] = /^[sr]k_(live|test)_/.exec(apiKey) ?? []
-  if (mode === 'live' || mode === 'test') return { id, mode }
-  const [invoice] = (await call('invoices', 'now', () => stripe.invoices.list({ limit: 1 }))).data
-  return { id, mode: invoice === undefined ? null : invoice.livemode ? 'live' : 'test' }
 }

@@ -13,7 +13,7 @@ import {
   namedBy,
   referenceOf,
 } from '../linking/link.ts'
-import type { Claimed, KnownDocument } from '../store/document-store.ts'
+import type { Claimed } from '../store/document-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 import { readBatches } from './concurrency.ts'
 import type { DeletionGuard } from './deletion-guard.ts'
@@ -42,7 +42,11 @@ export async function linkInvoices(
     ids: [...new Set(given.flatMap(({ invoice, claim }) => [claim.ix_id ?? [], invoice.ix_id ?? []].flat()))],
     references: given.map(({ invoice }) => referenceOf(invoice.id, rules)),
   })
-  const others = await findOthers(tx, given, documents, rules)
+  // A reference that names an invoice outweighs claims.
+  const free = documents.filter(({ document }) => document !== null && namedBy(document, rules) === null)
+  const isGiven = new Set(given.map(({ invoice }) => keyOf(invoice)))
+  const stored = await tx.findClaimants(free.map(({ id }) => id))
+  const others = stored.filter(({ invoice }) => !isGiven.has(keyOf(invoice)))
   const claimants = [...given, ...others]
   const contested = [...new Set(others.flatMap(({ claim }) => claim.ix_id ?? []))]
   const byId = new Map(documents.map(known => [known.id, known]))
@@ -80,19 +84,6 @@ export async function linkInvoices(
     }
   })
   return { linked: held, contested }
-}
-
-/** Stored invoices that are not given and claim one of the documents. A reference that names an invoice outweighs claims. */
-async function findOthers(
-  tx: WriteTransaction,
-  given: readonly Claimed[],
-  documents: readonly KnownDocument[],
-  rules: LinkRules,
-): Promise<Claimed[]> {
-  const free = documents.filter(({ document }) => document !== null && namedBy(document, rules) === null)
-  const stored = await tx.findClaimants(free.map(({ id }) => id))
-  const isGiven = new Set(given.map(({ invoice }) => keyOf(invoice)))
-  return stored.filter(({ invoice }) => !isGiven.has(keyOf(invoice)))
 }
 
 function isSynced(invoice: Invoice | undefined): boolean {

@@ -25,55 +25,41 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   await sleep(milliseconds, undefined, { signal }).catch(() => {})
 }
 
-interface SyncInvoicesOptions {
-  store: WriteStore
-  log: Logger
-  signal: AbortSignal
-  isFull?: boolean
-}
-
 /** All invoices of the account. Events are followed meanwhile: the list of a large account takes hours. */
 export async function syncInvoices(
   connector: Connector,
-  options: SyncInvoicesOptions,
+  options: { store: WriteStore; log: Logger; signal: AbortSignal; isFull?: boolean },
   reportStep: ReportStep,
 ): Promise<void> {
-  const { store, signal, isFull = false } = options
+  const { store, log, signal, isFull = false } = options
   const names = billingStreams(connector.source)
+  const whileFollowing = async <T>(work: Promise<T>): Promise<T> => {
+    const done = new AbortController()
+    const timer = createTimer(everyMs.events, realClocks, everyMs.events)
+    const steps = [{ timer, run: () => connector.catchUp(customerPatienceMs) }]
+    const following = repeat(() => runDue(steps), log, AbortSignal.any([signal, done.signal]))
+    try {
+      const result = await work
+      done.abort()
+      await following
+      return result
+    } finally {
+      done.abort()
+    }
+  }
   const lastRunAt = (await readStreams(store)).get(names.events)?.succeeded_at ?? null
   do {
-    reportStep('backfill', await whileFollowing(connector, options, connector.backfill()))
+    reportStep('backfill', await whileFollowing(connector.backfill()))
     reportStep('catchUp', await connector.catchUp())
     // The events had a gap that only the list can close.
   } while (!(await connector.isListed()))
   signal.throwIfAborted()
   const relist = (await readStreams(store)).get(names.relist)
   const pages = isFull ? undefined : relistPages(connector, relist, lastRunAt, realClocks)
-  if (pages !== 0)
-    reportStep('relist', await whileFollowing(connector, options, connector.relist(isFull, pages)))
+  if (pages !== 0) reportStep('relist', await whileFollowing(connector.relist(isFull, pages)))
   reportStep('rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
   for (const name of ['retryWaiting', 'retrySetAside'] as const) {
     const done = await connector[name]()
     if (done !== null) reportStep(name, done)
-  }
-}
-
-async function whileFollowing<T>(
-  connector: Connector,
-  options: SyncInvoicesOptions,
-  work: Promise<T>,
-): Promise<T> {
-  const done = new AbortController()
-  const signal = AbortSignal.any([options.signal, done.signal])
-  const timer = createTimer(everyMs.events, realClocks, everyMs.events)
-  const steps = [{ timer, run: () => connector.catchUp(customerPatienceMs) }]
-  const following = repeat(() => runDue(steps), options.log, signal)
-  try {
-    const result = await work
-    done.abort()
-    await following
-    return result
-  } finally {
-    done.abort()
   }
 }
