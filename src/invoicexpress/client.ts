@@ -64,18 +64,24 @@ export function createClient(
   }
 }
 
-/** Runs work with a signal of its own, aborted after a time limit or with the caller's; the latter fails as `Withdrawn`. */
+/** Runs work with a signal of its own: aborted after a time limit, or as `Withdrawn` with the caller's signal. */
 export async function withDeadline<T>(
   timeoutMs: number,
   explainTimeout: () => SourceError,
   signal: AbortSignal | undefined,
   work: (waiting: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const late = AbortSignal.timeout(timeoutMs)
+  const waiting = new AbortController()
+  const timer = setTimeout(() => waiting.abort(explainTimeout()), timeoutMs)
+  const stop = () => waiting.abort(new Withdrawn())
+  signal?.addEventListener('abort', stop, { once: true })
+  if (signal?.aborted) stop()
   try {
-    return await work(signal === undefined ? late : AbortSignal.any([signal, late]))
+    return await work(waiting.signal)
   } catch (error) {
-    if (signal?.aborted) throw new Withdrawn()
-    throw late.aborted ? explainTimeout() : error
+    throw waiting.signal.aborted ? waiting.signal.reason : error
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', stop)
   }
 }

@@ -43,15 +43,29 @@ const headers = { 'accept-encoding': 'identity', 'user-agent': 'fatura' }
  */
 export async function fetchPdf(url: string, guard: PdfGuard, signal: AbortSignal): Promise<Pdf> {
   const { maximumBytes = 25 * 1024 * 1024, deadlineMs = 30_000, type = 'application/pdf' } = guard
-  const transfer = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)])
-  let response: IncomingMessage | undefined
+  const transfer = new AbortController()
+  const stop = () => transfer.abort(explainAbort(signal))
+  const timer = setTimeout(() => transfer.abort(overdue()), deadlineMs)
+  const release = () => {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stop)
+  }
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
   try {
-    response = await follow(URL.parse(url), guard, transfer)
-    const size = readSize(response, maximumBytes)
-    return { body: await openBody(response, maximumBytes, type, transfer), size }
+    const response = await follow(URL.parse(url), guard, transfer.signal)
+    try {
+      const size = readSize(response, maximumBytes)
+      const body = await openBody(response, maximumBytes, type, transfer.signal)
+      finished(body, release)
+      return { body, size }
+    } catch (error) {
+      response.destroy()
+      throw error
+    }
   } catch (error) {
-    response?.destroy()
-    throw redact(error, transfer)
+    release()
+    throw redact(error, transfer.signal)
   }
 }
 
@@ -114,7 +128,7 @@ function openBody(
 ): Promise<Readable> {
   return new Promise((resolve, reject) => {
     const body = createPdfCheck(maximumBytes, type, () => resolve(body))
-    const stop = () => body.destroy(explainAbort(signal))
+    const stop = () => body.destroy(signal.reason)
     signal.addEventListener('abort', stop, { once: true })
     finished(response, { writable: false }, error => {
       if (error) body.destroy(redact(error, signal))
@@ -173,7 +187,7 @@ function overdue(): SourceError {
 
 /** Keeps only the code of an error of Node or the network. */
 function redact(error: unknown, signal: AbortSignal): SourceError {
-  if (signal.aborted) return explainAbort(signal)
+  if (signal.aborted) return signal.reason
   if (error instanceof SourceError) return error
   if (error instanceof NoResponse)
     return new SourceError('failed', 'The server of the PDF closed the connection without a response.', {
