@@ -103,14 +103,22 @@ export function engineWrites(db: PostgresDb, counting: Counting): EngineWrites {
       )
     },
     async updateDocuments(given) {
-      const rows = given.map(row => ({ ...row, ...splitText(row) }))
-      // On Citus, the last condition leads to the shards of these customers alone.
+      const bytes = (text: string | null) => (text === null ? null : Buffer.from(text))
+      // Bytes already: Citus refuses a conversion here. The last condition leads it to the shards of these customers alone.
+      const rows = given.map(row => {
+        const { search_text, long_text, search_ids } = splitText(row)
+        return {
+          ...row,
+          search_text: bytes(search_text),
+          long_text: bytes(long_text),
+          search_ids: bytes(search_ids),
+        }
+      })
       await db.query(
-        `UPDATE fatura.invoices AS stored SET ix_status = given.ix_status,
-           search_text = convert_to(given.search_text, 'UTF8'), long_text = convert_to(given.long_text, 'UTF8'),
-           search_ids = convert_to(given.search_ids, 'UTF8'), summary = given.summary, document = given.document,
-           credited_cents = given.credited_cents
-         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+        `UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, search_text = given.search_text,
+           long_text = given.long_text, search_ids = given.search_ids, summary = given.summary,
+           document = given.document, credited_cents = given.credited_cents
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[], $8::text[],
              $9::bigint[]) AS given (${relinkedColumns.join(', ')})
          WHERE stored.customer_id = given.customer_id AND stored.id = given.id
            ${db.isCitus() ? 'AND stored.customer_id = ANY ($1)' : ''}`,
