@@ -108,11 +108,6 @@ export interface SourceIdentity {
   streamPrefix: string
 }
 
-export interface SourceIdentities {
-  billing: SourceIdentity
-  documents: SourceIdentity
-}
-
 /** A payment platform, for the connector. Each call is paced and retried, and then rejects with a `SourceError`. */
 export interface BillingSource extends SourceIdentity {
   /** Days for which the platform keeps events. */

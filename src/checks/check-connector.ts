@@ -1,19 +1,18 @@
 /** The streams, the accounts whose records the store holds, the process that synchronizes them, records that do not fit, and receivers of webhooks. */
-import { invoiceXpressIdentity } from '../invoicexpress/source-identity.ts'
 import type { StoredEndpoint } from '../store/endpoint-store.ts'
 import type { OperatorStore, Stream } from '../store/store.ts'
 import { billingStreams, documentStreams } from '../stream-names.ts'
-import { stripeIdentity } from '../stripe/source-identity.ts'
 import { advice, formatHeld } from '../sync/deletion-guard.ts'
 import { type Accounts, compareAccounts, formatAccount } from '../sync/pins.ts'
 import { formatRefused, type Refused, readState } from '../sync/read-state.ts'
 import { everyMs } from '../sync/schedule.ts'
 import { formatSpan } from './check-clock.ts'
 import type { Report } from './findings.ts'
+import { knownSources } from './known-sources.ts'
 
 const minuteMs = 60_000
-const invoices = billingStreams(stripeIdentity)
-const documents = documentStreams(invoiceXpressIdentity)
+const invoices = billingStreams(knownSources.billing)
+const documents = documentStreams(knownSources.documents)
 
 /** Age of a stale success: well beyond the interval, for a run takes its time too. */
 const staleAfterMs: Record<string, number> = {

@@ -3,17 +3,13 @@ import { isInForce, printedNumberOf } from '../document.ts'
 import { currencyOf } from '../document-json.ts'
 import { isSameTaxId, type LinkRules } from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
-import type { SourceIdentity } from '../sources.ts'
 import { isNear, isSameAmount } from './compare-amounts.ts'
+import { knownSources } from './known-sources.ts'
 import type { SaftDocument } from './read-saft.ts'
 import { type Difference, type DifferenceKind, describeUnlinked, sidesOf } from './reconcile.ts'
 import { bareAtcud, type Pair, type StoredSide, withoutCode } from './saft-tables.ts'
 
-export function* comparePair(
-  pair: Pair,
-  { rules, platform }: { rules: LinkRules; platform: SourceIdentity },
-): Generator<Difference> {
-  const { filed, stored } = pair
+export function* comparePair({ filed, taxId, stored }: Pair, rules: LinkRules): Generator<Difference> {
   if (stored === null) {
     const detail = `${nameOf(filed)} of ${filed.date} is in the file, and not in the store`
     return yield describe('not_in_store', filedSide(filed), detail)
@@ -33,8 +29,8 @@ export function* comparePair(
   if (filed.date !== document.date)
     yield* add('date_differs', `${filed.date} in the file, ${document.date ?? 'none'} on the document`)
   if (isCanceled || !isInForce(document)) return
-  yield* add('total_differs', compareAmounts(filed, stored, platform.name))
-  yield* add('tax_id_differs', compareTaxIds(pair.taxId, stored, platform.name))
+  yield* add('total_differs', compareAmounts(filed, stored))
+  yield* add('tax_id_differs', compareTaxIds(taxId, stored))
   if (invoice?.status === 'void') yield* add('document_on_void', 'void, but in force in the file')
   if (stored.isUnlinked) yield { ...describeUnlinked(document, rules), document_number: filed.number }
 }
@@ -49,7 +45,7 @@ function compareNumbers(filed: SaftDocument, { document }: StoredSide): string |
 }
 
 /** Totals of the file, the document and the invoice: less than a smallest unit apart. */
-function compareAmounts(filed: SaftDocument, { document, invoice }: StoredSide, platform: string) {
+function compareAmounts(filed: SaftDocument, { document, invoice }: StoredSide) {
   const { currency, amount } = filed.foreign ?? { currency: 'EUR', amount: filed.gross }
   const code = currency.toLowerCase()
   const isSame =
@@ -64,16 +60,16 @@ function compareAmounts(filed: SaftDocument, { document, invoice }: StoredSide, 
   const onDocument = [document.total, document.currency].filter(Boolean).join(' ')
   const onInvoice = invoice && `${writeAmount(invoice.total_cents, invoice.currency)} ${invoice.currency}`
   const both = `${amount} ${currency} in the file, ${onDocument} on the document`
-  return onInvoice === null ? both : `${both}, ${onInvoice} at ${platform}`
+  return onInvoice === null ? both : `${both}, ${onInvoice} at ${knownSources.billing.name}`
 }
 
 /** Portugal's number of an unknown customer. */
 const anonymous = '999999990'
 
-function compareTaxIds(filed: string | null, { client_tax_id, invoice }: StoredSide, platform: string) {
+function compareTaxIds(filed: string | null, { client_tax_id, invoice }: StoredSide) {
   const known: [taxId: string, where: string][] = []
   if (client_tax_id) known.push([client_tax_id, "of the document's client"])
-  if (invoice?.customer_tax_id) known.push([invoice.customer_tax_id, `at ${platform}`])
+  if (invoice?.customer_tax_id) known.push([invoice.customer_tax_id, `at ${knownSources.billing.name}`])
   const own = filed || anonymous
   if (known.every(([taxId]) => isSameTaxId(own, taxId))) return null
   return [`${filed || 'none'} in the file`, ...known.map(([taxId, where]) => `${taxId} ${where}`)].join(', ')

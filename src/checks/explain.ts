@@ -2,11 +2,11 @@
 import { type Claim, openDocumentStatuses } from '../document.ts'
 import { type Invoice, unsettledStatuses } from '../invoice.ts'
 import { deriveLink, isGone, isOverdue, type LinkRules, referenceOf } from '../linking/link.ts'
-import type { SourceIdentities } from '../sources.ts'
 import type { KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import type { OperatorStore, Stream } from '../store/store.ts'
 import { billingStreams, documentStreams, isStreamOf } from '../stream-names.ts'
 import { compareLink } from './compare-with-sources.ts'
+import { knownSources } from './known-sources.ts'
 
 export type Explained = Awaited<ReturnType<typeof explainInvoice>>
 export type Explanation = Awaited<ReturnType<typeof explainOne>>
@@ -15,16 +15,15 @@ export async function explainInvoice(
   store: OperatorStore,
   invoiceId: string,
   rules: Omit<LinkRules, 'isConnected'>,
-  sources: SourceIdentities,
 ) {
   const streams = await store.listStreams()
-  const isConnected = streams.some(({ name }) => isStreamOf(sources.documents, name))
-  const last = formatSuccesses(streams, sources)
+  const isConnected = streams.some(({ name }) => isStreamOf(knownSources.documents, name))
+  const last = formatSuccesses(streams)
   const found: Explanation[] = []
   for (const linked of await store.findLinkedById(invoiceId))
     found.push(await explainOne(store, linked, { ...rules, isConnected }, last))
   const tombstone = await store.findTombstone(invoiceId)
-  const [aside = null] = await store.listSetAside(1, sources.billing.system, { id: invoiceId })
+  const [aside = null] = await store.listSetAside(1, knownSources.billing.system, { id: invoiceId })
   const isBack = found.some(({ invoice }) => invoice.customer_id === tombstone?.customer_id)
   const isDeleted = tombstone !== null && !isBack
   const deleted = isDeleted ? { ...tombstone, journal: await store.readJournal(tombstone) } : null
@@ -64,8 +63,8 @@ async function explainOne(
 
 type LastSuccesses = ReturnType<typeof formatSuccesses>
 
-function formatSuccesses(streams: readonly Stream[], { billing, documents }: SourceIdentities) {
-  const names = { ...billingStreams(billing), ...documentStreams(documents) }
+function formatSuccesses(streams: readonly Stream[]) {
+  const names = { ...billingStreams(knownSources.billing), ...documentStreams(knownSources.documents) }
   const texts = Object.entries(names).map(([key, name]) => {
     const at = streams.find(stream => stream.name === name)?.succeeded_at ?? null
     return [key, `${name}, last success ${at === null ? 'never' : new Date(at).toISOString()}`]

@@ -4,7 +4,6 @@ import { printedNumberOf } from '../document.ts'
 import type { Invoice } from '../invoice.ts'
 import type { LinkRules } from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
-import type { SourceIdentity } from '../sources.ts'
 import type { DatedDocument } from '../store/document-store.ts'
 import type { OperatorStore } from '../store/store.ts'
 import { readBatches } from '../sync/concurrency.ts'
@@ -18,7 +17,6 @@ import { createSaftTables, type SaftTables } from './saft-tables.ts'
 export interface SaftComparison {
   store: OperatorStore
   rules: LinkRules
-  platform: SourceIdentity
   /** Beginning of a day in the tax authority's time zone, in milliseconds. */
   startOf(day: string): number
   /** Throws when the file is not the wanted one. */
@@ -44,7 +42,7 @@ export async function* compareWithSaft(
     let done = 0
     for (const pair of tables.readPairs()) {
       comparison.onProgress('compared', ++done)
-      yield* comparePair(pair, comparison)
+      yield* comparePair(pair, comparison.rules)
     }
     for (const { document, invoice } of tables.readUnfiled())
       yield {

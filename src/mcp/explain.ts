@@ -1,12 +1,10 @@
 /** The operator's view of one invoice, read from tables that the API itself does not read. */
 import { type Explanation, explainInvoice } from '../checks/explain.ts'
 import { ApiError } from '../errors.ts'
-import { invoiceXpressIdentity } from '../invoicexpress/source-identity.ts'
 import type { LinkRules } from '../linking/link.ts'
 import type { JournalEntry } from '../store/document-store.ts'
 import { openOperatorStore } from '../store/engines.ts'
 import { type OperatorStore, StoreError, StoreUnavailable } from '../store/store.ts'
-import { stripeIdentity } from '../stripe/source-identity.ts'
 import { plain, showRecord } from './answer.ts'
 
 export interface ExplainOptions {
@@ -14,8 +12,6 @@ export interface ExplainOptions {
   operatorUrl: string
   rules: Omit<LinkRules, 'isConnected'>
 }
-
-const sources = { billing: stripeIdentity, documents: invoiceXpressIdentity }
 
 /** Entries of the journal, documents and sentences that are shown. */
 const maxEntries = 5
@@ -35,7 +31,7 @@ export function createExplain({ operatorUrl, rules }: ExplainOptions) {
     try {
       opened ??= openOperatorStore(operatorUrl)
       const store = await opened
-      const { found, deleted, aside } = await explainInvoice(store, invoiceId, rules, sources)
+      const { found, deleted, aside } = await explainInvoice(store, invoiceId, rules)
       const gone = deleted && { customer_id: deleted.customer_id, journal: showJournal(deleted.journal) }
       const set_aside = aside && plain(aside.reason)
       return [

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { knownSources } from '../../checks/known-sources.ts'
 import { SourceError } from '../../sources.ts'
 import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import { useStore } from '../../store/use-store.ts'
@@ -12,7 +13,6 @@ import { jsonLine } from '../terminal/json-line.ts'
 import { createLog } from '../terminal/log.ts'
 import { printWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
-import { knownSources } from './known-sources.ts'
 
 const usedByChange = ['DATABASE_URL', 'LOG_LEVEL', ...stripeSettings, ...invoiceXpressSettings] as const
 

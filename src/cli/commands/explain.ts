@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { type Explained, type Explanation, explainInvoice } from '../../checks/explain.ts'
+import { knownSources } from '../../checks/known-sources.ts'
 import { type Claim, type Document, missesToBelieve, noClaim, printedNumberOf } from '../../document.ts'
 import { documentPaths } from '../../invoicexpress/document-source.ts'
 import { writeAmount } from '../../money.ts'
@@ -16,7 +17,6 @@ import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable, printable } from '../terminal/table.ts'
 import { findInvoiceIds } from './find-invoice-ids.ts'
-import { knownSources } from './known-sources.ts'
 
 const used = ['DATABASE_URL', ...linkSettings] as const
 
@@ -48,7 +48,7 @@ export async function explainNamed(
   const pins = await store.listPins()
   const texts: string[] = []
   for (const id of await findInvoiceIds(store, name)) {
-    const known = await explainInvoice(store, id, rules, knownSources)
+    const known = await explainInvoice(store, id, rules)
     if (known.found.length > 0 || known.deleted !== null || known.aside !== null)
       texts.push(form === 'json' ? writeLines(id, known, pins) : writeText(id, known, pins))
   }

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { lastDayOf } from '../../calendar.ts'
 import { FileError } from '../../checks/decode-xml.ts'
+import { knownSources } from '../../checks/known-sources.ts'
 import { readSaft } from '../../checks/read-saft.ts'
 import type { Difference } from '../../checks/reconcile.ts'
 import { compareWithSaft } from '../../checks/reconcile-saft.ts'
@@ -14,14 +15,7 @@ import type { OperatorStore } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { movingLine, type Progress } from '../terminal/progress.ts'
 import { printable } from '../terminal/table.ts'
-import { knownSources } from './known-sources.ts'
-import { readDays, type Scope } from './reconcile-scope.ts'
-
-interface SaftFlags {
-  saft: string
-  month?: string | undefined
-  company?: string | undefined
-}
+import { type DayFlags, readDays, type Scope } from './reconcile-scope.ts'
 
 export interface ReconcileTask {
   store: OperatorStore
@@ -33,7 +27,7 @@ export interface ReconcileTask {
 
 /** Differences with the file that the flags name. `connect` gives access to InvoiceXpress; null when there is no key. */
 export async function* reconcileSaft(
-  { saft, company, ...flags }: SaftFlags,
+  { saft, company, ...flags }: DayFlags & { saft: string; company?: string },
   connect: () => InvoiceXpressOptions | null,
   { store, scope, rules, progress, tally }: ReconcileTask,
 ): AsyncGenerator<Difference> {
@@ -43,7 +37,7 @@ export async function* reconcileSaft(
   try {
     const bytes = isMonth ? await fetchFile(saft, connect()) : await openFile(saft)
     yield* compareWithSaft(readSaft(bytes), {
-      ...{ store, rules, platform: knownSources.billing, startOf: scope.zone.startOf },
+      ...{ store, rules, startOf: scope.zone.startOf },
       checkHeader({ from, to, taxId, company: name }) {
         if (company !== undefined && taxId !== company)
           throw new FileError(`is of another company: ${name} (${taxId}), not ${company}`)

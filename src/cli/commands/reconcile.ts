@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import { dayMs } from '../../calendar.ts'
+import { knownSources } from '../../checks/known-sources.ts'
 import { readChecked, readInScope, readUnlinked } from '../../checks/read-pairs.ts'
 import {
   type Difference,
@@ -22,7 +23,6 @@ import { type Options, readSettings, SettingsCommand } from '../settings/read-se
 import { CliError } from '../terminal/cli-error.ts'
 import { createProgress, movingLine, type Progress, writeOutput } from '../terminal/progress.ts'
 import { formatParagraph } from '../terminal/table.ts'
-import { knownSources } from './known-sources.ts'
 import { createWriter, type Format, formats, summarize } from './reconcile-output.ts'
 import type { ReconcileTask } from './reconcile-saft.ts'
 import { type DayFlags, readScope, type Scope } from './reconcile-scope.ts'
