@@ -23,6 +23,7 @@ import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { createProgress, movingLine, printResult, printWaiting } from '../terminal/progress.ts'
 import { formatTable, printable } from '../terminal/table.ts'
+import { leave } from '../wiring/signals.ts'
 
 /** More would take long, and load both systems. */
 const sampleAtMost = 1_000
@@ -42,15 +43,8 @@ Without --repair it changes nothing. It shows no secret. On PostgreSQL it needs 
     .action(runDoctor)
 }
 
-interface DoctorFlags extends Options {
-  sample: string
-  repair?: true
-  deep?: true
-  json?: true
-}
-
-async function runDoctor(options: DoctorFlags): Promise<void> {
-  const sample = readWholeFlag('--sample', options.sample, 0, sampleAtMost)
+async function runDoctor(options: Options): Promise<void> {
+  const sample = readWholeFlag('--sample', String(options.sample), 0, sampleAtMost)
   const counts = { ok: 0, warn: 0, FAIL: 0, skip: 0 }
   const isJson = options.json === true
   // On a terminal, a line below the findings shows the check under way.
@@ -62,18 +56,19 @@ async function runDoctor(options: DoctorFlags): Promise<void> {
     printResult(isJson ? jsonLine(finding) : format(finding))
   })
   const { runChecks } = await import('../../checks/run-checks.ts')
-  const { repair = false, deep = false } = options
   const progress = createProgress('invoices')
   await runChecks(report, readChecked(report, options), {
-    ...{ sample, repair, deep, onWait: printWaiting },
+    sample,
+    repair: options.repair === true,
+    deep: options.deep === true,
+    onWait: printWaiting,
     onCounted: (invoices, of) =>
       progress.update('counted', invoices, of === null ? null : Math.min(1, invoices / of)),
   })
   const summary = `${counts.ok} ok, ${counts.warn} warn, ${counts.FAIL} FAIL, ${counts.skip} skip.`
   printResult(isJson ? '' : `\n${summary}\n`)
   process.exitCode = counts.FAIL === 0 ? 0 : 1
-  // A call to a system that does not answer would keep the process.
-  setTimeout(() => process.exit(), 100).unref()
+  leave()
 }
 
 /** The settings as a start reads them: each wrong one is a finding of its own, and the right ones share one. */

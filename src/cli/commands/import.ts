@@ -37,15 +37,10 @@ Fields that may be null may be left out. The shortest line that is valid:
     .action(runImport)
 }
 
-interface ImportOptions extends Options {
-  skipInvalid?: true
-  json?: true
-}
-
 /** More would scroll away the first ones. */
 const shownRefusals = 20
 
-async function runImport(file: string, options: ImportOptions): Promise<void> {
+async function runImport(file: string, options: Options): Promise<void> {
   const { DATABASE_URL: url } = readSettings(options, ['DATABASE_URL'])
   const input = await openInput(file)
   const name = file === '-' ? 'standard input' : file
@@ -73,7 +68,7 @@ async function runImport(file: string, options: ImportOptions): Promise<void> {
   }
 }
 
-async function importFrom(input: Input, store: WriteStore, options: ImportOptions): Promise<void> {
+async function importFrom(input: Input, store: WriteStore, options: Options): Promise<void> {
   const progress = createProgress('invoices')
   let refusals = 0
   try {

@@ -4,7 +4,7 @@ import { maxLinkSeconds } from '../../access/link-form.ts'
 import { createLink, type LinkKey, readLinkKey } from '../../customer-link/create-link.ts'
 import { isCustomerId, isInvoiceId } from '../../invoice.ts'
 import { parseDurationMs } from '../settings/parsers.ts'
-import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
+import { readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 
@@ -23,22 +23,15 @@ export function linkCommand(): Command {
     .settings(used)
 }
 
-interface LinkFlags extends Options {
-  customer: string
-  invoice?: string
-  ttl: string
-  key?: string
-}
-
-async function printLink(options: LinkFlags): Promise<void> {
-  const { customer, invoice } = options
+async function printLink(options: Record<string, string>): Promise<void> {
+  const { customer = '', invoice, ttl = '', key: keyFile } = options
   if (!isCustomerId(customer))
     throw new CliError(`--customer must be an ID that begins with cus_, not '${printable(customer)}'.`)
   if (invoice !== undefined && !isInvoiceId(invoice))
     throw new CliError(`--invoice must be an ID that begins with in_, not '${printable(invoice)}'.`)
-  const ttlSeconds = readTtlSeconds(options.ttl)
+  const ttlSeconds = readTtlSeconds(ttl)
   const { PUBLIC_URL: publicUrl, LINK_KEY } = readSettings(options, used)
-  const key = options.key === undefined ? LINK_KEY : await readKeyFile(options.key)
+  const key = keyFile === undefined ? LINK_KEY : await readKeyFile(keyFile)
   if (key === null)
     throw new CliError(
       'LINK_KEY is not set. Set it to the private key that "fatura key add NAME" prints, or name a file of it with --key.',

@@ -40,15 +40,7 @@ progress of each stream.`)
     .action(runSync)
 }
 
-interface SyncFlags extends Options {
-  once?: true
-  full?: true
-  webhooks?: string
-  wait: boolean
-  letThrough?: true
-}
-
-async function runSync(options: SyncFlags): Promise<void> {
+async function runSync(options: { webhooks?: string } & Options): Promise<void> {
   const settings = readSettings(options, used)
   const { stripe, ...synchronized } = syncOf(settings, options.webhooks)
   if (stripe === null) throw new CliError('Set STRIPE_API_KEY to a Stripe key that may read invoices.')
@@ -81,7 +73,7 @@ async function runSync(options: SyncFlags): Promise<void> {
   try {
     await syncOnce({
       ...common,
-      wait: options.wait,
+      wait: options.wait === true,
       onProgress: progress.update,
       onDocuments: count => documents.update('read', count),
     })
