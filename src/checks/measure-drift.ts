@@ -30,13 +30,10 @@ export interface DriftOptions extends Compared {
   now?: () => number
 }
 
-interface Wrong {
-  fields: readonly string[]
-  documents: readonly DocumentKey[]
-  created: number | null
-}
-
-type Look = (key: InvoiceKey) => Promise<Wrong | null>
+/** What is wrong with an invoice; null when nothing is. */
+type Look = (
+  key: InvoiceKey,
+) => Promise<{ fields: string[]; documents: DocumentKey[]; created: number | null } | null>
 
 export function createDriftMeasure(options: DriftOptions): () => Promise<void> {
   const { store, payments, onDifference, repair, repairNear, wait, random = Math.random } = options
@@ -86,42 +83,29 @@ export function createDriftMeasure(options: DriftOptions): () => Promise<void> {
       : { fields: ['missing'], documents: [], created: observation.created ?? null }
   }
 
-  /** False when it is right; null when it cannot be compared, because a source does not answer. */
+  /** False when it is right. */
   async function examine(key: InvoiceKey, look: Look) {
-    try {
-      if ((await look(key)) === null) return false
-      await wait(secondLookMs)
-      const wrong = await look(key)
-      if (wrong === null) return false
-      onDifference(key, wrong.fields)
-      return { key, created: wrong.created, isRepaired: await repaired(key, wrong, look) }
-    } catch (error) {
-      return unlessFailed(error, null)
-    }
-  }
-
-  async function repaired(key: InvoiceKey, { documents }: Wrong, look: Look): Promise<boolean> {
-    try {
-      await repair(key, documents)
-      return (await look(key)) === null
-    } catch (error) {
-      return unlessFailed(error, false)
-    }
+    if ((await look(key)) === null) return false
+    await wait(secondLookMs)
+    const wrong = await look(key)
+    if (wrong === null) return false
+    onDifference(key, wrong.fields)
+    const stillWrong = repair(key, wrong.documents).then(() => look(key))
+    return { key, created: wrong.created, isRepaired: (await unlessFailed(stillWrong, wrong)) === null }
   }
 
   return async () => {
-    const listed = await list().catch(error => unlessFailed(error, []))
+    const listed = await unlessFailed(list(), [])
     const absent = await inStore(listed, false)
+    // Null for one that cannot be compared.
     const [compared, looked] = await Promise.all([
-      Promise.all((await draw()).map(key => examine(key, compare))),
-      Promise.all(absent.map(key => examine(key, miss))),
+      Promise.all((await draw()).map(key => unlessFailed(examine(key, compare), null))),
+      Promise.all(absent.map(key => unlessFailed(examine(key, miss), null))),
     ])
     const differing = compared.filter(each => each !== null && each !== false)
     const missing = looked.filter(each => each !== null && each !== false)
     const [near] = [...differing, ...missing]
-    const neighbours = near
-      ? await repairNear(near.key.customer_id, near.created).catch(error => unlessFailed(error, 0))
-      : 0
+    const neighbours = near ? await unlessFailed(repairNear(near.key.customer_id, near.created), 0) : 0
     const hour = hourOf(now())
     const drift = {
       compared: compared.filter(each => each !== null).length,
@@ -142,7 +126,9 @@ function ours({ id, customer_id, map }: Observation): InvoiceKey[] {
 }
 
 /** A source that does not answer is no difference. */
-function unlessFailed<T>(error: unknown, otherwise: T): T {
-  if (error instanceof SourceError) return otherwise
-  throw error
+function unlessFailed<T, Other>(work: Promise<T>, otherwise: Other): Promise<T | Other> {
+  return work.catch(error => {
+    if (error instanceof SourceError) return otherwise
+    throw error
+  })
 }
