@@ -12,12 +12,7 @@ export function decimalsOf(currency: string): number {
   return withoutDecimals.has(currency) ? 0 : withThreeDecimals.has(currency) ? mostDecimals : 2
 }
 
-interface Amounts {
-  subtotal_cents: number
-  discount_cents: number
-  tax_cents: number
-  total_cents: number
-}
+type Amounts = Record<'subtotal_cents' | 'discount_cents' | 'tax_cents' | 'total_cents', number>
 
 /** The tax if the prices include it, so that it is a part of the subtotal; 0 if it is added. */
 export function includedTaxOf({ subtotal_cents, discount_cents, tax_cents, total_cents }: Amounts): number {

@@ -20,8 +20,6 @@ export function billingStreams({ streamPrefix }: Prefixed) {
   }
 }
 
-export type DocumentStreams = ReturnType<typeof documentStreams>
-
 export function documentStreams({ streamPrefix }: Prefixed) {
   return {
     /** Everything, month by month. */

@@ -1,25 +1,8 @@
 /** Events of a running Fatura, for metrics. Without a subscriber, publishing one costs a look at a flag. */
 import { channel } from 'node:diagnostics_channel'
 
-/** Upstream systems, as in `UpstreamCall`. */
+/** Names of upstream systems, as in a sentence. */
 export const upstreamSystems = ['Stripe', 'InvoiceXpress'] as const
-
-/** A request that was answered. */
-export interface RequestEnded {
-  /** The route's pattern; null when no route fits. */
-  route: string | null
-  status: number
-  seconds: number
-}
-
-/** A call to an upstream system, and its outcome. */
-export interface UpstreamCall {
-  /** The system's name, as in a sentence: "Stripe". */
-  system: string
-  outcome: UpstreamOutcome
-  /** 0 when no request was sent. */
-  seconds: number
-}
 
 export const upstreamOutcomes = [
   'ok',
@@ -44,10 +27,14 @@ interface TypedChannel<Message> {
 
 const open = <Message>(name: string): TypedChannel<Message> => channel(`fatura:${name}`) as never
 
-export const requestEnded = open<RequestEnded>('request-ended')
+/** A request that was answered; the route is its pattern, null when none fits. */
+export const requestEnded = open<{ route: string | null; status: number; seconds: number }>('request-ended')
 /** A request that was refused before it was read, because more come than can be served. */
 export const requestShed = open<null>('request-shed')
-export const upstreamCalled = open<UpstreamCall>('upstream-called')
+/** A call to an upstream system; 0 seconds when no request was sent. */
+export const upstreamCalled = open<{ system: string; outcome: UpstreamOutcome; seconds: number }>(
+  'upstream-called',
+)
 /** Calls to an upstream that wait for their turn: one more, or one less. */
 export const upstreamWaiting = open<{ system: string; change: 1 | -1 }>('upstream-waiting')
 /** Whether an upstream is left alone because it failed too often. */

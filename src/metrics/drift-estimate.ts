@@ -6,13 +6,6 @@ const hourMs = 60 * 60_000
 /** Retention of comparisons. */
 export const keptHours = 7 * 24
 
-export interface DriftEstimate extends Drift {
-  /** The share of the compared invoices that differ; null before any was compared. */
-  ratio: number | null
-  /** With 95 % confidence, no larger share of all invoices differs; null before any was compared. */
-  ratio_at_most: number | null
-}
-
 export function hourOf(moment: number): number {
   return Math.floor(moment / hourMs)
 }
@@ -21,17 +14,15 @@ export type DriftEstimates = Awaited<ReturnType<typeof readDrift>>
 
 /** A day for a close bound; this hour and the one before for recent changes. */
 export async function readDrift(store: Pick<ConnectorReads, 'readDrift'>, now = Date.now()) {
-  const read = async (hours: number): Promise<DriftEstimate> => {
+  const read = async (hours: number) => {
     const drift = await store.readDrift(hourOf(now) - hours + 1)
     return { ...drift, ...estimate(drift) }
   }
   return { '24h': await read(24), '2h': await read(2) }
 }
 
-export function estimate({
-  compared,
-  differing,
-}: Pick<Drift, 'compared' | 'differing'>): Pick<DriftEstimate, 'ratio' | 'ratio_at_most'> {
+/** The share of the compared invoices that differ; with 95 % confidence, no larger one of all does. Null before any was compared. */
+export function estimate({ compared, differing }: Pick<Drift, 'compared' | 'differing'>) {
   if (compared === 0) return { ratio: null, ratio_at_most: null }
   return { ratio: differing / compared, ratio_at_most: upperBound(compared, differing) }
 }

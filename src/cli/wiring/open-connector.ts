@@ -75,12 +75,9 @@ export async function openConnector(options: SyncOptions, isOnce: boolean) {
   }
 }
 
-export function accountsOf({
-  stripe,
-  invoiceXpress,
-}: Pick<SyncOptions, 'stripe' | 'invoiceXpress'>): Accounts {
-  const invoicing = invoiceXpress && invoicingAccountOf(invoiceXpress)
-  return { source: createBillingSource(stripe), invoicing }
+export function accountsOf(options: Pick<SyncOptions, 'stripe' | 'invoiceXpress'>): Accounts {
+  const invoicing = options.invoiceXpress && invoicingAccountOf(options.invoiceXpress)
+  return { source: createBillingSource(options.stripe), invoicing }
 }
 
 /** Aborts a process that waits for its turn at once when it may not begin then. */
