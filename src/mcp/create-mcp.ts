@@ -10,8 +10,7 @@ import { METHODS } from '../node-http.ts'
 import { locateFile, version } from '../package.ts'
 import { writeRefusal, writeResult } from './answer.ts'
 import { createExplain, type ExplainOptions } from './explain.ts'
-import { readApi } from './read-api.ts'
-import { describeTool, instructions, readArguments, type Tool, tools } from './tools.ts'
+import { describeTool, instructions, type ReadAnswer, readArguments, type Tool, tools } from './tools.ts'
 
 /** In the one file that scripts/build.ts makes of it: the package itself is needed only for its types. */
 const sdk: typeof Library = await import(locateFile('build/mcp.js').href)
@@ -103,6 +102,32 @@ function createHandler(app: FastifyInstance, dependencies: RouteDependencies, op
     const response = await handler.fetch(new Request(address, init as RequestInit), { authInfo })
     return sendResponse(request, reply, response)
   }
+}
+
+/** Headers that the inner request takes over: the token, and the way that the request came. */
+const passedOn = ['authorization', 'traceparent', 'x-forwarded-for', 'forwarded']
+
+/** Reads the API's own routes: every check, limit and wall of theirs holds for the tools. */
+async function readApi(
+  app: FastifyInstance,
+  { headers, raw }: FastifyRequest,
+  url: string,
+  signal: AbortSignal,
+): Promise<ReadAnswer> {
+  const answer = await app.inject({
+    ...{ method: 'GET', url, signal, remoteAddress: raw.socket.remoteAddress ?? '' },
+    headers: Object.fromEntries(passedOn.flatMap(name => (headers[name] ? [[name, headers[name]]] : []))),
+  })
+  const json = JSON.parse(answer.body, keepDigits)
+  const { 'fatura-synced-at': syncedAt, 'retry-after': retryAfter } = answer.headers
+  if (answer.statusCode === 200) return { json, synced_at: syncedAt === undefined ? null : String(syncedAt) }
+  const { code, message } = json.error
+  throw new ApiError(code, message, retryAfter === undefined ? {} : { retryAfter: Number(retryAfter) })
+}
+
+function keepDigits(_key: string, value: unknown, { source }: { source?: string } = {}): unknown {
+  const isRounded = Number.isInteger(value) && !Number.isSafeInteger(value)
+  return isRounded && source !== undefined ? BigInt(source) : value
 }
 
 function mayCall({ isForOperators }: Tool, { grant }: FastifyRequest): boolean {

@@ -17,7 +17,13 @@ import {
 } from '../invoice.ts'
 import type { ReadStore } from '../store/store.ts'
 import { type Answer, notice, type Rows, showRecord } from './answer.ts'
-import type { ReadAnswer } from './read-api.ts'
+
+export interface ReadAnswer {
+  /** Integers beyond 2^53 are bigints. */
+  // biome-ignore lint/suspicious/noExplicitAny: a shape of the contract, which the tool knows
+  json: any
+  synced_at: string | null
+}
 
 interface ToolContext {
   /** Reads a route of the API, as the bearer of the token. */
