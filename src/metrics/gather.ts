@@ -1,13 +1,12 @@
 /** The metrics of several processes or threads as one text. */
+import { type EventEmitter, on } from 'node:events'
 import { Registry } from '@prometheus-io/client'
 import { type Metrics, type MetricsRoles, type Reading, startMetrics } from './metrics.ts'
 
-/** Emits `message` for every message that comes: a worker, a process or a port. */
-type Messages = Record<'on' | 'off', (event: 'message', hear: (message: unknown) => void) => unknown>
-
 export interface Peer {
   send(message: AskReading): void
-  messages: Messages
+  /** Emits `message` for every message that comes: a worker, or a thread. */
+  messages: EventEmitter
 }
 
 interface AskReading {
@@ -24,7 +23,7 @@ const patienceMs = 2_000
 /** Counts from now on, and answers the questions for readings among all messages. */
 export function answerReadings(
   roles: MetricsRoles,
-  messages: Messages,
+  messages: { on(event: 'message', hear: (message: unknown) => void): unknown },
   send: (answer: GiveReading) => void,
 ): void {
   const metrics = startMetrics(roles)
@@ -45,20 +44,15 @@ export function createGathering() {
 
   async function ask(peer: Peer): Promise<Reading> {
     const askReading = questions++
-    const { promise, resolve } = Promise.withResolvers<Reading>()
-    const hear = (message: unknown) => {
-      const given = (message ?? {}) as Partial<GiveReading>
-      if (given.askReading === askReading && given.reading !== undefined) resolve(given.reading)
-    }
-    peer.messages.on('message', hear)
-    const timer = setTimeout(() => resolve(last.get(peer) ?? []), patienceMs)
+    const late = AbortSignal.timeout(patienceMs)
+    const messages = on(peer.messages, 'message', { signal: late })
+    peer.send({ askReading })
     try {
-      peer.send({ askReading })
-      return await promise
-    } finally {
-      clearTimeout(timer)
-      peer.messages.off('message', hear)
+      for await (const [given] of messages) if (given?.askReading === askReading) return given.reading
+    } catch (error) {
+      if (!late.aborted) throw error
     }
+    return last.get(peer) ?? []
   }
 
   return {

@@ -23,9 +23,8 @@ export interface Metrics {
 }
 
 export interface MetricsRoles {
-  /** The connections of the store that is served from; null when none is. */
+  /** The connections of the store that is served from; null for one that synchronizes instead. */
   serves: Pick<ReadStore, 'readConnections' | 'readNodes'> | null
-  synchronizes: boolean
   /** Whether to include metrics of the whole process, such as its memory: not in a second thread. */
   isMain?: boolean
 }
@@ -63,13 +62,13 @@ const callBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const deliveryBounds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600]
 
 /** Counts from now on. Series whose labels are known are 0 until then: a query for one that is absent is empty. */
-export function startMetrics({ serves, synchronizes, isMain = true }: MetricsRoles): Metrics {
+export function startMetrics({ serves, isMain = true }: MetricsRoles): Metrics {
   const registry = new Registry()
   const make = createMaker(registry)
   if (isMain) collectDefaultMetrics({ register: registry })
-  if (serves !== null) countRequests(make)
+  if (serves === null) countWebhooks(make)
+  else countRequests(make)
   const measure = serves && measureConnections(make, serves)
-  if (synchronizes) countWebhooks(make)
   countUpstreamCalls(make)
   return {
     async read() {

@@ -38,10 +38,12 @@ const keepMs = 5_000
 export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
   const { openStore, isOperator, hasDocuments, onProblem } = options
   const registry = new Registry()
-  const gauges = createGauges(name => {
-    const isWanted = basics.includes(name) || (isOperator && (hasDocuments || name !== 'uncertified'))
-    return isWanted ? [registry] : []
+  const made = Object.entries<Definition>(definitions).map(([key, [name, help, ...labelNames]]) => {
+    const isWanted = basics.includes(key) || (isOperator && (hasDocuments || key !== 'uncertified'))
+    // Without a register, it is never written.
+    return [key, new Gauge({ name, help, labelNames, registers: isWanted ? [registry] : [] })]
   })
+  const gauges: Record<keyof typeof definitions, Gauge<string>> = Object.fromEntries(made)
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<Reading> | undefined
   const secondsSince = (moment: number) => Math.max(0, (Date.now() - moment) / 1000)
@@ -122,18 +124,9 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
 }
 
 type Definition = readonly [name: string, help: string, ...labels: string[]]
-type Name = keyof typeof definitions
-
-/** Gauges without a register are never written. */
-function createGauges(registersOf: (name: Name) => Registry[]): Record<Name, Gauge<string>> {
-  const gauges = Object.entries<Definition>(definitions).map(([key, [name, help, ...labelNames]]) => {
-    return [key, new Gauge({ name, help, labelNames, registers: registersOf(key as Name) })]
-  })
-  return Object.fromEntries(gauges)
-}
 
 /** The figures that the API's reads are enough for. */
-const basics: readonly Name[] = ['isUp', 'freshness', 'log']
+const basics = ['isUp', 'freshness', 'log']
 const driftNames = ['compared', 'differing', 'listed', 'missing', 'repaired', 'neighbours'] as const
 
 const definitions = {

@@ -39,7 +39,7 @@ async function serve(options: { migrate?: true } & Options): Promise<void> {
     const { startApi, serveUntil } = await load()
     const running = await startApi(api)
     channel.serves(running.address)
-    channel.count({ serves: running, synchronizes: false })
+    channel.count({ serves: running })
     await serveUntil(delay, running, log)
     log.info('stopped')
   })

@@ -62,7 +62,7 @@ async function runSync(options: { webhooks?: string } & Options): Promise<void> 
     // Links are for the process that serves them.
     const admin = adminOf({ ...settings, LINK_KEY: null, PUBLIC_URL: null })
     await withAdminPort(admin, store, log, async channel => {
-      channel.count({ serves: null, synchronizes: true })
+      channel.count({ serves: null })
       channel.runs()
       await syncOn(common)
     })

@@ -11,7 +11,7 @@ const stop = new AbortController()
 parentPort?.on('message', message => message === 'stop' && stop.abort())
 if (isMeasured) {
   const { answerReadings } = await import('../../metrics/gather.ts')
-  const roles = { serves: null, synchronizes: true, isMain: false }
+  const roles = { serves: null, isMain: false }
   if (parentPort !== null) answerReadings(roles, parentPort, answer => parentPort?.postMessage(answer))
 }
 try {

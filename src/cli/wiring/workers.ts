@@ -51,7 +51,9 @@ export async function runWorkers(
     return delayMs
   })
   const first = fork()
-  const started = await Promise.race([listening(first), left])
+  const listening = once(first, 'message').then(([started]) => started as Started)
+  // Null when it ends before it listens.
+  const started = await Promise.race([listening, once(first, 'exit').then(() => null), left])
   if (started === null) {
     process.exitCode = first.process.exitCode || 1
     return
@@ -125,13 +127,6 @@ function sendAll(message: string): void {
     if (worker?.isConnected()) worker.send(message, () => {})
 }
 
-/** Null when the worker ends before it listens. */
-async function listening(worker: Worker): Promise<Started | null> {
-  const exit = once(worker, 'exit').then(() => null)
-  const message = once(worker, 'message').then(([started]) => started as Started)
-  return Promise.race([message, exit])
-}
-
 /** Resolves with the exit code; a worker that was killed has none, and counts as failed. */
 async function waitForEnd(worker: Worker, ending: AbortSignal): Promise<number> {
   let giveUp: NodeJS.Timeout | undefined
@@ -161,7 +156,7 @@ export async function serveAsWorker(
     process.send?.({ address: api.address } satisfies Started)
     if (isMeasured) {
       const { answerReadings } = await import('../../metrics/gather.ts')
-      answerReadings({ serves: api, synchronizes: false }, process, answer => process.send?.(answer))
+      answerReadings({ serves: api }, process, answer => process.send?.(answer))
     }
     void leave.then(() => api.leave())
     const alone = delay.then(async delayMs => {
