@@ -22,8 +22,6 @@ export const quickPace: Pace = { perSecond: 8, attempts: 1, patienceMs: answerLi
 const pdfTries = 5
 const pdfPauseMs = 700
 
-const oneDocument = Object.entries({ page: '1', per_page: '1' })
-
 /** Whether documents can be read. */
 export async function checkInvoiceXpress(report: Report, options: InvoiceXpressOptions): Promise<boolean> {
   const quick = { ...options, timeoutMs: answerLimitMs }
@@ -31,9 +29,9 @@ export async function checkInvoiceXpress(report: Report, options: InvoiceXpressO
   const key = report('InvoiceXpress: key')
   const before = Date.now()
   key.begin()
-  const answer = await within(answerLimitMs + 1_000, signal =>
-    ask('/invoices.json', oneDocument, signal),
-  ).catch(explain)
+  const oneDocument = Object.entries({ page: '1', per_page: '1' })
+  const asking = within(answerLimitMs + 1_000, signal => ask('/invoices.json', oneDocument, signal))
+  const answer = await asking.catch(explain)
   const clock = typeof answer === 'string' ? null : readDateHeader(answer.date, before, Date.now())
   const mayRead = checkKey(key, answer, options)
   if (mayRead) {

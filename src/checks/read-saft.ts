@@ -28,10 +28,10 @@ export interface SaftDocument {
 export interface SaftTotals {
   section: SaftSection
   declared: Record<TotalName, string>
-  counted: { entries: number; debit: bigint; credit: bigint }
+  counted: { NumberOfEntries: number; TotalDebit: bigint; TotalCredit: bigint }
 }
 
-type TotalName = 'NumberOfEntries' | 'TotalDebit' | 'TotalCredit'
+type TotalName = keyof SaftTotals['counted']
 export type SaftSection = 'SalesInvoices' | 'Payments'
 
 export type SaftPart =
@@ -80,7 +80,7 @@ function createParser(emit: (part: SaftPart) => void) {
   let record: string | null = null
   /** The record's texts, by their paths below it. */
   let fields = new Map<string, string>()
-  let lines = { debit: 0n, credit: 0n }
+  let lines = { TotalDebit: 0n, TotalCredit: 0n }
   let totals = noTotals('SalesInvoices')
 
   function finish(): void {
@@ -96,17 +96,17 @@ function createParser(emit: (part: SaftPart) => void) {
       })
     else {
       const document = readDocument(totals.section, fields)
-      totals.counted.entries++
+      totals.counted.NumberOfEntries++
       // Canceled documents, and those that another one bills, are no part of the amounts.
       if (document.status !== 'A' && document.status !== 'F') {
-        totals.counted.debit += lines.debit
-        totals.counted.credit += lines.credit
+        totals.counted.TotalDebit += lines.TotalDebit
+        totals.counted.TotalCredit += lines.TotalCredit
       }
       emit({ kind: 'document', document })
     }
     record = null
     fields = new Map()
-    lines = { debit: 0n, credit: 0n }
+    lines = { TotalDebit: 0n, TotalCredit: 0n }
   }
 
   function keep(path: string, value: string): void {
@@ -114,21 +114,22 @@ function createParser(emit: (part: SaftPart) => void) {
     if (section in sections) totals.declared[path.slice(section.length + 1) as TotalName] = value
     if (record === null) return
     const field = path.slice(record.length + 1)
-    const [, name] = /^Line\/((?:Debit|Credit)Amount)$/.exec(field) ?? []
-    if (name === undefined) fields.set(field, value)
+    const [, side] = /^Line\/(Debit|Credit)Amount$/.exec(field) ?? []
+    if (side === undefined) fields.set(field, value)
     else {
       const amount = toMillionths(value)
-      if (amount === null) throw new FileError(`is not a SAF-T (PT) file: its ${name} is no amount`)
-      lines[name === 'DebitAmount' ? 'debit' : 'credit'] += amount
+      if (amount === null) throw new FileError(`is not a SAF-T (PT) file: its ${side}Amount is no amount`)
+      lines[side === 'Debit' ? 'TotalDebit' : 'TotalCredit'] += amount
     }
   }
 
   parser.onopentag = ({ name, attributes }) => {
-    const [prefix, local] = splitName(name)
+    const colon = name.indexOf(':')
+    const local = name.slice(colon + 1)
     const parent = open.at(-1)
     if (parent === undefined) {
       if (isEnding) throw new FileError('is not well-formed XML: it has two roots')
-      checkRoot(local, String(attributes[prefix === '' ? 'xmlns' : `xmlns:${prefix}`] ?? ''))
+      checkRoot(local, String(attributes[colon > 0 ? `xmlns:${name.slice(0, colon)}` : 'xmlns'] ?? ''))
     }
     if (open.length === deepest)
       throw new FileError('is not a SAF-T (PT) file: its elements are nested too deep')
@@ -176,12 +177,7 @@ function createParser(emit: (part: SaftPart) => void) {
 
 function noTotals(section: SaftSection): SaftTotals {
   const declared = { NumberOfEntries: '', TotalDebit: '', TotalCredit: '' }
-  return { section, declared, counted: { entries: 0, debit: 0n, credit: 0n } }
-}
-
-function splitName(name: string): [prefix: string, local: string] {
-  const colon = name.indexOf(':')
-  return [name.slice(0, Math.max(colon, 0)), name.slice(colon + 1)]
+  return { section, declared, counted: { NumberOfEntries: 0, TotalDebit: 0n, TotalCredit: 0n } }
 }
 
 function checkRoot(local: string, uri: string): void {

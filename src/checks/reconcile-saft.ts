@@ -148,15 +148,11 @@ async function* findPaid(
 
 function* compareTotals({ section, declared, counted }: SaftTotals): Generator<Difference> {
   const wrong = []
-  if (Number(declared.NumberOfEntries) !== counted.entries)
-    wrong.push(
-      `NumberOfEntries is ${declared.NumberOfEntries || 'missing'}, and there are ${counted.entries}`,
-    )
-  for (const [name, amount] of [
-    ['TotalDebit', counted.debit],
-    ['TotalCredit', counted.credit],
-  ] as const) {
-    const sum = writeAmount(Number(amount / 10_000n), 'eur')
+  const entries = counted.NumberOfEntries
+  if (Number(declared.NumberOfEntries) !== entries)
+    wrong.push(`NumberOfEntries is ${declared.NumberOfEntries || 'missing'}, and there are ${entries}`)
+  for (const name of ['TotalDebit', 'TotalCredit'] as const) {
+    const sum = writeAmount(Number(counted[name] / 10_000n), 'eur')
     if (!isNear(declared[name], sum))
       wrong.push(`${name} is ${declared[name] || 'missing'}, and the lines’ sum ${sum}`)
   }
