@@ -67,21 +67,15 @@ try {
 } catch (error) {
   movingLine.clear()
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
-  else if (error instanceof CliError || error instanceof StoreError) {
-    process.stderr.write(`${prefix()} ${hideSecrets(error.message)}\n`)
-    process.exitCode = error instanceof CliError ? error.exitCode : 1
-  } else {
-    // A fault of ours. Only its words and where it happened: an error may carry data beside them.
-    process.stderr.write(
-      `${prefix()} ${hideSecrets(`unexpected failure, please report it: ${error instanceof Error ? error.stack : error}`)}\n`,
-    )
-    process.exitCode ||= 1
+  else {
+    // Of a fault of ours only its words, and where it happened: an error may carry data beside them.
+    const fault = `unexpected failure, please report it: ${error instanceof Error ? error.stack : error}`
+    const isExpected = error instanceof CliError || error instanceof StoreError
+    // Red where people see colours: Node's `styleText` honours NO_COLOR and FORCE_COLOR.
+    const prefix = styleText('red', 'fatura:', { stream: process.stderr })
+    process.stderr.write(`${prefix} ${hideSecrets(isExpected ? error.message : fault)}\n`)
+    process.exitCode = error instanceof CliError ? error.exitCode : process.exitCode || 1
   }
-}
-
-/** Red where people see colours: Node's `styleText` honours NO_COLOR and FORCE_COLOR. */
-function prefix(): string {
-  return styleText('red', 'fatura:', { stream: process.stderr })
 }
 
 function loadersOf(asked: string): (() => Promise<Command>)[] {

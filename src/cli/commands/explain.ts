@@ -62,9 +62,10 @@ export async function explainNamed(
 type Deleted = NonNullable<Explained['deleted']>
 
 function writeLines(id: string, { found, deleted, aside }: Explained, pins: readonly Pin[]): string {
+  const { customer_id, id: _, ...gone } = deleted ?? {}
   const objects = [
     ...found.map(each => ({ ...toObject(each), dashboards: dashboardsOf(pins, each) })),
-    ...(deleted === null ? [] : [toDeletedObject(deleted)]),
+    ...(deleted === null ? [] : [{ invoice: { id, customer_id }, deleted: true, ...gone }]),
   ]
   return (objects.length === 0 ? [{ invoice: { id }, deleted: false }] : objects)
     .map(object => jsonLine({ ...object, set_aside: aside }))
@@ -243,8 +244,4 @@ function toObject({ invoice, isStale, ...rest }: Explanation) {
   const { customer_email, display_name, ...shown } = invoice
   const named = { ...shown, ...(display_name !== customer_email && { display_name }) }
   return { invoice: named, deleted: false, is_stale: isStale, ...rest }
-}
-
-function toDeletedObject({ customer_id, id, ...rest }: Deleted) {
-  return { invoice: { id, customer_id }, deleted: true, ...rest }
 }

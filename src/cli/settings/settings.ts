@@ -188,14 +188,12 @@ export type Settings = { [K in Setting]: ReturnType<(typeof settings)[K]['parse'
 
 export const settingNames = Object.keys(settings) as Setting[]
 
+type ServiceOf<Definition> = Definition extends { commands: readonly (infer Named)[] }
+  ? Named
+  : 'serve' | 'up'
+
 export type SettingOf<Command extends Service> = {
-  [K in Setting]: (typeof settings)[K] extends { commands: readonly (infer Other)[] }
-    ? Command extends Other
-      ? K
-      : never
-    : Command extends 'sync'
-      ? never
-      : K
+  [K in Setting]: Command extends ServiceOf<(typeof settings)[K]> ? K : never
 }[Setting]
 
 export function settingsOf<Command extends Service>(command: Command): SettingOf<Command>[] {

@@ -44,8 +44,7 @@ export async function serveUntil(delay: Promise<number>, api: RunningApi, log: L
 }
 
 export async function prepareApi(options: ApiOptions) {
-  const { url, host, port, rateLimit, web, stripe, invoiceXpress, workers = 1, log } = options
-  const { corsOrigins, trustedProxies = null, readyMaxLagMs = null } = options
+  const { url, host, port, web, stripe, invoiceXpress, workers = 1, log } = options
   const { provider = null, publicUrl = null, pay = true, mcp } = options
   const store = await openReadStore(url, workers, (node, behindMs) =>
     behindMs === null
@@ -67,6 +66,7 @@ export async function prepareApi(options: ApiOptions) {
         })
   const apiDescription = readApiDescription()
   const app = createApp({
+    ...options,
     store,
     ...(await openPdfSources(stripe, invoiceXpress)),
     authenticate: createAuthenticate({
@@ -75,7 +75,7 @@ export async function prepareApi(options: ApiOptions) {
       verifyJwt: verifiers?.verifyJwt ?? null,
     }),
     identity: { provider, publicUrl },
-    ...{ rateLimit, corsOrigins, trustedProxies, readyMaxLagMs, log, apiDescription, pay },
+    apiDescription,
     mcp: mcp ? (await import('../../mcp/create-mcp.ts')).createMcp(mcp) : undefined,
     files: web ? loadWebFiles(apiDescription, { ...options, pay: pay && stripe !== null }) : [],
     ending: ending.signal,
