@@ -1,7 +1,7 @@
 /** The document of an invoice as it is sent, made when either changes. */
 import { type Document, notInForce, printedNumberOf, type Relations } from './document.ts'
 import { type Invoice, type InvoiceDocument, qrPath } from './invoice.ts'
-import { decimalsOf } from './money.ts'
+import { decimalsOf, toMillionths } from './money.ts'
 
 /** Codes of currencies by name: those in use beside the English ones, which Node knows. */
 const codes = new Map([
@@ -25,15 +25,13 @@ export function currencyOf(name: string | null): string | null {
   return codes.get(name?.normalize('NFC').trim().replace(/\s+/g, ' ').toLowerCase() ?? '') ?? null
 }
 
-/** Rounded half up; null when the decimal cannot be read, or is no exact number. */
+/** Rounded half away from zero; null when the decimal cannot be read, or is no exact number. */
 function toSmallest(decimal: string, currency: string): number | null {
-  const [, sign, whole = '', fraction = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(decimal) ?? []
-  if (sign === undefined) return null
-  const decimals = decimalsOf(currency)
-  const digits = whole + fraction.padEnd(decimals, '0').slice(0, decimals)
-  const amount = Number(digits) + (Number(fraction[decimals] ?? 0) >= 5 ? 1 : 0)
-  if (!Number.isSafeInteger(amount)) return null
-  return sign === '-' && amount !== 0 ? -amount : amount
+  const millionths = toMillionths(decimal)
+  if (millionths === null) return null
+  const unit = 10n ** BigInt(6 - decimalsOf(currency))
+  const amount = Number((millionths + (millionths < 0n ? -unit : unit) / 2n) / unit)
+  return Number.isSafeInteger(amount) ? amount : null
 }
 
 export function describeInvoiceDocument(
