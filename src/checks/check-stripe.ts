@@ -69,7 +69,12 @@ async function checkPermissions(report: Report, invoices: Answer, asker: Asker):
       )
     else permission.fail(answer.why, 'Try again; if it fails again, look at https://status.stripe.com.')
   }
-  checkVersion(report, answers.get('Events'))
+  const events = answers.get('Events')
+  // An event carries the API version of its account.
+  const [event] = events?.kind === 'answer' ? (events.body as Stripe.ApiList<Stripe.Event>).data : []
+  const theirs = event?.api_version ?? null
+  const is = theirs === null ? 'not known' : theirs === apiVersion ? 'the same' : `${theirs}, ${harmless}`
+  report('Stripe: API version').ok(`${apiVersion} is asked for; the account's own version is ${is}`)
   return ['Invoices', 'Customers', 'Tax rates'].every(name => answers.get(name)?.kind === 'answer')
 }
 
@@ -107,14 +112,6 @@ function createAsker(options: StripeOptions) {
 }
 
 const harmless = 'which does no harm: events only notify'
-
-/** An event carries the API version of its account. */
-function checkVersion(report: Report, events: Answer | undefined): void {
-  const [event] = events?.kind === 'answer' ? (events.body as Stripe.ApiList<Stripe.Event>).data : []
-  const theirs = event?.api_version ?? null
-  const is = theirs === null ? 'not known' : theirs === apiVersion ? 'the same' : `${theirs}, ${harmless}`
-  report('Stripe: API version').ok(`${apiVersion} is asked for; the account's own version is ${is}`)
-}
 
 /** Webhooks only make changes arrive sooner: nothing here fails. */
 async function checkEndpoints(report: Report, hasSecret: boolean, { ask }: Asker): Promise<void> {

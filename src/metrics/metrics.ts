@@ -73,14 +73,13 @@ export function startMetrics({ serves, isMain = true }: MetricsRoles): Metrics {
   return {
     async read() {
       await measure?.()
-      return (await registry.getMetricsAsJSON()).map(withoutGaps)
+      const reading = await registry.getMetricsAsJSON()
+      // One that was not measured yet is NaN, and would make a sum NaN.
+      for (const metric of reading)
+        metric.values = metric.values.filter(({ value }) => Number.isFinite(value))
+      return reading
     },
   }
-}
-
-/** A value that was not measured yet is NaN, and would make a sum NaN. */
-function withoutGaps<One extends Reading[number]>(metric: One): One {
-  return { ...metric, values: metric.values.filter(({ value }) => Number.isFinite(value)) }
 }
 
 type Maker = ReturnType<typeof createMaker>

@@ -48,15 +48,6 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
   let reading: Promise<Reading> | undefined
   const secondsSince = (moment: number) => Math.max(0, (Date.now() - moment) / 1000)
 
-  async function readStore(): Promise<void> {
-    const { reader, operator, readLogBytes } = await openStore()
-    const synced_at = await reader.readFreshness()
-    const logBytes = (await readLogBytes?.()) ?? null
-    if (logBytes !== null) gauges.log.set(logBytes)
-    gauges.freshness.set(synced_at === null ? Number.NaN : secondsSince(synced_at))
-    if (operator !== null) await readDetails(operator)
-  }
-
   async function readDetails(operator: Operator): Promise<void> {
     const [streams, aside, drifts] = await Promise.all([
       operator.listStreams(),
@@ -102,7 +93,12 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
 
   async function read(): Promise<Reading> {
     try {
-      await readStore()
+      const { reader, operator, readLogBytes } = await openStore()
+      const synced_at = await reader.readFreshness()
+      const logBytes = (await readLogBytes?.()) ?? null
+      if (logBytes !== null) gauges.log.set(logBytes)
+      gauges.freshness.set(synced_at === null ? Number.NaN : secondsSince(synced_at))
+      if (operator !== null) await readDetails(operator)
       gauges.isUp.set(1)
     } catch (error) {
       onProblem(error)

@@ -142,11 +142,9 @@ const checkWidth = 24
 const styles = { ok: 'green', warn: 'yellow', FAIL: 'red', skip: 'gray' } as const
 
 function format({ result, check, detail, next }: Finding): string {
-  const rows = [
-    [result, check, detail],
-    ['', '', next === null ? '' : `→ ${next}`],
-  ].map(row => row.map(printable))
-  return formatTable(next === null ? rows.slice(0, 1) : rows, {
+  const rows = [[result, printable(check), printable(detail)]]
+  if (next !== null) rows.push(['', '', `→ ${printable(next)}`])
+  return formatTable(rows, {
     atLeast: [4, checkWidth],
     paint: (text, column) => (column === 0 ? styleText(styles[result], text) : text),
   })

@@ -1,7 +1,7 @@
 /** Invoices by anything that names one: an ID, a number, or their document's ID, printed number or ATCUD. */
 import { type Invoice, type InvoiceDocument, isInvoiceId } from '../../invoice.ts'
 import { foldText, searchWords } from '../../store/read-model/search.ts'
-import type { OperatorStore, WalkedInvoice } from '../../store/store.ts'
+import type { OperatorStore } from '../../store/store.ts'
 
 /** Further ones are not looked for: the text names no single invoice. */
 const foundAtMost = 20
@@ -14,18 +14,14 @@ export async function findInvoiceIds(store: OperatorStore, text: string): Promis
   const found = new Set<string>()
   const walk = { customers: null, withLines: false, words: searchWords(text) }
   for await (const batch of store.walkInvoices(walk))
-    for (const invoice of batch) {
-      if (namesOf(invoice).includes(wanted)) found.add((JSON.parse(invoice.summary) as Invoice).id)
+    for (const { summary, document } of batch) {
+      const { id, number, ix_id }: Invoice = JSON.parse(summary)
+      const printed: InvoiceDocument | null = document && JSON.parse(document)
+      // The printed number also without the type's code.
+      const numbers = [number, printed?.number, printed?.number?.replace(/^[A-Z]{2,3} /, '')]
+      const names = [...numbers, ix_id, printed?.atcud].map(name => foldText(String(name ?? '')))
+      if (names.includes(wanted)) found.add(id)
       if (found.size === foundAtMost) return [...found]
     }
   return [...found]
-}
-
-/** Folded, as a search compares them; the printed number also without the type's code. */
-function namesOf({ summary, document }: WalkedInvoice): string[] {
-  const { number, ix_id }: Invoice = JSON.parse(summary)
-  const printed: InvoiceDocument | null = document && JSON.parse(document)
-  return [number, ix_id, printed?.number, printed?.number?.replace(/^[A-Z]{2,3} /, ''), printed?.atcud].map(
-    name => foldText(String(name ?? '')),
-  )
 }

@@ -71,8 +71,6 @@ In csv and csv-pt, a cell that a spreadsheet would take for a formula begins wit
 
 interface Flags extends Options, DayFlags {
   format: Format
-  json?: true
-  unlinked?: true
   saft?: string
   company?: string
 }

@@ -49,10 +49,8 @@ function collect(value: string, previous: readonly string[] = []): string[] {
 
 interface CreateOptions extends Options {
   customer?: string[]
-  allCustomers?: true
   name?: string
   expires: string
-  json?: true
 }
 
 async function createOne(options: CreateOptions): Promise<void> {

@@ -6,9 +6,14 @@ import { readableLine } from './readable-line.ts'
 /** JSON lines on standard output, on a terminal lines for people. Only those just before a kill -9 may be lost. */
 export function createLog(level: string): Logger {
   const output = pino.destination({ dest: 1, sync: true })
+  // On a terminal a line is seen at once, and never behind the progress line.
+  const show = (line: string) => {
+    movingLine.clear()
+    output.write(readableLine(line))
+  }
   return pino(
     { level, base: null, timestamp: createClock(), serializers: { err: error => describeError(error) } },
-    isatty(1) ? besideMovingLine(output) : gatherLines(output),
+    { write: isatty(1) ? show : gatherLines(output) },
   )
 }
 
@@ -22,22 +27,8 @@ const writtenAtOnceBytes = 4_096
 /** Delay of a line, to be written together with others. */
 const gatherMs = 100
 
-interface Output {
-  write(text: string): unknown
-}
-
-/** On a terminal a line is seen at once, and never behind the progress line. */
-function besideMovingLine(output: Output): Output {
-  return {
-    write(line) {
-      movingLine.clear()
-      output.write(readableLine(line))
-    },
-  }
-}
-
 /** A write to a file costs more than all else of a request's line, so lines go out together, each whole. */
-function gatherLines(output: Output): Output {
+function gatherLines(output: { write(text: string): unknown }): (line: string) => void {
   let gathered = ''
   const flush = () => {
     const text = gathered
@@ -45,12 +36,10 @@ function gatherLines(output: Output): Output {
     if (text !== '') output.write(text)
   }
   process.on('exit', flush)
-  return {
-    write(line) {
-      if (gathered.length + line.length > writtenAtOnceBytes) flush()
-      if (gathered === '') setTimeout(flush, gatherMs).unref()
-      gathered += line
-    },
+  return line => {
+    if (gathered.length + line.length > writtenAtOnceBytes) flush()
+    if (gathered === '') setTimeout(flush, gatherMs).unref()
+    gathered += line
   }
 }
 

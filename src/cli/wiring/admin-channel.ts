@@ -35,10 +35,7 @@ export async function withAdminPort(
   const { createAdminServer } = await import('../../admin/admin-server.ts')
   const { gatherMetrics } = await import('./gather-metrics.ts')
   const metrics = gatherMetrics(store, log)
-  const server = createAdminServer({
-    ...{ ...port, writeMetrics: metrics.write, log },
-    askReady: () => askReady(),
-  })
+  const server = createAdminServer({ ...port, writeMetrics: metrics.write, log, askReady: () => askReady() })
   server.listen(port.port, port.host)
   await once(server, 'listening').catch(error => {
     const names = { host: 'ADMIN_HOST', port: 'ADMIN_PORT' }
@@ -65,14 +62,13 @@ export async function withAdminPort(
 
 /** The reason why the API is not ready, or null. It is asked over its own port: with workers, only they know. */
 function askApi(address: string): Promise<string | null> {
-  const away = 'The service does not answer.'
   return new Promise(resolve => {
     const asking = request(`${address}/ready`, { agent: false, timeout: readyWithinMs }, response => {
       response.resume()
       resolve(response.statusCode === 200 ? null : 'The service is not ready, or about to end.')
     })
     asking.on('timeout', () => asking.destroy())
-    asking.on('error', () => resolve(away))
+    asking.on('error', () => resolve('The service does not answer.'))
     asking.end()
   })
 }

@@ -1,13 +1,12 @@
 /** The systems that PDFs come from, and lines that are not stored. */
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
-import type { InvoicingSystem, PaymentPlatform } from '../../sources.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
 
 /** Null where there are no options. */
 export async function openPdfSources(
   stripe: StripeOptions | null,
   invoiceXpress: InvoiceXpressOptions | null,
-): Promise<{ payments: PaymentPlatform | null; documents: InvoicingSystem | null }> {
+) {
   return {
     payments: stripe && (await import('../../stripe/payment-platform.ts')).createPaymentPlatform(stripe),
     documents:
