@@ -135,11 +135,6 @@ async function compareSample(
   })
 }
 
-interface SampleOptions extends Compared {
-  store: Compared['store'] & Pick<OperatorStore, 'readAtPoints'>
-  count: number
-}
-
 const invoiceLimitMs = 15_000
 const sampleLimitMs = 60_000
 /** A system that fails so often does not work: the rest would only take time. */
@@ -148,7 +143,10 @@ const failuresAtMost = 2
 const listAgain =
   'Run fatura sync --once --full, which lists everything again, then run this again: an invoice that changed in the last minute may differ. If a difference stays, please report it as a bug.'
 
-export async function checkSample(report: Report, options: SampleOptions): Promise<void> {
+export async function checkSample(
+  report: Report,
+  options: Compared & { store: Pick<OperatorStore, 'readAtPoints'>; count: number },
+): Promise<void> {
   const sample = report('Sample')
   let [compared, differing, imported, failures] = [0, 0, 0, 0]
   const keys = await sample.attempt(lookFirst, () => pickSample(options.store, options.count))

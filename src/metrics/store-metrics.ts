@@ -11,17 +11,15 @@ type Operator = Pick<
   'listStreams' | 'countSetAside' | 'readDrift' | 'countUncertified' | 'listEndpoints' | 'readChanges'
 >
 
-export interface MetricsStore {
-  /** Null where only the API's reads are allowed: then the age of the records is the only figure. */
-  operator: Operator | null
-  reader: Pick<ReadStore, 'readFreshness'>
-  /** Null for a server. */
-  readLogBytes?(): Promise<number | null>
-}
-
-export interface StoreMetricsOptions {
+interface StoreMetricsOptions {
   /** Resolves with the same store every time, opened at the first. */
-  openStore(): Promise<MetricsStore>
+  openStore(): Promise<{
+    /** Null where only the API's reads are allowed: then the age of the records is the only figure. */
+    operator: Operator | null
+    reader: Pick<ReadStore, 'readFreshness'>
+    /** Null for a server. */
+    readLogBytes?(): Promise<number | null>
+  }>
   /** Whether `operator` is not null, and its metrics exist. */
   isOperator: boolean
   /** Without an invoicing system, every invoice lacks a document. */
