@@ -18,7 +18,6 @@ import {
   isLooseText,
   isOneOf,
   isOrNull,
-  isRecord,
   isStorable,
   isTextOrNull,
   isWhole,
@@ -42,11 +41,9 @@ const certifyingDocument = shape(
   },
 )
 const items = isListOf(
-  isRecord(
-    shape(
-      { tax: isOrNull(isRecord(shape({}, { value: isLooseText }))) },
-      { tax_amount: isLooseText, total: isLooseText },
-    ),
+  shape(
+    { tax: isOrNull(shape({}, { value: isLooseText })) },
+    { tax_amount: isLooseText, total: isLooseText },
   ),
 )
 const anyId = shape({ id: isId })
@@ -208,7 +205,7 @@ export function mapRelated(payload: unknown): RelatedDocument {
 
 /** The id of a record, whatever else is wrong with it; null when it has none. */
 export function readId(payload: unknown): number | null {
-  return anyId.misfit(payload) === null ? Number((payload as { id: number | string }).id) : null
+  return anyId(payload) ? Number(payload.id) : null
 }
 
 /** Null for an empty text. One that cannot be stored does not fit. */

@@ -11,7 +11,7 @@ export function checkPage<T extends { id: string }>(
   after: string | null,
 ): { data: T[]; next: string | null; nameless: number } {
   const isPage = Array.isArray(page.data) && typeof page.has_more === 'boolean'
-  const named = isPage ? page.data.filter(record => hasId.misfit(record) === null) : []
+  const named = isPage ? page.data.filter(hasId) : []
   const fits = isPage && named.every(({ id }) => id !== after) && !(page.has_more && named.length === 0)
   if (!fits) throw new SourceError('failed', 'Stripe sent a page that does not fit')
   const next = page.has_more ? (named.at(-1)?.id ?? null) : null

@@ -2,14 +2,13 @@
 import { UnfitRecord } from '../sources.ts'
 import {
   type Check,
-  type Fitting,
+  type Checked,
   isAnything,
   isEither,
   isListOf,
   isNumber,
   isOneOf,
   isOrNull,
-  isRecord,
   isStorable,
   isText,
   isTextOrNull,
@@ -38,7 +37,7 @@ export const isId = (value: unknown): value is string =>
 const isCurrency = (value: unknown): value is string => typeof value === 'string' && /^[a-z]{3}$/.test(value)
 
 /** An id, or the object that it was expanded to. */
-const isReference = isEither(isId, isRecord(shape({ id: isId })))
+const isReference = isEither(isId, shape({ id: isId }))
 
 /** Stripe leaves lists out, or sends null in place of an empty one. */
 const isMaybeListOf = <T>(check: Check<T>) => isOrNull(isListOf(check))
@@ -52,7 +51,7 @@ const tax = shape(
   { amount: isCents },
   {
     tax_behavior: isTextOrNull,
-    tax_rate_details: isOrNull(isRecord(shape({}, { tax_rate: isOrNull(isId) }))),
+    tax_rate_details: isOrNull(shape({}, { tax_rate: isOrNull(isId) })),
   },
 )
 
@@ -72,45 +71,45 @@ export const invoiceShape = shape(
   },
   {
     amount_shipping: isOrNull(isCents),
-    customer: isOrNull(isEither(isId, isRecord(customer))),
+    customer: isOrNull(isEither(isId, customer)),
     customer_email: isOrNull(isStorable),
     customer_name: isOrNull(isStorable),
-    customer_tax_ids: isMaybeListOf(isRecord(shape({}, { type: isTextOrNull, value: isOrNull(isStorable) }))),
-    default_tax_rates: isMaybeListOf(isRecord(taxRateShape)),
+    customer_tax_ids: isMaybeListOf(shape({}, { type: isTextOrNull, value: isOrNull(isStorable) })),
+    default_tax_rates: isMaybeListOf(taxRateShape),
     discounts: isMaybeListOf(isReference),
     effective_at: isOrNull(isSeconds),
     lines: isAnything,
     metadata: isAnything,
     number: isOrNull(isStorable),
     status: isTextOrNull,
-    status_transitions: isOrNull(isRecord(shape({}, { finalized_at: isOrNull(isSeconds) }))),
-    total_discount_amounts: isMaybeListOf(isRecord(discountAmount)),
+    status_transitions: isOrNull(shape({}, { finalized_at: isOrNull(isSeconds) })),
+    total_discount_amounts: isMaybeListOf(discountAmount),
     total_excluding_tax: isOrNull(isCents),
-    total_pretax_credit_amounts: isMaybeListOf(isRecord(shape({ amount: isCents }, { type: isText }))),
-    total_taxes: isMaybeListOf(isRecord(tax)),
+    total_pretax_credit_amounts: isMaybeListOf(shape({ amount: isCents }, { type: isText })),
+    total_taxes: isMaybeListOf(tax),
   },
 )
-export type InvoiceHead = Fitting<typeof invoiceShape>
+export type InvoiceHead = Checked<typeof invoiceShape>
 
 export const lineShape = shape(
   { id: isId, amount: isCents, currency: isCurrency },
   {
     description: isOrNull(isStorable),
-    discount_amounts: isMaybeListOf(isRecord(shape({ amount: isCents }))),
+    discount_amounts: isMaybeListOf(shape({ amount: isCents })),
     // From retrieve and list, decimals are objects that write themselves as text; in events they are text.
-    pricing: isOrNull(isRecord(shape({}, { unit_amount_decimal: isAnything }))),
+    pricing: isOrNull(shape({}, { unit_amount_decimal: isAnything })),
     quantity: isOrNull(isWhole),
     quantity_decimal: isAnything,
     subtotal: isOrNull(isCents),
   },
 )
-export type LineItem = Fitting<typeof lineShape>
+export type LineItem = Checked<typeof lineShape>
 
 export const linePageShape = shape({ data: isListOf(isAnything), has_more: isOneOf([true, false]) })
 
 export const eventShape = shape(
   { type: isText, created: isSeconds },
-  { data: isOrNull(isRecord(shape({}, { object: isAnything, previous_attributes: isAnything }))) },
+  { data: isOrNull(shape({}, { object: isAnything, previous_attributes: isAnything })) },
 )
 
 /** Returns a value that has the shape. The error names the field and its kind, never its value. */

@@ -1,7 +1,7 @@
 /** Maps Stripe's invoice to ours. Pure. */
 import { type Invoice, invoiceStatuses, isCustomerId, isInvoiceId, type Line } from '../invoice.ts'
 import type { Refusal } from '../sources.ts'
-import type { Fitting } from '../upstream/shape.ts'
+import type { Checked } from '../upstream/shape.ts'
 import type { InvoiceHead, taxRateShape } from './invoice-shape.ts'
 
 /** Percentages of the tax rates that `rateIds` names; null for a rate that Stripe does not know, absent when it could not be read. */
@@ -140,7 +140,7 @@ function embeddedRate({ default_tax_rates }: InvoiceHead, id: string): number | 
   return rate === undefined ? null : percentageOf(rate)
 }
 
-export function percentageOf({ effective_percentage, percentage }: Fitting<typeof taxRateShape>): number {
+export function percentageOf({ effective_percentage, percentage }: Checked<typeof taxRateShape>): number {
   return effective_percentage ?? percentage
 }
 

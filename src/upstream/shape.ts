@@ -1,17 +1,11 @@
 /** The shape of a record: a check for each field, from which its type follows. */
 export type Check<T> = (value: unknown) => value is T
+export type Checked<C> = C extends Check<infer T> ? T : never
 
 /** `misfit` names the fields that are missing, or else the first that does not fit and its kind; null when all fit. */
-export interface Shape<T> {
-  misfit(value: unknown): string | null
-  /** Only for its type. */
-  readonly fitting?: T
-}
-
-export type Fitting<S> = S extends Shape<infer T> ? T : never
+export type Shape<T> = Check<T> & { misfit(value: unknown): string | null }
 
 type Checks = Record<string, Check<unknown>>
-type Checked<C> = C extends Check<infer T> ? T : never
 type Fields<Required extends Checks, Optional extends Checks> = {
   [Name in keyof Required]: Checked<Required[Name]>
 } & { [Name in keyof Optional]?: Checked<Optional[Name]> }
@@ -23,16 +17,16 @@ export function shape<Required extends Checks, Optional extends Checks = Record<
 ): Shape<Fields<Required, Optional>> {
   const names = Object.keys(required)
   const checks = Object.entries({ ...required, ...optional })
-  return {
-    misfit(value) {
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) return `it is ${kindOf(value)}`
-      const record = value as Record<string, unknown>
-      const missing = names.filter(name => record[name] === undefined)
-      if (missing.length > 0) return `${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing`
-      const unfit = checks.find(([name, check]) => record[name] !== undefined && !check(record[name]))
-      return unfit === undefined ? null : `${unfit[0]} is ${kindOf(record[unfit[0]])}`
-    },
+  const misfit = (value: unknown) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return `it is ${kindOf(value)}`
+    const record = value as Record<string, unknown>
+    const missing = names.filter(name => record[name] === undefined)
+    if (missing.length > 0) return `${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing`
+    const unfit = checks.find(([name, check]) => record[name] !== undefined && !check(record[name]))
+    return unfit === undefined ? null : `${unfit[0]} is ${kindOf(record[unfit[0]])}`
   }
+  const fits = (value: unknown): value is Fields<Required, Optional> => misfit(value) === null
+  return Object.assign(fits, { misfit })
 }
 
 /** The kind of a value as people call it; never the value, which may be anybody's. */
@@ -50,10 +44,6 @@ export const isNumber = (value: unknown): value is number => Number.isFinite(val
 /** Text that every engine can hold: without NUL, and well-formed. */
 export const isStorable = (value: unknown): value is string =>
   typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
-
-export function isRecord<T>({ misfit }: Shape<T>): Check<T> {
-  return (value): value is T => misfit(value) === null
-}
 
 export function isListOf<T>(check: Check<T>): Check<T[]> {
   return (value): value is T[] => Array.isArray(value) && value.every(check)
