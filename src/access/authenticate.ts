@@ -2,11 +2,11 @@
 import { timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../errors.ts'
 import { expired, type Grant, malformed, type Proof, TokenRefusal, type VerifyJwt } from './grant.ts'
-import { LookupGuard, networkOf } from './lookup-guard.ts'
+import { createLookupGuard, networkOf } from './lookup-guard.ts'
 import { hasJwtForm, parseJwt } from './parse-jwt.ts'
-import { RecentMap } from './recent-map.ts'
+import { createRecentMap } from './recent-map.ts'
 import { type CoversCustomer, cacheScopes } from './scopes.ts'
-import { type Cached, isRecent, keepMs, maxRemembered, ShortCache, SingleFlight } from './short-cache.ts'
+import { type Cached, createShortCache, isRecent, keepMs, maxRemembered, shareCalls } from './short-cache.ts'
 import { hashToken, isToken, readTokenId } from './token.ts'
 
 /** A stored token. */
@@ -61,21 +61,21 @@ export function createAuthenticate({
   verifyJwt = null,
   now = Date.now,
 }: AuthenticateOptions): Authenticate {
-  const tokens = new ShortCache(findToken, now)
+  const tokens = createShortCache(findToken, now)
   const covers = cacheScopes(coversCustomer, now)
-  const proven = new RecentMap<Proven>({ keepMs, maxEntries: maxRemembered })
-  const verified = new RecentMap<Proof>(keepVerified)
-  const refused = new RecentMap<TokenRefusal>(keepRefused)
-  const lookups = new SingleFlight<Cached<TokenRecord>>()
-  const verifications = new SingleFlight<Proof>()
-  const guard = new LookupGuard()
+  const proven = createRecentMap<Proven>({ keepMs, maxEntries: maxRemembered })
+  const verified = createRecentMap<Proof>(keepVerified)
+  const refused = createRecentMap<TokenRefusal>(keepRefused)
+  const shareLookup = shareCalls<Cached<TokenRecord>>()
+  const shareVerification = shareCalls<Proof>()
+  const guard = createLookupGuard()
 
   async function proveToken(token: string, hash: string, address: string): Promise<Proven> {
     const id = readTokenId(token)
     // Keyed by the whole token: its bearer never waits with those who guess at its secret.
     const { found, until } =
       tokens.recent(id) ??
-      (await lookups.ask(hash, () => guard.inTurn(address, id, hash, () => tokens.find(id))))
+      (await shareLookup(hash, () => guard.inTurn(address, id, hash, () => tokens.find(id))))
     // Nothing more of a token is revealed until its secret proved right.
     if (found === null || !timingSafeEqual(Buffer.from(hash), Buffer.from(found.hash)))
       throw new TokenRefusal('The access token is not known.', { isGuess: true })
@@ -91,7 +91,7 @@ export function createAuthenticate({
     const refusal = refused.get(hash)
     if (refusal !== undefined) throw refusal
     const { grant, expires_at, confirm } =
-      verified.get(hash) ?? (await verifications.ask(hash, () => verifyOnce(token, hash, address, verify)))
+      verified.get(hash) ?? (await shareVerification(hash, () => verifyOnce(token, hash, address, verify)))
     return { grant, expires_at, until: await confirm() }
   }
 

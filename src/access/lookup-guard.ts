@@ -2,7 +2,7 @@
 import { isIPv6 } from 'node:net'
 import { ApiError } from '../errors.ts'
 import { createFairQueue, type QueueLimits } from './fair-queue.ts'
-import { RecentMap } from './recent-map.ts'
+import { createRecentMap } from './recent-map.ts'
 import { createWindows, secondsLeft } from './windows.ts'
 
 /** Wrong tokens of one address that are answered as such within the window. */
@@ -24,39 +24,32 @@ const checkLimits: QueueLimits = {
 const keepWorkedMs = 60 * 60 * 1000
 const maxWorked = 100_000
 
-export class LookupGuard {
-  private readonly failures = createWindows(failureLimit.seconds)
-  private readonly takeTurn = createFairQueue(
+export function createLookupGuard() {
+  const failures = createWindows(failureLimit.seconds)
+  const worked = createRecentMap<true>({ keepMs: keepWorkedMs, maxEntries: maxWorked })
+  const takeTurn = createFairQueue(
     checkLimits,
     () => new ApiError('unavailable', 'The token could not be checked in time.', { retryAfter: 1 }),
   )
-  private readonly worked = new RecentMap<true>({ keepMs: keepWorkedMs, maxEntries: maxWorked })
-
-  noteWorked(hash: string): void {
-    this.worked.set(hash, true, performance.now())
-  }
-
-  /** `name` is the key's or the token's own, as the token gives it. */
-  async inTurn<T>(address: string, name: string, hash: string, check: () => Promise<T>): Promise<T> {
-    if (this.worked.get(hash) === true) return check()
-    const end = await this.takeTurn(address, name)
-    try {
-      return await check()
-    } finally {
-      end()
-    }
-  }
-
-  /** Counts a wrong token. Throws `rate_limited` when its address sent too many. */
-  noteFailure(address: string): void {
-    const nowMs = performance.now()
-    const window = this.failures.add(address, nowMs)
-    if (window.count <= failureLimit.failures) return
-    throw new ApiError(
-      'rate_limited',
-      `This address sent ${failureLimit.failures} unknown access tokens within ${failureLimit.seconds} s.`,
-      { retryAfter: secondsLeft(window, nowMs) },
-    )
+  return {
+    noteWorked: (hash: string) => worked.set(hash, true, performance.now()),
+    /** `name` is the key's or the token's own, as the token gives it. */
+    async inTurn<T>(address: string, name: string, hash: string, check: () => Promise<T>): Promise<T> {
+      if (worked.get(hash) === true) return check()
+      const end = await takeTurn(address, name)
+      return check().finally(end)
+    },
+    /** Counts a wrong token. Throws `rate_limited` when its address sent too many. */
+    noteFailure(address: string): void {
+      const nowMs = performance.now()
+      const window = failures.add(address, nowMs)
+      if (window.count <= failureLimit.failures) return
+      throw new ApiError(
+        'rate_limited',
+        `This address sent ${failureLimit.failures} unknown access tokens within ${failureLimit.seconds} s.`,
+        { retryAfter: secondsLeft(window, nowMs) },
+      )
+    },
   }
 }
 

@@ -10,29 +10,21 @@ export interface Keep {
  * becomes the old one, whose entries are let go of all at once. So every call takes constant time, however many entries
  * there are, and at most `2 * maxEntries` of them are held. Times are in milliseconds, of any clock.
  */
-export class RecentMap<Value> {
-  private young = new Map<string, Value>()
-  private old = new Map<string, Value>()
-  private youngSince = Number.NEGATIVE_INFINITY
-  private readonly keep: Keep
-
-  constructor(keep: Keep) {
-    this.keep = keep
-  }
-
-  get(key: string): Value | undefined {
-    return this.young.get(key) ?? this.old.get(key)
-  }
-
-  set(key: string, value: Value, time: number): void {
-    const { keepMs, maxEntries } = this.keep
-    const age = time - this.youngSince
-    // A clock that was set back gives a negative age.
-    if (age >= keepMs || age < 0 || this.young.size >= maxEntries) {
-      this.old = age >= 0 && age < 2 * keepMs ? this.young : new Map()
-      this.young = new Map()
-      this.youngSince = time
-    }
-    this.young.set(key, value)
+export function createRecentMap<Value>({ keepMs, maxEntries }: Keep) {
+  let young = new Map<string, Value>()
+  let old = new Map<string, Value>()
+  let youngSince = Number.NEGATIVE_INFINITY
+  return {
+    get: (key: string) => young.get(key) ?? old.get(key),
+    set(key: string, value: Value, time: number): void {
+      const age = time - youngSince
+      // A clock that was set back gives a negative age.
+      if (age >= keepMs || age < 0 || young.size >= maxEntries) {
+        old = age >= 0 && age < 2 * keepMs ? young : new Map()
+        young = new Map()
+        youngSince = time
+      }
+      young.set(key, value)
+    },
   }
 }

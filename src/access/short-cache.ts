@@ -1,5 +1,5 @@
 /** Caches the store's answer for an id, also that there is none, for half a second. */
-import { RecentMap } from './recent-map.ts'
+import { createRecentMap } from './recent-map.ts'
 
 /** A revocation must be seen within a second; half of one leaves room for the request itself. */
 export const keepMs = 500
@@ -11,37 +11,28 @@ export interface Cached<T> {
   until: number
 }
 
-export class ShortCache<T> {
-  private readonly known = new RecentMap<Cached<T>>({ keepMs, maxEntries: maxRemembered })
+export function createShortCache<T>(read: (id: string) => T | null | Promise<T | null>, now: () => number) {
+  const known = createRecentMap<Cached<T>>({ keepMs, maxEntries: maxRemembered })
   /** Apart, so that made-up ids push no known one out. */
-  private readonly missing = new RecentMap<Cached<T>>({ keepMs, maxEntries: maxRemembered })
-  private readonly questions = new SingleFlight<Cached<T>>()
-  private readonly read: (id: string) => T | null | Promise<T | null>
-  private readonly now: () => number
-
-  constructor(read: (id: string) => T | null | Promise<T | null>, now: () => number) {
-    this.read = read
-    this.now = now
-  }
+  const missing = createRecentMap<Cached<T>>({ keepMs, maxEntries: maxRemembered })
+  const share = shareCalls<Cached<T>>()
 
   /** Undefined when the store has to be asked. */
-  recent(id: string): Cached<T> | undefined {
-    const word = this.known.get(id) ?? this.missing.get(id)
-    return word !== undefined && isRecent(word, this.now()) ? word : undefined
+  function recent(id: string): Cached<T> | undefined {
+    const word = known.get(id) ?? missing.get(id)
+    return word !== undefined && isRecent(word, now()) ? word : undefined
   }
 
-  async find(id: string): Promise<Cached<T>> {
-    return this.recent(id) ?? this.questions.ask(id, () => this.askNow(id))
-  }
-
-  private async askNow(id: string): Promise<Cached<T>> {
-    const time = this.now()
-    const found = await this.read(id)
+  async function ask(id: string): Promise<Cached<T>> {
+    const time = now()
+    const found = await read(id)
     const word = { found, until: time + keepMs }
-    const memory = found === null ? this.missing : this.known
+    const memory = found === null ? missing : known
     memory.set(id, word, time)
     return word
   }
+
+  return { recent, find: async (id: string) => recent(id) ?? share(id, () => ask(id)) }
 }
 
 /** An entry that would last longer than `keepMs` comes from a clock that was set back. */
@@ -50,15 +41,11 @@ export function isRecent({ until }: { until: number }, time: number): boolean {
 }
 
 /** Calls with the same key at the same time share one promise. */
-export class SingleFlight<T> {
-  private readonly asking = new Map<string, Promise<T>>()
-
-  ask(question: string, find: () => Promise<T>): Promise<T> {
-    let answer = this.asking.get(question)
-    if (answer === undefined) {
-      answer = find().finally(() => this.asking.delete(question))
-      this.asking.set(question, answer)
-    }
+export function shareCalls<T>() {
+  const underWay = new Map<string, Promise<T>>()
+  return (key: string, call: () => Promise<T>): Promise<T> => {
+    const answer = underWay.get(key) ?? call().finally(() => underWay.delete(key))
+    underWay.set(key, answer)
     return answer
   }
 }

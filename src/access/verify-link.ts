@@ -4,7 +4,7 @@ import { isInvoiceId } from '../invoice.ts'
 import { clockSkewSeconds, early, TokenRefusal, unsigned, type VerifyJwt } from './grant.ts'
 import { isKeyId, linkAlgorithm, maxLinkSeconds } from './link-form.ts'
 import { type CoversCustomer, cacheScopes } from './scopes.ts'
-import { ShortCache } from './short-cache.ts'
+import { createShortCache } from './short-cache.ts'
 import { endOf, namesCustomer, verifyClaims } from './verify-claims.ts'
 
 export interface KeyRecord {
@@ -23,7 +23,7 @@ export interface LinkOptions {
 
 export function createVerifyLink({ publicUrl, findKey, coversCustomer, now }: LinkOptions): VerifyJwt {
   const covers = cacheScopes(coversCustomer, now)
-  const keys = new ShortCache(async kid => {
+  const keys = createShortCache(async kid => {
     const found = await findKey(kid)
     return found && { ...found, key: await importKey(found) }
   }, now)

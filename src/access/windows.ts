@@ -1,5 +1,5 @@
 /** Counts by key, each within a window of time that begins with the key's first count. */
-import { RecentMap } from './recent-map.ts'
+import { createRecentMap } from './recent-map.ts'
 
 interface Window {
   count: number
@@ -13,7 +13,7 @@ const maxWindows = 100_000
 /** Each `nowMs` is `performance.now()`. */
 export function createWindows(seconds: number) {
   const lengthMs = seconds * 1000
-  const windows = new RecentMap<Window>({ keepMs: lengthMs, maxEntries: maxWindows })
+  const windows = createRecentMap<Window>({ keepMs: lengthMs, maxEntries: maxWindows })
 
   /** The key's window; undefined when there is none, or it ended. */
   function find(key: string, nowMs: number): Window | undefined {

@@ -22,34 +22,31 @@ const closeness = 0.75
 /** A second and a little more: a call may be made some moments after its turn. */
 const secondMs = 1_050
 
+type Gate = ReturnType<typeof createGate>
+
 /** A rate: no second ever holds more turns than it may, nor are they all at its beginning. */
-class Gate {
-  opensAt = 0
-  private readonly perSecond: number
-  private readonly spacingMs: number
+function createGate(perSecond: number) {
+  const spacingMs = (1000 / perSecond) * closeness
   /** The moments of the last turns, as many as a second may hold, in a ring: each replaces the one that is that many turns older. */
-  private readonly passed: Float64Array
-  private place = 0
-
-  constructor(perSecond: number) {
-    this.perSecond = perSecond
-    this.spacingMs = (1000 / perSecond) * closeness
-    this.passed = new Float64Array(Math.max(1, Math.floor(perSecond))).fill(Number.NEGATIVE_INFINITY)
+  const passed = new Float64Array(Math.max(1, Math.floor(perSecond))).fill(Number.NEGATIVE_INFINITY)
+  let place = 0
+  const gate = {
+    opensAt: 0,
+    pass(now: number): void {
+      passed[place] = now
+      place = (place + 1) % passed.length
+      const oldest = passed[place] as number
+      const soonest = Math.max(gate.opensAt, now - latenessMs) + spacingMs
+      gate.opensAt = Math.max(soonest, oldest + (secondMs * passed.length) / perSecond)
+    },
   }
-
-  pass(now: number): void {
-    this.passed[this.place] = now
-    this.place = (this.place + 1) % this.passed.length
-    const oldest = this.passed[this.place] as number
-    const soonest = Math.max(this.opensAt, now - latenessMs) + this.spacingMs
-    this.opensAt = Math.max(soonest, oldest + (secondMs * this.passed.length) / this.perSecond)
-  }
+  return gate
 }
 
 export function createThrottle(rates: Rates, clock: () => number = () => performance.now()) {
   const { perSecond, perEndpoint, slowlyPerSecond, inFlight = usualInFlight } = rates
-  const all = new Gate(perSecond)
-  const slowly = slowlyPerSecond === undefined ? null : new Gate(slowlyPerSecond)
+  const all = createGate(perSecond)
+  const slowly = slowlyPerSecond === undefined ? null : createGate(slowlyPerSecond)
   const endpoints = new Map<string, Gate>()
   const waiting = new Map(urgencies.map(urgency => [urgency, new Map<string, (() => void)[]>()]))
   let underWay = 0
@@ -59,7 +56,7 @@ export function createThrottle(rates: Rates, clock: () => number = () => perform
   function gatesOf(endpoint: string, urgency: Urgency): Gate[] {
     const gates = [all]
     if (perEndpoint !== undefined) {
-      const gate = endpoints.get(endpoint) ?? new Gate(perEndpoint)
+      const gate = endpoints.get(endpoint) ?? createGate(perEndpoint)
       endpoints.set(endpoint, gate)
       gates.push(gate)
     }

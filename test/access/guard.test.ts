@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createAuthenticate } from '../../src/access/authenticate.ts'
-import { RecentMap } from '../../src/access/recent-map.ts'
-import { ShortCache } from '../../src/access/short-cache.ts'
+import { createRecentMap } from '../../src/access/recent-map.ts'
+import { createShortCache } from '../../src/access/short-cache.ts'
 import { createToken, hashToken, readTokenId } from '../../src/access/token.ts'
 import { createWindows, secondsLeft } from '../../src/access/windows.ts'
 import { assertWithin } from '../support/machine-speed.ts'
@@ -188,7 +188,7 @@ describe('addresses that guess', () => {
 
 describe('what is remembered', () => {
   test('of a known id is not pushed out by ids that nobody knows', async () => {
-    const cache = new ShortCache<string>(
+    const cache = createShortCache<string>(
       id => (id === 'known' ? 'x' : null),
       () => 0,
     )
@@ -199,7 +199,7 @@ describe('what is remembered', () => {
   })
 
   test('is kept for its time at least, and for less than twice that', () => {
-    const map = new RecentMap<number>({ keepMs: 100, maxEntries: 10 })
+    const map = createRecentMap<number>({ keepMs: 100, maxEntries: 10 })
     assert.equal(map.get('a'), undefined)
     map.set('a', 1, 0)
     map.set('b', 2, 99)
@@ -215,7 +215,7 @@ describe('what is remembered', () => {
   })
 
   test('at one moment is kept together', () => {
-    const map = new RecentMap<number>({ keepMs: 100, maxEntries: 3 })
+    const map = createRecentMap<number>({ keepMs: 100, maxEntries: 3 })
     for (let n = 0; n < 5; n++) map.set(String(n), n, 7)
     assert.deepEqual(
       [0, 1, 2, 3, 4].map(n => map.get(String(n))),
@@ -224,7 +224,7 @@ describe('what is remembered', () => {
   })
 
   test('is bounded: the oldest go first; a clock that was set back forgets all', () => {
-    const map = new RecentMap<number>({ keepMs: 100, maxEntries: 3 })
+    const map = createRecentMap<number>({ keepMs: 100, maxEntries: 3 })
     for (let n = 0; n < 6; n++) map.set(String(n), n, n)
     assert.deepEqual(
       [0, 1, 2, 3, 4, 5].map(n => map.get(String(n))),
