@@ -7,27 +7,20 @@ import { importKeys, type VerificationKey } from './import-keys.ts'
 
 export type KeySet = ReturnType<typeof openKeySet>
 
-export interface KeySetTimes {
+const usualTimes = {
   /** Time after a success until the set is read again. */
-  reloadMs: number
-  /** The same after a failure. */
-  retryMs: number
-  /** The same after a failure while no key is known at all. */
-  firstRetryMs: number
-  /** Minimum time between two readings that unknown key ids cause. */
-  unknownMs: number
-  timeoutMs: number
-}
-
-const usualTimes: KeySetTimes = {
   reloadMs: 5 * 60_000,
+  /** The same after a failure. */
   retryMs: 60_000,
+  /** The same after a failure while no key is known at all. */
   firstRetryMs: 5_000,
+  /** Minimum time between two readings that unknown key ids cause. */
   unknownMs: 60_000,
   timeoutMs: 3_000,
 }
+export type KeySetTimes = typeof usualTimes
 
-export function openKeySet(url: string, onProblem: (error: Error) => void, times: KeySetTimes = usualTimes) {
+export function openKeySet(url: string, onProblem: (error: Error) => void, times = usualTimes) {
   const closing = new AbortController()
   let keys: readonly VerificationKey[] = []
   let reading: Promise<void> | null = null

@@ -51,28 +51,23 @@ export function createClient(
   return async (path, query = [], signal) => {
     const url = new URL(path, base)
     for (const [name, value] of [...query, ['api_key', apiKey] as const]) url.searchParams.append(name, value)
-    return withDeadline(
-      timeoutMs,
-      () => overdue('InvoiceXpress'),
-      signal,
-      async waiting => {
-        const answer = await exchange(url, { headers, signal: waiting })
-        const { 'retry-after': retryAfter, date } = answer.headers
-        return { status: answer.status, retryAfter, date, body: parseJson(answer.text) }
-      },
-    )
+    return withDeadline(timeoutMs, overdue('InvoiceXpress'), signal, async waiting => {
+      const answer = await exchange(url, { headers, signal: waiting })
+      const { 'retry-after': retryAfter, date } = answer.headers
+      return { status: answer.status, retryAfter, date, body: parseJson(answer.text) }
+    })
   }
 }
 
-/** Runs work with a signal of its own: aborted after a time limit, or as `Withdrawn` with the caller's signal. */
+/** Runs work with a signal of its own: aborted as `late` after a time limit, or as `Withdrawn` with the caller's signal. */
 export async function withDeadline<T>(
   timeoutMs: number,
-  explainTimeout: () => SourceError,
+  late: SourceError,
   signal: AbortSignal | undefined,
   work: (waiting: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const waiting = new AbortController()
-  const timer = setTimeout(() => waiting.abort(explainTimeout()), timeoutMs)
+  const timer = setTimeout(() => waiting.abort(late), timeoutMs)
   const stop = () => waiting.abort(new Withdrawn())
   signal?.addEventListener('abort', stop, { once: true })
   if (signal?.aborted) stop()

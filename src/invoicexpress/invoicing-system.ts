@@ -7,14 +7,9 @@ import { isAnything, isFilled, shape } from '../upstream/shape.ts'
 import { createClient, type InvoiceXpressOptions, isInvoiceXpressOwn, withDeadline } from './client.ts'
 import { invoiceXpressFailures, readAs, readObject, readQrUrl } from './read-answer.ts'
 
-export interface Patience {
-  /** In milliseconds, until the PDF is made. */
-  budget: number
-  /** In milliseconds, for one answer: less than the budget. */
-  answer: number
-}
-
-const usualPatience: Patience = { budget: 10_000, answer: 5_000 }
+/** In milliseconds, until the PDF is made; and for one answer, which is less. */
+const usualPatience = { budget: 10_000, answer: 5_000 }
+export type Patience = typeof usualPatience
 
 /** With the connector's 8 a second, 720 of an account's 780 a minute. A PDF that is being made is polled more often. */
 const perSecond = 4
@@ -32,7 +27,7 @@ const output = shape({ pdfUrl: isFilled })
 
 export function createInvoicingSystem(
   options: InvoiceXpressOptions,
-  { budget, answer }: Patience = usualPatience,
+  { budget, answer } = usualPatience,
 ): InvoicingSystem {
   const guarded = createGuardedCall(invoiceXpressFailures)
   const ask = createClient({ ...options, timeoutMs: answer }, guarded.refusal)
@@ -48,8 +43,7 @@ export function createInvoicingSystem(
   }
 
   function awaitPdf(ixId: number, signal: AbortSignal): Promise<string> {
-    const notReady = () =>
-      new SourceError('not_ready', 'InvoiceXpress is still making the PDF', { retryAfter })
+    const notReady = new SourceError('not_ready', 'InvoiceXpress is still making the PDF', { retryAfter })
     return withDeadline(budget, notReady, signal, async polling => {
       for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
         const url = await findPdf(ixId, polling)

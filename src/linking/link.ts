@@ -4,25 +4,18 @@ import { type Invoice, isInvoiceId, type SyncState } from '../invoice.ts'
 import type { Claimed, KnownDocument } from '../store/document-store.ts'
 
 /** The convention with the creator of documents, as far as it differs between companies. */
-export interface LinkRules {
+export const usualRules = {
   /** The pattern of a document's reference, with `{id}` for the invoice's id. */
-  reference: string
-  ignoreZero: boolean
-  /** Invoices issued before this day, YYYY-MM-DD, need no document. */
-  ignoreBefore: string | null
-  /** How long a document may stay `creating` before it counts as failed. */
-  creatingTimeoutMs: number
-  /** Whether an invoicing system is connected. Without one, stored links stay. */
-  isConnected: boolean
-}
-
-export const usualRules: LinkRules = {
   reference: '{id}',
   ignoreZero: false,
-  ignoreBefore: null,
+  /** Invoices issued before this day, YYYY-MM-DD, need no document. */
+  ignoreBefore: null as string | null,
+  /** How long a document may stay `creating` before it counts as failed. */
   creatingTimeoutMs: 60 * 60 * 1000,
+  /** Whether an invoicing system is connected. Without one, stored links stay. */
   isConnected: true,
 }
+export type LinkRules = typeof usualRules
 
 export type LinkFields = Pick<Invoice, 'ix_sync_state' | 'ix_id' | 'ix_status' | 'ix_created_at'>
 

@@ -7,17 +7,14 @@ import { mapLine } from './map-lines.ts'
 /** Far more than an invoice has: more pages are a loop. */
 const mostPages = 100
 
-export interface LinePage {
-  lines: Line[]
-  has_more: boolean
-}
+type LinePage = ReturnType<typeof readLinePage>
 
 export interface LineQuery {
   limit: number
   starting_after?: string
 }
 
-export function readLinePage(answer: unknown): LinePage {
+export function readLinePage(answer: unknown) {
   const { data, has_more } = readAs(linePageShape, answer, 'a list of lines')
   const lines = data.map(line => mapLine(readAs(lineShape, line, 'a line')))
   // Decimals may come to more than a whole number can be.

@@ -1,13 +1,6 @@
 /** The claim of a document in the metadata of Stripe's invoice. Pure. */
 import { isCalendarDay } from '../calendar.ts'
-import {
-  type Claim,
-  type ClaimedState,
-  claimedStates,
-  type DocumentType,
-  documentTypes,
-  noClaim,
-} from '../document.ts'
+import { type Claim, claimedStates, documentTypes, noClaim } from '../document.ts'
 
 /** The metadata's keys, by field of the claim. */
 export type MetadataKeys = Record<keyof Claim, string>
@@ -32,9 +25,9 @@ export function mapClaim(
   }
   if (!metadata) return noClaim
   return {
-    state: oneOf<ClaimedState>(claimedStates, read('state')),
+    state: oneOf(claimedStates, read('state')),
     ix_id: readId(read('ix_id')),
-    ix_type: oneOf<DocumentType>(documentTypes, read('ix_type')),
+    ix_type: oneOf(documentTypes, read('ix_type')),
     created_at: readMoment(read('created_at')),
     attempted_at: readMoment(read('attempted_at')),
     error: read('error')?.replaceAll('\0', '').trim().toWellFormed() || null,

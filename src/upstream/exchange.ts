@@ -21,9 +21,6 @@ export interface Exchanged {
   text: string
 }
 
-/** Rejects with a `SourceError` when there is no whole answer. Redirects are answers like any other: none is followed. */
-export type Exchange = (url: URL, options: RequestOptions, body?: string) => Promise<Exchanged>
-
 /** Nothing was sent: the upstream asked for a pause while the request waited for its connection. */
 export class HeldBack extends SourceError {
   constructor({ failure, message, retryAfter }: SourceError) {
@@ -34,7 +31,8 @@ export class HeldBack extends SourceError {
 /** Far more than a page of a hundred invoices. */
 const maxBytes = 32 * 1024 * 1024
 
-export function createExchange({ name, base, setting, refusal }: ExchangeOptions): Exchange {
+/** The exchange rejects with a `SourceError` when there is no whole answer. Redirects are answers like any other: none is followed. */
+export function createExchange({ name, base, setting, refusal }: ExchangeOptions) {
   const { protocol, origin } = new URL(base)
   const isSecure = protocol === 'https:'
   const request = isSecure ? requestHttps : requestHttp
@@ -52,7 +50,7 @@ export function createExchange({ name, base, setting, refusal }: ExchangeOptions
     )
   }
 
-  const exchange: Exchange = (url, options, body) =>
+  const exchange = (url: URL, options: RequestOptions, body?: string): Promise<Exchanged> =>
     new Promise((resolve, reject) => {
       const fail = (error: unknown) => reject(explain(error))
       const headers = { ...(options.headers as object), ...traceHeaders() }

@@ -78,7 +78,7 @@ const changesQuery = parameters({
     `Changes to return at most. Above ${changeLimits.most} is ${changeLimits.most}; below 1 is 1.`,
     { default: changeLimits.usual, examples: [100] },
   ),
-} satisfies Record<keyof ChangesQuery, object>)
+})
 
 /** What the parameters are once they are read. */
 export interface CustomerParams {
@@ -90,11 +90,7 @@ export interface InvoiceParams extends CustomerParams {
 export interface InvoiceRoute {
   Params: InvoiceParams
 }
-export interface ChangesQuery {
-  after?: number
-  wait?: number
-  limit?: number
-}
+export type ChangesQuery = { [Name in keyof (typeof changesQuery)['properties']]?: number }
 
 const secured = { tags: ['invoices'], security: [{ bearer: [] }] }
 const conditional = parameters({
