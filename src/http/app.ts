@@ -5,10 +5,10 @@ import type { ApiError } from '../errors.ts'
 import { createGuardedServer } from '../server/guarded-server.ts'
 import { maxUrlBytes, prepareRequests, type ReadsBody, refuseRequest } from './check-request.ts'
 import { createAddressOf } from './client-address.ts'
-import { createCors } from './cors.ts'
+import { createCors, preflightHeaders } from './cors.ts'
 import { handleErrors, refuseUnreadable, sendError } from './errors.ts'
 import { logRequests } from './log-requests.ts'
-import { addOtherMethods, answerPreflight } from './methods.ts'
+import { addOtherMethods, answerOptions } from './methods.ts'
 import { refuseExcess } from './overload.ts'
 import { compileParameters, parseQuery } from './parameters.ts'
 import { createRequestId } from './request-id.ts'
@@ -72,7 +72,7 @@ export function createApp({ trustedProxies = null, ...dependencies }: AppOptions
     const refusal = refuseRequest(request, reply, readsBody)
     if (refusal !== null) goOn(refusal)
     // At any path: a page must be able to read a 404.
-    else if (cors?.isPreflight(request.raw)) answerPreflight(reply)
+    else if (cors?.isPreflight(request.raw)) answerOptions(reply.headers(preflightHeaders))
     else goOn()
   }
 }

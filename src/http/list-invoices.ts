@@ -23,12 +23,18 @@ interface ListRoute {
 export function addListInvoices(app: FastifyInstance, store: ReadStore): void {
   const takeTurn = createFairQueue(searchLimits, refuseSearch)
   app.get<ListRoute>('/invoices', { schema: listInvoicesSchema }, async (request, reply) => {
-    const query = readQuery(request.params, request.query)
-    if (await isCustomerHeld(request, reply, store, query.customer_id)) return reply.send()
+    const { customerId } = request.params
+    const query: InvoiceQuery = {
+      customer_id: customerId,
+      page: clampPage(request.query.page),
+      page_size: clampPageSize(request.query.page_size),
+      ...readFilter(request.query),
+    }
+    if (await isCustomerHeld(request, reply, store, customerId)) return reply.send()
     const page = await (query.words === undefined
       ? store.listInvoices(query)
       : search(query, request.grant?.token_id ?? '', reply.raw))
-    setReadHeaders(reply, customerEtag(query.customer_id, page), page.synced_at)
+    setReadHeaders(reply, customerEtag(customerId, page), page.synced_at)
     return sendJson(reply, serializePage(page, query.page_size))
   })
 
@@ -50,13 +56,4 @@ export function addListInvoices(app: FastifyInstance, store: ReadStore): void {
 function refuseSearch(): ApiError {
   const message = `This token has ${maxSearches} searches under way, and others waiting.`
   return new ApiError('rate_limited', message, { retryAfter: 1 })
-}
-
-function readQuery({ customerId }: CustomerParams, query: ListQuery): InvoiceQuery {
-  return {
-    customer_id: customerId,
-    page: clampPage(query.page),
-    page_size: clampPageSize(query.page_size),
-    ...readFilter(query),
-  }
 }

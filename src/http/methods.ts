@@ -3,7 +3,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { ApiError } from '../errors.ts'
 import { METHODS } from '../node-http.ts'
-import { preflightHeaders } from './cors.ts'
 
 export const allowedMethods = 'GET, HEAD, OPTIONS'
 
@@ -32,10 +31,6 @@ export function addOtherMethods(app: FastifyInstance): void {
 
 export function answerOptions(reply: FastifyReply): FastifyReply {
   return reply.code(204).header('allow', allowedMethods).send()
-}
-
-export function answerPreflight(reply: FastifyReply): FastifyReply {
-  return answerOptions(reply.headers(preflightHeaders))
 }
 
 // A hook answers before a body would be read.

@@ -1,4 +1,5 @@
 /** The queue of requests for an upstream, fair to tokens and to the customers of each. */
+import { addAbortListener } from 'node:events'
 import { createFairQueue, type QueueLimits, type TakeTurn } from '../access/fair-queue.ts'
 import { ApiError } from '../errors.ts'
 
@@ -23,9 +24,6 @@ export function createUpstreamQueue(
 
 /** The work's result, or the signal's reason as soon as it is aborted: a source may ignore its signal. */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = new Promise<never>((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
+  const aborted = new Promise<never>((_, reject) => addAbortListener(signal, () => reject(signal.reason)))
   return Promise.race([work, aborted])
 }

@@ -20,7 +20,24 @@ export const stripeFailures: Failures = {
     error instanceof StripeSdk.errors.StripeRateLimitError
       ? readRetryAfter(error.headers?.['retry-after'], Date.now())
       : 0,
-  explain,
+  explain(error) {
+    if (error instanceof SourceError) return error
+    // The client wraps errors of our own connection code.
+    if (error instanceof StripeSdk.errors.StripeConnectionError && error.detail instanceof SourceError)
+      return error.detail
+    if (!(error instanceof StripeSdk.errors.StripeError))
+      return new SourceError('failed', 'Stripe sent an unreadable answer')
+    if (isMissing(error)) return new SourceError('missing', 'Stripe does not know it')
+    if (isOfOtherMode(error))
+      return new SourceError(
+        'failed',
+        'Stripe has it in the other mode: the key is for test mode and the invoices are live, or the other way round',
+      )
+    if (error.statusCode === 401)
+      return new SourceError('failed', 'Stripe refused the key: it is mistyped, revoked or expired')
+    if (error.statusCode === 403) return new SourceError('failed', forbidden(rightIn(error.message)))
+    return new SourceError('failed', `Stripe answered ${error.type} ${error.statusCode ?? ''}`.trim())
+  },
 }
 
 /** Resolves with null when Stripe itself answers that there is no object of this very id. A 404 of a gateway deletes nothing. */
@@ -85,23 +102,4 @@ export async function unlessForbidden<T>(answer: Promise<T>): Promise<T | null> 
 function statusOf(error: unknown): number | undefined {
   if (!(error instanceof StripeSdk.errors.StripeError)) return undefined
   return error.statusCode === 404 && error.code !== 'resource_missing' ? undefined : error.statusCode
-}
-
-function explain(error: unknown): SourceError {
-  if (error instanceof SourceError) return error
-  // The client wraps errors of our own connection code.
-  if (error instanceof StripeSdk.errors.StripeConnectionError && error.detail instanceof SourceError)
-    return error.detail
-  if (!(error instanceof StripeSdk.errors.StripeError))
-    return new SourceError('failed', 'Stripe sent an unreadable answer')
-  if (isMissing(error)) return new SourceError('missing', 'Stripe does not know it')
-  if (isOfOtherMode(error))
-    return new SourceError(
-      'failed',
-      'Stripe has it in the other mode: the key is for test mode and the invoices are live, or the other way round',
-    )
-  if (error.statusCode === 401)
-    return new SourceError('failed', 'Stripe refused the key: it is mistyped, revoked or expired')
-  if (error.statusCode === 403) return new SourceError('failed', forbidden(rightIn(error.message)))
-  return new SourceError('failed', `Stripe answered ${error.type} ${error.statusCode ?? ''}`.trim())
 }

@@ -87,7 +87,8 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
     try {
       return await calls.ask(() => source.listInvoices(after, within, urgency))
     } catch (error) {
-      if (!isMissing(error) || after === null) throw error
+      const isMissing = error instanceof SourceError && error.failure === 'missing'
+      if (!isMissing || after === null) throw error
       const previous = walk.trail.pop() ?? null
       if (previous === null) {
         log.warn('the invoice where the list was cut off is gone; listing from the beginning')
@@ -257,8 +258,4 @@ export async function listAndCommit(
 /** A page that was requested before its range was split may reach beyond it: the rest belongs to another range. */
 function endWithin({ from }: Range, page: ListedPage): ListedPage {
   return from !== null && page.next !== null && page.reached < from ? { ...page, next: null } : page
-}
-
-export function isMissing(error: unknown): boolean {
-  return error instanceof SourceError && error.failure === 'missing'
 }

@@ -1,10 +1,10 @@
 /** Fetches single invoices, or lists those of a customer: because of a notification, or to check what is stored. */
 import type { InvoiceKey } from '../invoice.ts'
-import { type ListFilter, type Notification, UnfitRecord } from '../sources.ts'
+import { type ListFilter, type Notification, UnfitRecord, unlessMissing } from '../sources.ts'
 import type { JournalEntry } from '../store/document-store.ts'
 import { type Applied, addApplied, type Cause, nothingApplied } from './apply.ts'
 import { coalesce, forEachConcurrently } from './concurrency.ts'
-import { isMissing, type ListOptions, listAndCommit } from './list-ranges.ts'
+import { type ListOptions, listAndCommit } from './list-ranges.ts'
 import type { SyncContext } from './sync-context.ts'
 
 export type Refetch = ReturnType<typeof createRefetch>
@@ -46,13 +46,9 @@ export function createRefetch(context: SyncContext) {
     how: Pick<ListOptions, 'parallel' | 'urgency' | 'pagesAtMost'>,
     cause: Cause | null = null,
   ): Promise<Applied> {
-    try {
-      return (await listAndCommit(context, { ...how, filter, cause })).applied
-    } catch (error) {
-      // A customer that is gone has no invoices.
-      if (!isMissing(error)) throw error
-      return nothingApplied
-    }
+    // A customer that is gone has no invoices.
+    const listed = await unlessMissing(listAndCommit(context, { ...how, filter, cause }))
+    return listed?.applied ?? nothingApplied
   }
 
   const listCustomer = coalesce(async (customerId: string, causes: readonly (readonly Notification[])[]) => {
