@@ -23,12 +23,9 @@ export type Applied = typeof nothingApplied
 export const noId = ''
 
 /** The event that led to a fetch, for the journal. */
-export interface Cause {
-  id: string
-  type: string
-  /** In milliseconds, by the platform's clock. */
-  happened_at: number
-  others?: readonly JournalEntry[]
+export interface Cause extends Pick<JournalEntry, 'cause' | 'type' | 'happened_at'> {
+  /** Entries of events that led to the same fetch. */
+  others: readonly JournalEntry[]
 }
 
 export interface ApplyOptions extends Partial<LinkOptions> {
@@ -56,8 +53,8 @@ export async function applyObservations(
   const entries: JournalEntry[] = [...(cause?.others ?? [])]
   const note = ({ customer_id, id }: InvoiceKey, outcome: JournalOutcome, detail: string) => {
     if (cause === null) return
-    const { id: name, type, happened_at } = cause
-    entries.push({ customer_id, id, cause: name, type, happened_at, at: now, outcome, detail })
+    const { others, ...event } = cause
+    entries.push({ customer_id, id, ...event, at: now, outcome, detail })
   }
   const wanted = { documents: [], invoices: isPartial ? [] : observations.map(({ id }) => id) }
   // An id is one invoice at the platform, so it belongs to one customer here.

@@ -1,6 +1,6 @@
 /** Links invoices to stored documents, within a transaction. */
 import { describeInvoiceDocument } from '../document-json.ts'
-import { type Invoice, type InvoiceDocument, keyOf } from '../invoice.ts'
+import { type Invoice, type InvoiceDocument, invoiceFields, keyOf } from '../invoice.ts'
 import {
   deriveLink,
   fieldsOf,
@@ -8,7 +8,6 @@ import {
   invoiceIdOf,
   isGone,
   type Link,
-  type LinkFields,
   type LinkRules,
   namedBy,
   referenceOf,
@@ -56,7 +55,8 @@ export async function linkInvoices(
     const known = [...new Set([...ids, ...(byInvoice.get(invoice.id) ?? [])])]
     const link = deriveLink(invoice, claim, known, rules, now, claimants)
     const after = { ...invoice, ...link.fields }
-    return { ...link, invoice: after, isChanged: differs(invoice, link.fields), document: describe(after) }
+    const isChanged = invoiceFields.some(name => invoice[name] !== after[name])
+    return { ...link, invoice: after, isChanged, document: describe(after) }
   })
   function describe(invoice: Invoice): InvoiceDocument | null {
     const { document = null, relations = null } = byId.get(invoice.ix_id ?? -1) ?? {}
@@ -129,8 +129,4 @@ export async function ageClaims(store: WriteStore, options: LinkOptions): Promis
     changed += relinked.length
   }
   return changed
-}
-
-function differs(invoice: Invoice, fields: LinkFields): boolean {
-  return Object.entries(fields).some(([name, value]) => invoice[name as keyof LinkFields] !== value)
 }

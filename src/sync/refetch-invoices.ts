@@ -111,13 +111,9 @@ export function createRefetch(context: SyncContext) {
 function causeOf(notifications: readonly Notification[], invoiceId: string | null): Cause | null {
   const [newest, ...others] = notifications.toSorted((a, b) => b.created - a.created)
   if (newest === undefined) return null
-  const { id, type, created } = newest
-  return {
-    id,
-    type,
-    happened_at: created * 1000,
-    others: invoiceId === null ? [] : mergedEntries(id, others),
-  }
+  const { id: cause, type, created } = newest
+  const merged = invoiceId === null ? [] : mergedEntries(cause, others)
+  return { cause, type, happened_at: created * 1000, others: merged }
 }
 
 /** Journal entries of notifications that needed no fetch of their own. */
