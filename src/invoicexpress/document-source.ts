@@ -14,13 +14,9 @@ import { mapClient, mapDocument, mapRelated, readId, writeDate } from './map-doc
 import { invoiceXpressFailures, readPage, readQrUrl, readWrapped, unfit } from './read-answer.ts'
 import { invoiceXpressIdentity } from './source-identity.ts'
 
-/** 480 of an account's 780 requests a minute: the rest is for downloads and other users of the account. */
-const ownPace: Pace = { perSecond: 8, attempts: 6, patienceMs: 60_000 }
-/** A sandbox has no limits by default. */
-const sandboxPace: Pace = { perSecond: 10_000, attempts: 6, patienceMs: 60_000 }
-
+/** 480 of an account's 780 requests a minute: the rest is for downloads and other users of the account. A sandbox has no limits by default. */
 export function paceFor(base: string): Pace {
-  return isInvoiceXpressOwn(base) ? ownPace : sandboxPace
+  return { perSecond: isInvoiceXpressOwn(base) ? 8 : 10_000, attempts: 6, patienceMs: 60_000 }
 }
 
 const pageSize = 50

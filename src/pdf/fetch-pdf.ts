@@ -30,8 +30,8 @@ export interface PdfGuard {
 
 const maximumRedirects = 3
 
-/** Default Retry-After, after a failure that may pass. */
-const retryAfterSeconds = 5
+/** Default Retry-After, in seconds, after a failure that may pass. */
+const retry = { retryAfter: 5 }
 const maxRetryAfterSeconds = 60
 
 const headers = { 'accept-encoding': 'identity', 'user-agent': 'fatura' }
@@ -116,7 +116,7 @@ function readSize({ statusCode, headers }: IncomingMessage, maximumBytes: number
 function refuseStatus(status = 0, retryAfter: string | undefined): SourceError {
   const message = `The server of the PDF answered ${status}.`
   if (status < 500 && status !== 429) return new SourceError('failed', message)
-  const seconds = /^[1-9]\d{0,3}$/.test(retryAfter ?? '') ? Number(retryAfter) : retryAfterSeconds
+  const seconds = /^[1-9]\d{0,3}$/.test(retryAfter ?? '') ? Number(retryAfter) : retry.retryAfter
   return new SourceError('failed', message, { retryAfter: Math.min(seconds, maxRetryAfterSeconds) })
 }
 
@@ -182,7 +182,7 @@ function explainAbort({ reason }: AbortSignal): SourceError {
 }
 
 function overdue(): SourceError {
-  return new SourceError('timeout', 'The PDF did not arrive in time.', { retryAfter: retryAfterSeconds })
+  return new SourceError('timeout', 'The PDF did not arrive in time.', retry)
 }
 
 /** Keeps only the code of an error of Node or the network. */
@@ -190,13 +190,9 @@ function redact(error: unknown, signal: AbortSignal): SourceError {
   if (signal.aborted) return signal.reason
   if (error instanceof SourceError) return error
   if (error instanceof NoResponse)
-    return new SourceError('failed', 'The server of the PDF closed the connection without a response.', {
-      retryAfter: retryAfterSeconds,
-    })
+    return new SourceError('failed', 'The server of the PDF closed the connection without a response.', retry)
   const { code } = error as { code?: unknown }
   if (code === 'ETIMEDOUT') return overdue()
   const reason = typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : 'unknown reason'
-  return new SourceError('failed', `The PDF could not be fetched (${reason}).`, {
-    retryAfter: retryAfterSeconds,
-  })
+  return new SourceError('failed', `The PDF could not be fetched (${reason}).`, retry)
 }

@@ -28,15 +28,9 @@ function createBlockList(family: 'ipv4' | 'ipv6', ranges: readonly string[]): Bl
 
 /** False too for what is no address, and for one with a zone (fe80::1%eth0). */
 export function isPublicAddress(address: string): boolean {
-  if (address.includes('%')) return false
-  switch (isIP(address)) {
-    case 4:
-      return !special4.check(address, 'ipv4')
-    case 6:
-      return !special6.check(address, 'ipv6')
-    default:
-      return false
-  }
+  const family = isIP(address)
+  if (family === 0 || address.includes('%')) return false
+  return family === 4 ? !special4.check(address, 'ipv4') : !special6.check(address, 'ipv6')
 }
 
 export function refuseAddress(): SourceError {
