@@ -25,7 +25,9 @@ export function createVerifyLink({ publicUrl, findKey, coversCustomer, now }: Li
   const covers = cacheScopes(coversCustomer, now)
   const keys = createShortCache(async kid => {
     const found = await findKey(kid)
-    return found && { ...found, key: await importKey(found) }
+    if (found === null) return null
+    const jwk = { kty: 'OKP', crv: 'Ed25519', x: found.x }
+    return { ...found, key: (await importJWK(jwk, linkAlgorithm)) as CryptoKey }
   }, now)
 
   return async ({ text, header }, inTurn) => {
@@ -65,10 +67,6 @@ export function createVerifyLink({ publicUrl, findKey, coversCustomer, now }: Li
       },
     }
   }
-}
-
-function importKey({ x }: KeyRecord): Promise<CryptoKey> {
-  return importJWK({ kty: 'OKP', crv: 'Ed25519', x }, linkAlgorithm) as Promise<CryptoKey>
 }
 
 function isInvoice(value: unknown): value is string | undefined {

@@ -11,14 +11,14 @@ import {
   unlessMissing,
 } from '../sources.ts'
 import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
-import { type CheckedInvoice, checkEvent, checkInvoice, checkPage, checkPercentage } from './check-answer.ts'
+import { type CheckedInvoice, checkEvent, checkInvoice, checkPage } from './check-answer.ts'
 import { createStripe, paceFor, type StripeOptions } from './client.ts'
 import { neededEvents, readEvent } from './events.ts'
 import { forbidden, stripeFailures, unlessForbidden, unlessGone } from './failures.ts'
-import type { InvoiceHead } from './invoice-shape.ts'
+import { type InvoiceHead, readAs, taxRateShape } from './invoice-shape.ts'
 import { areDistinct, type LineQuery, listLines, readLinePage } from './list-lines.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
-import { addsUp, customerOf, mapInvoice, rateIds } from './map-invoice.ts'
+import { addsUp, customerOf, mapInvoice, percentageOf, rateIds } from './map-invoice.ts'
 import { stripeIdentity } from './source-identity.ts'
 
 const pageSize = 100
@@ -66,7 +66,7 @@ export function createBillingSource(
   function fetchPercentage(id: string, urgency: Urgency): Promise<number | null | undefined> {
     const fetching = call('tax_rates', urgency, async () => {
       const rate = await unlessForbidden(stripe.taxRates.retrieve(id))
-      return rate === null ? undefined : checkPercentage(rate)
+      return rate === null ? undefined : percentageOf(readAs(taxRateShape, rate, 'a tax rate'))
     })
     return unlessMissing(fetching)
   }

@@ -1,9 +1,8 @@
 import type Stripe from 'stripe'
 import { SourceError } from '../sources.ts'
 import { shape } from '../upstream/shape.ts'
-import { eventShape, invoiceShape, isId, readAs, taxRateShape } from './invoice-shape.ts'
+import { eventShape, invoiceShape, isId, readAs } from './invoice-shape.ts'
 import { readLinePage } from './list-lines.ts'
-import { percentageOf } from './map-invoice.ts'
 
 /** Keeps records with ids, and counts the others. None may be the one where the last page ended: the list would be read for ever. */
 export function checkPage<T extends { id: string }>(
@@ -34,8 +33,4 @@ export function checkInvoice(answer: unknown) {
 export function checkEvent(event: Stripe.Event): Stripe.Event {
   readAs(eventShape, event, `an event (${event.id})`)
   return event
-}
-
-export function checkPercentage(rate: unknown): number {
-  return percentageOf(readAs(taxRateShape, rate, 'a tax rate'))
 }

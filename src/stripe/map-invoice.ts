@@ -26,6 +26,7 @@ export function mapInvoice(
   if (!isCustomerId(customer_id)) return { refusal: 'invalid_customer' }
   const status = invoiceStatuses.find(known => known === source.status)
   if (status === undefined) return { refusal: 'unknown_status' }
+  const issuedSeconds = source.effective_at ?? source.status_transitions?.finalized_at ?? source.created
   const tax_cents = taxOf(source)
   return {
     invoice: {
@@ -34,7 +35,7 @@ export function mapInvoice(
       ...namesOf(source, customer_id, previous),
       customer_id,
       customer_tax_id: taxIdOf(source),
-      issued_at: moment(source.effective_at ?? source.status_transitions?.finalized_at ?? source.created),
+      issued_at: new Date(issuedSeconds * 1000).toISOString(),
       subtotal_cents: addsUp(source, lines) ? subtotalOf(lines) : ownSubtotal(source),
       discount_cents: sumOf(source.total_discount_amounts),
       tax_cents,
@@ -54,9 +55,7 @@ export function customerOf({ customer }: InvoiceHead): string | null {
   return typeof customer === 'string' ? customer : (customer?.id ?? null)
 }
 
-type Names = Pick<Invoice, 'display_name' | 'customer_name' | 'customer_email' | 'company_name'>
-
-function namesOf(source: InvoiceHead, customerId: string, previous: Invoice | null): Names {
+function namesOf(source: InvoiceHead, customerId: string, previous: Invoice | null) {
   const customer_name = source.customer_name ?? null
   const customer_email = source.customer_email ?? null
   const expanded = typeof source.customer === 'object' ? source.customer : null
@@ -158,9 +157,4 @@ export function ratioPercent(part: number, whole: number): number {
 export function divide(dividend: bigint, divisor: bigint): number {
   const half = dividend < 0n === divisor < 0n ? divisor : -divisor
   return Number((2n * dividend + half) / (2n * divisor))
-}
-
-/** Seconds since the epoch, as the contract writes a moment. */
-function moment(seconds: number): string {
-  return new Date(seconds * 1000).toISOString()
 }

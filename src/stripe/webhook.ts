@@ -105,12 +105,6 @@ function createBodyReader(): (request: IncomingMessage) => Promise<Buffer | Body
     body.bytes = bytes
   }
 
-  // Events are small and arrive at once: a large, slow body is not one.
-  function giveUpLargest(): void {
-    const larger = (a: Body, b: Body) => (b.bytes.length > a.bytes.length ? b : a)
-    ;[...bodies].reduce(larger).fail('given_up')
-  }
-
   return request =>
     new Promise(resolve => {
       const settle = (outcome: Buffer | BodyFailure) => {
@@ -126,7 +120,10 @@ function createBodyReader(): (request: IncomingMessage) => Promise<Buffer | Body
         if (length > body.bytes.length) grow(body, length)
         chunk.copy(body.bytes, body.length)
         body.length = length
-        if (bytesInAll > maxBytesInAll) giveUpLargest()
+        if (bytesInAll <= maxBytesInAll) return
+        // Events are small and arrive at once: a large, slow body is not one.
+        const largest = [...bodies].reduce((a, b) => (b.bytes.length > a.bytes.length ? b : a))
+        largest.fail('given_up')
       }
       const declared = Number(request.headers['content-length'] ?? firstBytes)
       const bytes = Buffer.allocUnsafeSlow(Math.min(declared, maxBodyBytes))
