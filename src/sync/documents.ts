@@ -55,7 +55,13 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
   const setAside = await createSetAside(source.system, store, log)
   const linking = { rules, guard }
   const refetch = createDocumentRefetch({ ...linking, store, log, signal, nextStamp, setAside, onProgress })
-  await announce(store, Object.values(names))
+  // The streams are there from the start: until each has succeeded once, the store is not up to date.
+  const known = await readStreams(store)
+  const missing = Object.values(names).filter(name => !known.has(name))
+  if (missing.length > 0)
+    await store.transaction(async tx => {
+      for (const name of missing) await tx.saveStream(newStream(name))
+    })
 
   function begin(source: DocumentSource): Round {
     const [at, stamp] = [Date.now(), nextStamp()]
@@ -177,16 +183,6 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
       return round.swept
     },
   }
-}
-
-/** Creates the streams: until each has succeeded once, the store is not up to date. */
-async function announce(store: WriteStore, names: readonly string[]): Promise<void> {
-  const known = await readStreams(store)
-  const missing = names.filter(name => !known.has(name))
-  if (missing.length === 0) return
-  await store.transaction(async tx => {
-    for (const name of missing) await tx.saveStream(newStream(name))
-  })
 }
 
 /** Days as YYYY-MM-DD, both inclusive. */

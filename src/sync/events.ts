@@ -59,15 +59,23 @@ export function followEvents(
     return Math.max(Date.now() - succeeded_at, performance.now() - lastSuccessMs)
   }
 
-  /** The records are as fresh as the first request, not as the last page that was applied. */
-  async function readEvents(
-    stream: Stream,
-    first: NotificationPage,
-    now: number,
-    askedAt: number,
-    patienceMs: number | undefined,
-  ): Promise<Applied> {
+  async function readEvents(stream: Stream, patienceMs: number | undefined): Promise<Applied> {
+    // Until the backfill has begun there is no moment to read from, and nothing to miss.
+    if (stream.cursor === null) return nothingApplied
     const since = Number(stream.cursor)
+    // The records are as fresh as the first request, not as the last page that was applied.
+    const askedAt = Date.now()
+    const first = await readPage(since, null)
+    const now = plausibleNow(stream, first)
+    const gap = now - since
+    if (gap > longestGap) {
+      log.warn(
+        { days: Math.round(gap / 86_400) },
+        `events reach back ${source.eventsKeptDays} days only; listing everything again`,
+      )
+      await lists.listAgain(now)
+      return nothingApplied
+    }
     const starts = new Set<string>()
     /** Invoices that were fetched, by their newest event: later pages hold older events. */
     const fetched = new Map<string, string>()
@@ -93,9 +101,9 @@ export function followEvents(
       starts.add(page.next)
     }
     const byCustomer = Map.groupBy(ofCustomers, ({ customer_id }) => customer_id)
-    const lists = [...byCustomer.values()].map(some => listCustomer(some).then(add))
+    const listing = [...byCustomer.values()].map(some => listCustomer(some).then(add))
     const enough = patienceMs === undefined ? [] : [sleep(patienceMs, undefined, { ref: false })]
-    await Promise.race([Promise.all(lists), ...enough])
+    await Promise.race([Promise.all(listing), ...enough])
     if (ofCustomers.every(({ id }) => handled.has(id))) {
       const ahead = first.now - now
       const error =
@@ -123,21 +131,5 @@ export function followEvents(
       })
   }
 
-  return patienceMs =>
-    streams.run(names.events, async stream => {
-      // Until the backfill has begun there is no moment to read from, and nothing to miss.
-      if (stream.cursor === null) return nothingApplied
-      const since = Number(stream.cursor)
-      const askedAt = Date.now()
-      const page = await readPage(since, null)
-      const now = plausibleNow(stream, page)
-      const gap = now - since
-      if (gap <= longestGap) return readEvents(stream, page, now, askedAt, patienceMs)
-      log.warn(
-        { days: Math.round(gap / 86_400) },
-        `events reach back ${source.eventsKeptDays} days only; listing everything again`,
-      )
-      await lists.listAgain(now)
-      return nothingApplied
-    })
+  return patienceMs => streams.run(names.events, stream => readEvents(stream, patienceMs))
 }
