@@ -117,10 +117,9 @@ async function deliverSome(
     }),
   )
   const failed = answers.findIndex(answer => !isSuccess(answer))
-  const done = { state: 'active', attempts: 0, next_at: null, error: null } as const
   const reached = failed === -1 ? until : (some[failed] as StoredChange).seq - 1
   for (const seq of delivered) if (seq <= reached) delivered.delete(seq)
-  if (failed === -1) return { ...done, cursor: reached }
+  if (failed === -1) return { cursor: reached, state: 'active', attempts: 0, next_at: null, error: null }
   const { status, outcome } = answers[failed] as Answer
   const failures = reached > cursor && failed > 0 ? 1 : attempts + 1
   const pauseMs = pausesMs[failures - 1]

@@ -27,6 +27,11 @@ export interface PageOptions {
   brand?: PageBrand | undefined
 }
 
+/** The committed OpenAPI document. As bytes: all answers that wait to be read share them. */
+export function readApiDescription(): Buffer {
+  return readFileSync(locateFile('openapi.json'))
+}
+
 export function loadWebFiles(apiDescription: Buffer, options: PageOptions = {}): StaticFile[] {
   return [...loadPage(options), ...loadReference(apiDescription, new URL('reference/', builtFolder))]
 }

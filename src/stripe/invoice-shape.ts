@@ -46,7 +46,6 @@ const customer = shape(
   { id: isId },
   { deleted: isAnything, business_name: isOrNull(isStorable), individual_name: isOrNull(isStorable) },
 )
-const discountAmount = shape({ amount: isCents }, { discount: isReference })
 const tax = shape(
   { amount: isCents },
   {
@@ -83,7 +82,7 @@ export const invoiceShape = shape(
     number: isOrNull(isStorable),
     status: isTextOrNull,
     status_transitions: isOrNull(shape({}, { finalized_at: isOrNull(isSeconds) })),
-    total_discount_amounts: isMaybeListOf(discountAmount),
+    total_discount_amounts: isMaybeListOf(shape({ amount: isCents }, { discount: isReference })),
     total_excluding_tax: isOrNull(isCents),
     total_pretax_credit_amounts: isMaybeListOf(shape({ amount: isCents }, { type: isText })),
     total_taxes: isMaybeListOf(tax),

@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { createAuthenticate } from '../../access/authenticate.ts'
 import { createApp } from '../../http/app.ts'
-import { readApiDescription } from '../../http/openapi/api-description.ts'
-import { loadWebFiles } from '../../http/web-files.ts'
+import { loadWebFiles, readApiDescription } from '../../http/web-files.ts'
 import {
   closeGently,
   endConnectionsByAnswers,
