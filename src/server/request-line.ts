@@ -29,9 +29,7 @@ export function isSpaced(connection: Connection, request: IncomingMessage): bool
 }
 
 /** Node's own: the bytes that are being read. */
-interface Parser {
-  getCurrentBuffer(): Buffer | undefined
-}
+type Parser = { getCurrentBuffer(): Buffer | undefined }
 
 const spacedLines = /^([A-Z-]+) (?= |\S+ {2}) *(\S+) +HTTP\//gm
 
