@@ -37,7 +37,11 @@ export function createLookupGuard() {
     async inTurn<T>(address: string, name: string, hash: string, check: () => Promise<T>): Promise<T> {
       if (worked.get(hash) === true) return check()
       const end = await takeTurn(address, name)
-      return check().finally(end)
+      try {
+        return await check()
+      } finally {
+        end()
+      }
     },
     /** Counts a wrong token. Throws `rate_limited` when its address sent too many. */
     noteFailure(address: string): void {
