@@ -111,10 +111,15 @@ export function createClient(options: ClientOptions): Client {
 
   function read<T>(path: string, call: CallOptions, held: Held | undefined): Promise<Result<T>> {
     const condition = held && { 'if-none-match': held.etag }
-    return send(path, { accept: 'application/json', ...condition }, call, async answer => ({
-      data: (answer.status === 304 ? held?.data : JSON.parse(await answer.text(), freeze)) as T,
-      ...readHeaders(answer.headers),
-    }))
+    return send(path, { accept: 'application/json', ...condition }, call, async answer => {
+      const syncedAt = answer.headers.get('fatura-synced-at')
+      return {
+        data: (answer.status === 304 ? held?.data : JSON.parse(await answer.text(), freeze)) as T,
+        syncedAt: syncedAt === null ? null : new Date(syncedAt),
+        etag: answer.headers.get('etag'),
+        requestId: answer.headers.get('request-id'),
+      }
+    })
   }
 
   async function poll<T>(path: string, call: CallOptions): Promise<Result<T>> {
@@ -205,15 +210,6 @@ function listPath(customerId: string, query: ListQuery): string {
   if (!(size >= 1 && size <= maxPageSize))
     throw new RangeError(`page_size must be 1 to ${maxPageSize}; invoices.all gives all of them.`)
   return `${customerPath(customerId)}/invoices${given.size > 0 ? `?${given}` : ''}`
-}
-
-function readHeaders(headers: Headers) {
-  const syncedAt = headers.get('fatura-synced-at')
-  return {
-    syncedAt: syncedAt === null ? null : new Date(syncedAt),
-    etag: headers.get('etag'),
-    requestId: headers.get('request-id'),
-  }
 }
 
 /** RFC 6266: the extended name is the true one where there is one. */

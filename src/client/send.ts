@@ -121,20 +121,15 @@ function pauseBefore(failures: number, retryAfter: number | null): number {
 }
 
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const passed = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, ms)
-  })
-  return orAborted(passed, signal, () => clearTimeout(timer))
+  const { promise: passed, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  return orAborted(passed, signal).finally(() => clearTimeout(timer))
 }
 
-/** The result of `work`; or, after `end` was called, the signal's reason if it is aborted before. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, end = () => {}): Promise<T> {
+/** The result of `work`; or the signal's reason if it is aborted before. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   return new Promise((resolve, reject) => {
-    const abort = () => {
-      end()
-      reject(signal?.reason)
-    }
+    const abort = () => reject(signal?.reason)
     if (signal?.aborted) return abort()
     signal?.addEventListener('abort', abort, { once: true })
     work.then(resolve, reject).finally(() => signal?.removeEventListener('abort', abort))
