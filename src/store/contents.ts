@@ -11,8 +11,8 @@ export interface Kind {
   columns: readonly string[]
   /** The first columns: the key and the order of things. */
   keyLength: number
-  /** A thing that only a copy's target holds: `refuse`, it comes from elsewhere; `remove`, the source had it once. */
-  extra: 'refuse' | 'remove'
+  /** Whether the source had a thing once that only a copy's target holds; else it comes from elsewhere, and is refused. */
+  mayGo?: true
 }
 
 /** In the order in which a copy writes them: the freshness of the rest comes last. */
@@ -22,77 +22,72 @@ export const kinds = {
     tables: ['pins'],
     columns: ['system', 'account', 'pinned_at'],
     keyLength: 2,
-    extra: 'refuse',
   },
   invoices: {
     names: ['invoice', 'invoices'],
     tables: ['invoices', 'invoice_lines'],
     columns: ['customer_id', 'id', 'summary', 'lines', 'observed_at', 'document'],
     keyLength: 2,
-    extra: 'refuse',
   },
   tombstones: {
     names: ['deleted invoice', 'deleted invoices'],
     tables: ['tombstones'],
     columns: ['customer_id', 'id', 'observed_at'],
     keyLength: 2,
-    extra: 'remove',
+    mayGo: true,
   },
   documents: {
     names: ['document', 'documents'],
     tables: ['documents'],
     columns: ['id', 'status', 'reference', 'date', 'client_id', 'body', 'misses', 'observed_at'],
     keyLength: 1,
-    extra: 'refuse',
   },
   clients: {
     names: ['client of documents', 'clients of documents'],
     tables: ['document_clients'],
     columns: ['id', 'tax_id', 'observed_at'],
     keyLength: 1,
-    extra: 'remove',
+    mayGo: true,
   },
   relations: {
     names: ['list of related documents', 'lists of related documents'],
     tables: ['document_relations'],
     columns: ['id', 'relations', 'observed_at'],
     keyLength: 1,
-    extra: 'remove',
+    mayGo: true,
   },
   links: {
     names: ['link', 'links'],
     tables: ['links'],
     columns: ['customer_id', 'invoice_id', 'state', 'claimed_id', 'ix_id', 'claim'],
     keyLength: 2,
-    extra: 'remove',
+    mayGo: true,
   },
   journal: {
     names: ['journal entry', 'journal entries'],
     tables: ['journal'],
     columns: ['customer_id', 'invoice_id', 'cause', 'type', 'happened_at', 'at', 'outcome', 'detail'],
     keyLength: 3,
-    extra: 'remove',
+    mayGo: true,
   },
   setAside: {
     names: ['record set aside', 'records set aside'],
     tables: ['set_aside'],
     columns: ['system', 'kind', 'id', 'reason', 'first_at', 'last_at', 'tries'],
     keyLength: 3,
-    extra: 'remove',
+    mayGo: true,
   },
   tokens: {
     names: ['token', 'tokens'],
     tables: ['tokens'],
     columns: ['id', 'name', 'hash', 'customers', 'created_at', 'expires_at', 'revoked_at'],
     keyLength: 1,
-    extra: 'refuse',
   },
   keys: {
     names: ['key of links', 'keys of links'],
     tables: ['keys'],
     columns: ['kid', 'name', 'x', 'customers', 'created_at', 'revoked_at'],
     keyLength: 1,
-    extra: 'refuse',
   },
   endpoints: {
     names: ['endpoint', 'endpoints'],
@@ -111,21 +106,19 @@ export const kinds = {
       'created_at',
     ],
     keyLength: 1,
-    extra: 'refuse',
   },
   stamps: {
     names: ['stamp', 'stamps'],
     tables: ['observation'],
     columns: ['last_at'],
     keyLength: 0,
-    extra: 'remove',
+    mayGo: true,
   },
   streams: {
     names: ['stream', 'streams'],
     tables: ['streams'],
     columns: ['name', 'cursor', 'succeeded_at', 'failed_at', 'error'],
     keyLength: 1,
-    extra: 'refuse',
   },
 } as const satisfies Record<string, Kind>
 

@@ -6,13 +6,6 @@ import { type OperatorStore, StoreError, type WriteStore, type WriteTransaction 
 
 const batchSize = 500
 
-export interface CopyResult {
-  written: number
-  alike: number
-  /** Things that the source had once, and no more: they left the target. */
-  removed: number
-}
-
 export interface Digest {
   counts: Record<KindName, number>
   /** SHA-256 over all of them, in the order of their kinds and keys. */
@@ -39,16 +32,13 @@ export async function checkTarget(from: OperatorStore, to: WriteStore, onProgres
 /** Whether something that only the target holds is gone from the source, and not from elsewhere. */
 async function mayGo(from: OperatorStore, name: KindName, [, id]: Content): Promise<boolean> {
   if (name === 'invoices') return (await from.findTombstone(String(id))) !== null
-  return kinds[name].extra === 'remove'
+  const kind: Kind = kinds[name]
+  return kind.mayGo === true
 }
 
 /** Writes what is missing or differs, and removes what the source no longer has: an interrupted copy goes on where it was. */
-export async function copyStore(
-  from: OperatorStore,
-  to: WriteStore,
-  onProgress: OnThings,
-): Promise<CopyResult> {
-  const result: CopyResult = { written: 0, alike: 0, removed: 0 }
+export async function copyStore(from: OperatorStore, to: WriteStore, onProgress: OnThings) {
+  const result = { written: 0, alike: 0, removed: 0 }
   for (const name of kindNames) {
     const write = inBatches(to, (tx, batch) => tx.writeContents(name, batch))
     const remove = inBatches(to, (tx, batch) => tx.removeContents(name, batch))

@@ -62,10 +62,16 @@ export function contentsWrites(db: Db, tx: InvoiceWrites): ContentsWrites {
       if (name === 'invoices') {
         await removeLater(tx, contents)
         await tx.saveInvoices(contents.map(readRecord), contents.map(stampOf))
-      } else if (name === 'streams') for (const content of contents) await tx.saveStream(readStream(content))
+      } else if (name === 'streams')
+        for (const [name, cursor, succeeded_at, failed_at, error] of contents)
+          await tx.saveStream({ name, cursor, succeeded_at, failed_at, error } as Stream)
       else await writeRows(db, name, contents)
-      if (name === 'tokens' || name === 'keys')
-        for (const content of contents) await writeScope(db, name, content)
+      if (name !== 'tokens' && name !== 'keys') return
+      const { columns }: Kind = kinds[name]
+      const customersAt = columns.indexOf('customers')
+      // The null of a token for every customer reads as JSON, too.
+      for (const content of contents)
+        await saveScope(db, String(content[0]), JSON.parse(String(content[customersAt])))
     },
     async removeContents(name, contents) {
       if (name !== 'invoices') return removeRows(db, name, contents)
@@ -97,10 +103,6 @@ function stampOf([, , , , observedAt]: Content): number {
   return Number(observedAt)
 }
 
-function readStream([name, cursor, succeeded_at, failed_at, error]: Content): Stream {
-  return { name, cursor, succeeded_at, failed_at, error } as Stream
-}
-
 function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promise<unknown> {
   if (name === 'stamps') return db.query(raiseTo, [contents[0]?.[0] ?? 0])
   const { columns, keyLength }: Kind = kinds[name]
@@ -108,12 +110,6 @@ function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promis
   const changes = columns.slice(keyLength).map(column => `${column} = ${newValue(column)}`)
   const rest = `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${changes.join(', ')}`
   return insertContents(db, name, contents, rest)
-}
-
-function writeScope(db: Db, name: 'tokens' | 'keys', content: Content): Promise<void> {
-  const { columns }: Kind = kinds[name]
-  const customers = content[columns.indexOf('customers')]
-  return saveScope(db, String(content[0]), customers == null ? null : JSON.parse(String(customers)))
 }
 
 /** A token or a key that was revoked on either side stays revoked, since the first time. */
