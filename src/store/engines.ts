@@ -1,7 +1,7 @@
 /** From an address to an engine. An engine is loaded only when it is used. */
 import { existsSync } from 'node:fs'
 import type { StoreFacts } from './facts.ts'
-import type { MigrationOutcome, OnRewrite } from './migrations.ts'
+import type { OnRewrite } from './migrations.ts'
 import type { OnLeftOut } from './postgres/nodes-reader.ts'
 import { hostsOf, splitHosts } from './postgres/split-hosts.ts'
 import {
@@ -101,11 +101,7 @@ export async function readLogBytes(url: string): Promise<number | null> {
 }
 
 /** Brings the schema to this version, creating the store when there is none; returns the version before and after. */
-export async function migrateStore(
-  url: string,
-  onRewrite?: OnRewrite,
-  wait?: LockWait,
-): Promise<MigrationOutcome> {
+export async function migrateStore(url: string, onRewrite?: OnRewrite, wait?: LockWait) {
   const file = fileOf(url)
   return file === null
     ? (await import('./postgres/migrate.ts')).migratePostgres(url, onRewrite)

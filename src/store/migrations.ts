@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Db } from './shared/db.ts'
-import { StoreError } from './store.ts'
+import { StoreError, StoreUnavailable } from './store.ts'
 
 export interface Migration {
   version: number
@@ -44,17 +44,7 @@ export interface SchemaState {
 export interface Rewrite {
   title: string
   /** Rewrites the rows of some customers, those after a key, '' at first. */
-  step(db: Db, after: string): Promise<RewriteStep>
-}
-
-interface RewriteStep {
-  next: string | null
-  customers: number
-}
-
-export interface MigrationOutcome {
-  from: number
-  to: number
+  step(db: Db, after: string): Promise<{ next: string | null; customers: number }>
 }
 
 /** Progress of a pass over the rows: its purpose, the number of customers that are done, and their part of all. */
@@ -69,11 +59,7 @@ export interface MigrationTarget {
   run(migration: Migration): Promise<void>
 }
 
-export async function runMigrations(
-  target: MigrationTarget,
-  wanted: Schema,
-  onRewrite: OnRewrite,
-): Promise<MigrationOutcome> {
+export async function runMigrations(target: MigrationTarget, wanted: Schema, onRewrite: OnRewrite) {
   const { db, where, readHashes, inLock } = target
   const hashes = await readHashes()
   const problem = explainHistory(where, hashes, wanted)
@@ -126,6 +112,12 @@ async function rewriteRows(
 export function checkState(where: string, state: SchemaState, schema: Schema): void {
   const problem = explainState(where, state, schema)
   if (problem !== null) throw new StoreError(problem)
+}
+
+/** For a process that runs already: a newer one may have migrated the store since. */
+export function checkVersion(version: unknown, { migrations: { length: needed } }: Schema): void {
+  if (version !== needed)
+    throw new StoreUnavailable(`The database has schema version ${version}, this process needs ${needed}.`)
 }
 
 /** Null when the schema is exactly this one. */

@@ -1,7 +1,7 @@
 /** Brings a database to this version's schema, one migration a transaction, one process at a time. */
 import type { PoolClient } from 'pg'
 import { whatServerLacks } from '../facts.ts'
-import { type MigrationOutcome, type MigrationTarget, type OnRewrite, runMigrations } from '../migrations.ts'
+import { type MigrationTarget, type OnRewrite, runMigrations } from '../migrations.ts'
 import { StoreError } from '../store.ts'
 import { noteCitus } from './citus-connection.ts'
 import { changeOneAfterAnother, checkReplication, distribute, hasCitus } from './distribute.ts'
@@ -9,11 +9,7 @@ import { openWritePool, translate } from './pool.ts'
 import { askOf, migrationLock, schema } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
 
-export async function migratePostgres(
-  url: string,
-  onRewrite: OnRewrite = () => {},
-  wanted = schema,
-): Promise<MigrationOutcome> {
+export async function migratePostgres(url: string, onRewrite: OnRewrite = () => {}, wanted = schema) {
   const pool = openWritePool(url)
   try {
     const client = await pool.connect()

@@ -1,17 +1,10 @@
+import { checkVersion } from '../migrations.ts'
 import { isForHead, type SumRow, toSum } from '../read-model/counting.ts'
 import { rowFilterNames } from '../read-model/filters.ts'
 import type { SearchWord } from '../read-model/search.ts'
 import { changeReads } from '../shared/changes.ts'
 import { places } from '../shared/db.ts'
-import {
-  type InvoicePage,
-  type InvoiceQuery,
-  type KeyAccess,
-  type ReadStore,
-  type StoredInvoice,
-  StoreUnavailable,
-  type TokenAccess,
-} from '../store.ts'
+import type { InvoicePage, InvoiceQuery, KeyAccess, ReadStore, StoredInvoice, TokenAccess } from '../store.ts'
 import { hasCitus } from './distribute.ts'
 import { rememberFreshness } from './freshness.ts'
 import { openPipelines } from './pipelined-connections.ts'
@@ -140,14 +133,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
             : waiting[kind as 'by_key'],
       }))
     },
-    async ping() {
-      const [row] = await call<{ version: number }>('version')
-      const needed = schema.migrations.length
-      if (row?.version !== needed)
-        throw new StoreUnavailable(
-          `The database has schema version ${row?.version}, this process needs ${needed}.`,
-        )
-    },
+    ping: async () => checkVersion((await call<{ version: number }>('version'))[0]?.version, schema),
     close: end,
   }
 }

@@ -45,7 +45,7 @@ export function isBusy(error: unknown): boolean {
 }
 
 function explain(path: string, error: SqliteError): string {
-  switch (primaryCode(error)) {
+  switch (error.syscall === 'open' ? 14 : primaryCode(error)) {
     case 5:
     case 6:
       return `The database ${path} is locked by another writer. Wait for it to finish, then try again.`
@@ -54,16 +54,11 @@ function explain(path: string, error: SqliteError): string {
     case 13:
       return `The disk that holds ${path} is full. Free some space, then try again; nothing was written.`
     case 14:
-      return cannotOpen(path)
+      return `Cannot open the database ${path}. Check that its folder exists and can be written to.`
     case 26:
       return `${path} is not a SQLite database. Point DATABASE_URL at another file; if it was the store, restore a backup.`
   }
-  if (error.syscall === 'open') return cannotOpen(path)
   if (error.syscall !== undefined)
     return `Cannot create the folder of ${path} (${error.code}). Check its permissions, or point DATABASE_URL elsewhere.`
   return `The database ${path} failed: ${error.message}`
-}
-
-function cannotOpen(path: string): string {
-  return `Cannot open the database ${path}. Check that its folder exists and can be written to.`
 }

@@ -2,7 +2,6 @@ import type { DatabaseSync } from 'node:sqlite'
 import {
   checkState,
   type Migration,
-  type MigrationOutcome,
   type MigrationTarget,
   type OnRewrite,
   readMigrations,
@@ -14,7 +13,7 @@ import type { LockWait } from '../store.ts'
 import { applicationId, closeUnless, openReadWrite, type StoreFile } from './database.ts'
 import { translate } from './failures.ts'
 import { createDb } from './shared-db.ts'
-import { beginWriting } from './wait-for-lock.ts'
+import { inTransaction } from './wait-for-lock.ts'
 
 export const schema: Schema = {
   migrations: readMigrations(new URL('./migrations/', import.meta.url)),
@@ -26,23 +25,13 @@ export async function migrateSqlite(
   onRewrite: OnRewrite = () => {},
   wait: LockWait = {},
   wanted = schema,
-): Promise<MigrationOutcome> {
+) {
   using db = await openReadWrite(path, { create: true, ...wait })
   const target: MigrationTarget = {
     where: `The database ${path}`,
     db: createDb(db, path),
     readHashes: async () => translate(path, () => readState(db).hashes),
-    async inLock(work) {
-      await beginWriting(db, path, wait)
-      try {
-        const result = await work()
-        translate(path, () => db.exec('COMMIT'))
-        return result
-      } finally {
-        // SQLite has rolled back by itself after some failures, a full disk among them.
-        if (db.isTransaction) db.exec('ROLLBACK')
-      }
-    },
+    inLock: work => inTransaction(db, path, wait, work),
     run: async migration => translate(path, () => runMigration(db, migration)),
   }
   const outcome = await runMigrations(target, wanted, onRewrite)

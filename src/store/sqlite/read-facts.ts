@@ -1,6 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { FileFacts, StoreFacts } from '../facts.ts'
+import type { StoreFacts } from '../facts.ts'
 import { explainState } from '../migrations.ts'
 import { openReadOnly, readLogBytes } from './database.ts'
 import { translate } from './failures.ts'
@@ -9,6 +9,10 @@ import { readState, schema } from './migrations.ts'
 export function readSqliteFacts(path: string): StoreFacts {
   using db = openReadOnly(path)
   return translate(path, () => {
+    const full = resolve(path)
+    const { mode } = statSync(full)
+    // Without access to one of its folders, no file in it can be reached.
+    const isReached = foldersOf(full).every(folder => (statSync(folder).mode & 0o001) !== 0)
     const state = readState(db)
     const pragma = (name: string) => db.prepare(`PRAGMA ${name}`).get()?.[name]
     return {
@@ -21,7 +25,10 @@ export function readSqliteFacts(path: string): StoreFacts {
       file: {
         journalMode: String(pragma('journal_mode')),
         logBytes: readLogBytes(path),
-        ...readFile(path),
+        path,
+        isWritable: [full, dirname(full)].every(mayWrite),
+        isPublic: isReached && (mode & 0o004) !== 0,
+        isOpenToAll: isReached && (mode & 0o002) !== 0,
       },
     }
   })
@@ -36,19 +43,6 @@ export function findDamage(path: string, isDeep: boolean): string[] {
   const check = isDeep ? 'integrity_check' : 'quick_check'
   const found = translate(path, () => db.prepare(`PRAGMA ${check}(${maxDamages})`).all())
   return found.map(row => String(row[check])).filter(line => line !== 'ok')
-}
-
-function readFile(path: string): Omit<FileFacts, 'journalMode' | 'logBytes'> {
-  const full = resolve(path)
-  const { mode } = statSync(full)
-  // Without access to one of its folders, no file in it can be reached.
-  const isReached = foldersOf(full).every(folder => (statSync(folder).mode & 0o001) !== 0)
-  return {
-    path,
-    isWritable: [full, dirname(full)].every(mayWrite),
-    isPublic: isReached && (mode & 0o004) !== 0,
-    isOpenToAll: isReached && (mode & 0o002) !== 0,
-  }
 }
 
 function foldersOf(path: string): string[] {

@@ -1,3 +1,4 @@
+import { checkVersion } from '../migrations.ts'
 import { isForHead } from '../read-model/counting.ts'
 import { changeReads } from '../shared/changes.ts'
 import {
@@ -60,14 +61,7 @@ export function openSqliteReader(path: string): ReadStore {
     readChanges: async (customerId, after, limit) => current().readChanges(customerId, after, limit),
     readConnections: async () => [],
     readNodes: async () => [],
-    async ping() {
-      const version = read(({ ping }) => ping.get())?.version
-      const needed = schema.migrations.length
-      if (version !== needed)
-        throw new StoreUnavailable(
-          `The database has schema version ${version}, this process needs ${needed}.`,
-        )
-    },
+    ping: async () => checkVersion(read(({ ping }) => ping.get())?.version, schema),
     close: () => close(opened),
   }
 }

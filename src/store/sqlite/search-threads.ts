@@ -53,16 +53,11 @@ export function openSearchThreads(path: string, limitMs = searchAtMostMs) {
   }
 
   function ask(thread: Worker, query: InvoiceQuery): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const end = (settle: () => void) => {
-        thread.off('message', receive).off('exit', lose)
-        settle()
-      }
-      const receive = (answer: Answer) => end(() => resolve(answer))
-      const lose = () => end(() => reject(new StoreUnavailable('The thread that searches ended.')))
-      thread.on('message', receive).on('exit', lose)
-      thread.postMessage(query)
-    })
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    const lose = () => reject(new StoreUnavailable('The thread that searches ended.'))
+    thread.on('message', resolve).on('exit', lose)
+    thread.postMessage(query)
+    return promise.finally(() => thread.off('message', resolve).off('exit', lose))
   }
 
   return {

@@ -35,9 +35,14 @@ export async function waitForLock<T>(path: string, attempt: () => T, wait: LockW
   }
 }
 
-/** Begins a transaction that nothing will keep from writing: no statement of it, nor its end, waits for a lock. */
-export function beginWriting(db: DatabaseSync, path: string, wait: LockWait): Promise<void> {
-  return waitForLock(
+/** A transaction that nothing will keep from writing: no statement of it, nor its end, waits for a lock. */
+export async function inTransaction<T>(
+  db: DatabaseSync,
+  path: string,
+  wait: LockWait,
+  work: () => Promise<T>,
+): Promise<T> {
+  await waitForLock(
     path,
     () => {
       db.exec('PRAGMA busy_timeout = 0')
@@ -49,4 +54,12 @@ export function beginWriting(db: DatabaseSync, path: string, wait: LockWait): Pr
     },
     wait,
   )
+  try {
+    const result = await work()
+    translate(path, () => db.exec('COMMIT'))
+    return result
+  } finally {
+    // SQLite has rolled back by itself after some failures, a full disk among them.
+    if (db.isTransaction) db.exec('ROLLBACK')
+  }
 }

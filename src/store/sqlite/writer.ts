@@ -12,7 +12,7 @@ import { translate } from './failures.ts'
 import { checkSchema, closeUnlessCurrent, schema } from './migrations.ts'
 import { readsOf } from './operator.ts'
 import { createDb } from './shared-db.ts'
-import { beginWriting } from './wait-for-lock.ts'
+import { inTransaction } from './wait-for-lock.ts'
 import { writeInvoices } from './write-invoices.ts'
 
 const freshness: FreshnessStatements = {
@@ -42,8 +42,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   const writesOf = writeInvoices(db, shared, work => translate(path, work))
 
   async function runTransaction<T>(work: (writing: Writing) => Promise<T>): Promise<T> {
-    await beginWriting(db, path, wait)
-    try {
+    const result = await inTransaction(db, path, wait, async () => {
       db.checkPlace()
       // Rows that are written by another version's rules would be wrong for all who read them.
       if (version.get()?.user_version !== schema.migrations.length) checkSchema(db, path)
@@ -53,15 +52,11 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
       await counting.flush()
       for (const { sql, values } of rows.statements(freshness)) await shared.query(sql, values)
       db.checkPlace()
-      translate(path, () => db.exec('COMMIT'))
-      // A commit to a file that was taken away meanwhile is not stored.
-      db.checkPlace()
       return result
-    } catch (error) {
-      // SQLite has rolled back by itself after some failures, a full disk among them.
-      if (db.isTransaction) db.exec('ROLLBACK')
-      throw error
-    }
+    })
+    // A commit to a file that was taken away meanwhile is not stored.
+    db.checkPlace()
+    return result
   }
 
   const inTurn = createTurns()
