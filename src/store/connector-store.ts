@@ -75,10 +75,6 @@ export interface Drift {
 /** Losses of an invoice: a draft itself, an invoice its document. */
 export type Loss = (typeof setAsideKinds.deletion_guard)[number]
 
-interface SetAsideOptions extends Partial<Pick<SetAside, 'kind' | 'id' | 'reason'>> {
-  newestFirst?: boolean
-}
-
 export interface SetAsideCount {
   system: string
   kind: string
@@ -91,7 +87,11 @@ export interface ConnectorReads {
   listPins(): Promise<Pin[]>
   readLease(): Promise<Lease>
   /** Records tried longest ago first, unless the newest are wanted; of one system when one is given. */
-  listSetAside(limit: number, system?: string, options?: SetAsideOptions): Promise<SetAside[]>
+  listSetAside(
+    limit: number,
+    system?: string,
+    options?: Partial<Pick<SetAside, 'kind' | 'id' | 'reason'>> & { newestFirst?: boolean },
+  ): Promise<SetAside[]>
   /** Rows of the hours from this one on, each counted since the epoch. */
   readDrift(sinceHour: number): Promise<Drift>
   /** How many paid invoices, issued before a moment in milliseconds, have no document in force though they need one. */

@@ -111,11 +111,9 @@ export interface StoredKey extends Pick<StoredToken, 'name' | 'customers' | 'cre
 }
 
 /** A token or a key as the API reads it. Its customers may be many: they are asked for one by one. */
-interface Scoped {
-  every_customer: boolean
-}
-export type TokenAccess = Pick<StoredToken, 'id' | 'hash' | 'expires_at' | 'revoked_at'> & Scoped
-export type KeyAccess = Pick<StoredKey, 'kid' | 'x' | 'revoked_at'> & Scoped
+type Scoped<T> = T & { every_customer: boolean }
+export type TokenAccess = Scoped<Pick<StoredToken, 'id' | 'hash' | 'expires_at' | 'revoked_at'>>
+export type KeyAccess = Scoped<Pick<StoredKey, 'kid' | 'x' | 'revoked_at'>>
 
 export interface ReadStore extends ChangeReads {
   listInvoices(query: InvoiceQuery): Promise<InvoicePage>
@@ -206,10 +204,6 @@ export function observationStamp(milliseconds = Date.now()): number {
 
 export function stampOf(observedAt: number | readonly number[], index: number): number {
   return typeof observedAt === 'number' ? observedAt : (observedAt[index] ?? 0)
-}
-
-export function lastStamp(observedAt: number | readonly number[]): number {
-  return typeof observedAt === 'number' ? observedAt : observedAt.reduce((a, b) => Math.max(a, b), 0)
 }
 
 export interface LockWait {

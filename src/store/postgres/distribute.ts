@@ -8,9 +8,6 @@ import type { AskSchema } from './schema-version.ts'
 const anchors = { customer_id: 'fatura.invoices', id: 'fatura.documents' } as const
 const anchor = anchors.customer_id
 
-/** Settings of a transaction that changes the schema of spread tables; elsewhere none is needed. */
-const oneAfterAnother = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
-
 export async function hasCitus(ask: AskSchema): Promise<boolean> {
   return (await ask("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0
 }
@@ -28,7 +25,7 @@ export async function checkReplication(ask: AskSchema): Promise<void> {
 
 /** Before anything else in a transaction: what made a table must be the connection that changes it. */
 export async function changeOneAfterAnother(ask: AskSchema): Promise<void> {
-  if (await hasCitus(ask)) await ask(oneAfterAnother)
+  if (await hasCitus(ask)) await ask("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
 }
 
 /** Within the transaction that changed the schema. What lies as it should stays as it is; rows move with their table. */
@@ -41,7 +38,10 @@ export async function distribute(ask: AskSchema): Promise<void> {
     if (way !== 'coordinator') await ask(`SELECT undistribute_table('${table}')`)
     if (wanted === 'reference') await ask(`SELECT create_reference_table('${table}')`)
     else if (wanted === 'shared') await ask(`SELECT citus_add_local_table_to_metadata('${table}')`)
-    else if (wanted !== 'coordinator') await ask(spread(table, wanted))
+    else if (wanted !== 'coordinator') {
+      const together = table === anchors[wanted] ? 'none' : anchors[wanted]
+      await ask(`SELECT create_distributed_table('${table}', '${wanted}', colocate_with => '${together}')`)
+    }
   }
   for (const [name, kind] of Object.entries(functions)) {
     const place = found.functions.get(name)
@@ -54,11 +54,6 @@ export async function distribute(ask: AskSchema): Promise<void> {
         `SELECT create_distributed_function('${place.signature}'${kind === 'everywhere' ? '' : `, 'p_customer_id', colocate_with => '${anchor}'`})`,
       )
   }
-}
-
-function spread(table: string, column: keyof typeof anchors): string {
-  const together = table === anchors[column] ? 'none' : anchors[column]
-  return `SELECT create_distributed_table('${table}', '${column}', colocate_with => '${together}')`
 }
 
 /** Tables and functions in a wrong place, in words; null where there is no Citus. */

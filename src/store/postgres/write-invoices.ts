@@ -95,10 +95,7 @@ export function engineWrites(db: PostgresDb, counting: Counting): EngineWrites {
       )
       return answers.flatMap(({ told }) =>
         told.map(([customer_id, id, summary, observed_at, claim, document]) => {
-          return {
-            ...{ customer_id, id, summary, observed_at, document },
-            claim: claim === null ? null : JSON.parse(claim),
-          }
+          return { customer_id, id, summary, observed_at, claim: claim && JSON.parse(claim), document }
         }),
       )
     },

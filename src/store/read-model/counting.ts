@@ -15,9 +15,6 @@ export const countedAbove = 2_000
 /** How many of a customer's newest invoices are kept joined as they are sent: the default page is then one row. */
 export const headSize = defaultPageSize
 
-/** How many changes within one transaction are held in memory. */
-const heldAtMost = 100_000
-
 /** The filters that counters know. With any other, a large customer's rows are looked at, as a small one's. */
 const countedFilters: readonly FilterName[] = ['status', 'ix_status', 'issued_from', 'issued_before']
 export const uncountedFilters = filterNames.filter(name => !countedFilters.includes(name))
@@ -100,11 +97,7 @@ export class Changes {
   readonly customers = new Map<string, CustomerChange>()
   /** To be filled before any change of a customer is noted; a new one may be left out. */
   readonly known = new Map<string, { isCounted: boolean; version: number }>()
-  private noted = 0
-
-  isFull(): boolean {
-    return this.noted >= heldAtMost
-  }
+  noted = 0
 
   /** An invoice changed, or came, or went: null where there was or is none. */
   note(

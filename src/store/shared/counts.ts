@@ -26,6 +26,9 @@ const counterInsertion: Insertion = {
     n = stored.n + excluded.n, high = stored.high + excluded.high, low = stored.low + excluded.low`,
 }
 
+/** How many changes within one transaction are held in memory. */
+const heldAtMost = 100_000
+
 export interface LockedCustomer {
   customer_id: string
   /** In SQLite, a boolean is a number. */
@@ -89,7 +92,7 @@ export function keepCounts(db: Db, engine: CustomerWrites, { batch }: SharedRows
   return {
     /** No other writer changes these customers until the end. To be called before their rows are read to be changed. */
     async lock(customerIds: readonly string[]): Promise<void> {
-      if (changes.isFull()) await flush()
+      if (changes.noted >= heldAtMost) await flush()
       const unknown = [...new Set(customerIds)].filter(id => !changes.known.has(id))
       if (unknown.length === 0) return
       for (const { customer_id, counted, version } of await engine.lockCustomers(unknown.sort()))

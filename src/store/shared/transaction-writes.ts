@@ -1,7 +1,7 @@
 /** All writes of a transaction, over the few that each engine does its own way. */
 import type { Countable } from '../read-model/counting.ts'
 import type { InvoiceRow } from '../read-model/invoice-row.ts'
-import { lastStamp, observationStamp, type WriteTransaction } from '../store.ts'
+import { observationStamp, type WriteTransaction } from '../store.ts'
 import { changeWrites } from './changes.ts'
 import { connectorWrites } from './connector-state.ts'
 import { contentsWrites } from './contents.ts'
@@ -42,7 +42,7 @@ export function transactionWrites(
 
   const invoices = {
     saveInvoices(records, observedAt = observationStamp()) {
-      rows.raiseObserved(lastStamp(observedAt))
+      for (const stamp of [observedAt].flat()) rows.raiseObserved(stamp)
       return engine.saveInvoices(records, observedAt)
     },
     async deleteInvoice(customerId, invoiceId, observedAt = observationStamp()) {
