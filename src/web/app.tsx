@@ -136,9 +136,7 @@ function skipTo(main: HTMLElement | null): void {
   target?.focus()
 }
 
-type InvoicesProps = AppProps & { session: Session; nav: Navigation; language: Language }
-
-function Invoices(props: InvoicesProps) {
+function Invoices(props: AppProps & { session: Session; nav: Navigation; language: Language }) {
   const { session, nav, language, baseUrl, onSession, canPay } = props
   const { words } = languages[language]
   const [picked, setPicked] = useState<Invoice | null>(null)

@@ -10,12 +10,8 @@ import { PayButton } from './pay-button.tsx'
 import { RowPdf } from './pdf-button.tsx'
 import { Cell, RowHead, TableHead } from './table.tsx'
 
-interface InvoiceTableProps {
-  invoices: readonly Invoice[]
-  changed: ReadonlySet<string>
-}
-
-export function InvoiceTable({ invoices, changed }: InvoiceTableProps) {
+export function InvoiceTable(props: { invoices: readonly Invoice[]; changed: ReadonlySet<string> }) {
+  const { invoices, changed } = props
   const { words, format, pick, opened } = usePage()
   const table = useRef<HTMLTableElement>(null)
   useEffect(() => {
