@@ -7,10 +7,8 @@ const dialects = {
   'csv-pt': { separator: ';', decimalSign: ',', mark: byteOrderMark },
 }
 
-export type CsvFormat = keyof typeof dialects
-
 export function createCsvWriter<Source>(
-  format: CsvFormat,
+  format: keyof typeof dialects,
   { columns, writeMoment, write }: RowOptions<Source>,
 ): RowWriter<Source> {
   const { separator, decimalSign, mark } = dialects[format]
@@ -26,7 +24,6 @@ export function createCsvWriter<Source>(
       case 'moment':
         return format === 'csv' ? text : writeMoment(text)
       case 'integer':
-        return text
       case 'number':
         return text.replace('.', decimalSign)
       case 'decimal':

@@ -36,11 +36,12 @@ export async function exportInvoices(
   const batches = store.walkInvoices({ ...walk, withLines: options.perLine })
   if (options.perLine)
     return exportRows(batches, readLines, await createWriter({ ...options, columns: lineColumns }), options)
-  const writer =
-    options.format === 'csv-pt'
-      ? createPortugueseWriter(options)
-      : await createWriter({ ...options, columns: invoiceColumns })
-  return exportRows(batches, walked => [readInvoice(walked)], writer, options)
+  const readOne = (walked: WalkedInvoice) => [readInvoice(walked)]
+  if (options.format !== 'csv-pt')
+    return exportRows(batches, readOne, await createWriter({ ...options, columns: invoiceColumns }), options)
+  // The same table as the page's.
+  const { head, row } = createInvoiceCsv('pt', options.dayOf)
+  return exportRows(batches, readOne, createTextWriter(head, row, options.write), options)
 }
 
 async function exportRows<Row>(
@@ -89,12 +90,6 @@ function createNdjsonWriter<Row>({ columns, write }: RowOptions<Row>): RowWriter
   const fields = columns.filter(({ kind, isBesideList }) => kind !== 'decimal' && !isBesideList)
   const toObject = (row: Row) => Object.fromEntries(fields.map(({ name, read }) => [name, read(row)]))
   return createTextWriter('', row => `${JSON.stringify(toObject(row))}\n`, write)
-}
-
-/** The same table as the page's. */
-function createPortugueseWriter({ dayOf, write }: ExportOptions): RowWriter<ExportedInvoice> {
-  const { head, row } = createInvoiceCsv('pt', dayOf)
-  return createTextWriter(head, row, write)
 }
 
 function readInvoice({ summary, document }: WalkedInvoice): ExportedInvoice {
