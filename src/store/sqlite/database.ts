@@ -56,6 +56,26 @@ export class StoreFile extends DatabaseSync {
       )
     throw new StoreReplaced(path)
   }
+
+  /** Commits what `work` does, or nothing. Once it has begun, no statement of it, nor its end, waits for a lock. */
+  async transact<T>(wait: LockWait, work: () => Promise<T>): Promise<T> {
+    await waitForLock(this.path, wait, () => {
+      this.exec('PRAGMA busy_timeout = 0')
+      try {
+        this.exec('BEGIN IMMEDIATE')
+      } finally {
+        this.exec(`PRAGMA busy_timeout = ${readPatienceMs}`)
+      }
+    })
+    try {
+      const result = await work()
+      translate(this.path, () => this.exec('COMMIT'))
+      return result
+    } finally {
+      // SQLite has rolled back by itself after some failures, a full disk among them.
+      if (this.isTransaction) this.exec('ROLLBACK')
+    }
+  }
 }
 
 /** Null when there is no such file. It is never opened here: to close it would end SQLite's own locks on it. */
@@ -98,7 +118,7 @@ export async function openReadWrite(
   if (create) translate(path, () => createFile(path))
   else if (!existsSync(path))
     throw new StoreError(`There is no database at ${path}. Create it with: fatura migrate`)
-  return waitForLock(path, () => openNow(path), wait)
+  return waitForLock(path, wait, () => openNow(path))
 }
 
 /** 64 MB in pages of 4 kB: a backfill writes pages again and again, and each is copied to its place once. */
@@ -150,20 +170,14 @@ function createFile(path: string): void {
     const db = new DatabaseSync(draft)
     db.exec(`PRAGMA application_id = ${applicationId}`)
     db.close()
-    giveName(draft, path)
-  } finally {
-    rmSync(draft, { force: true })
-  }
-}
-
-/** Unless another process made one meanwhile. */
-function giveName(draft: string, path: string): void {
-  try {
     linkSync(draft, path)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return
-    // Some file systems have no links.
-    renameSync(draft, path)
+    // Another process made one meanwhile; or the file system has no links.
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (syscall !== 'link') throw error
+    if (code !== 'EEXIST') renameSync(draft, path)
+  } finally {
+    rmSync(draft, { force: true })
   }
 }
 

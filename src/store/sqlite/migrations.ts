@@ -13,7 +13,6 @@ import type { LockWait } from '../store.ts'
 import { applicationId, closeUnless, openReadWrite, type StoreFile } from './database.ts'
 import { translate } from './failures.ts'
 import { createDb } from './shared-db.ts'
-import { inTransaction } from './wait-for-lock.ts'
 
 export const schema: Schema = {
   migrations: readMigrations(new URL('./migrations/', import.meta.url)),
@@ -29,9 +28,9 @@ export async function migrateSqlite(
   using db = await openReadWrite(path, { create: true, ...wait })
   const target: MigrationTarget = {
     where: `The database ${path}`,
-    db: createDb(db, path),
+    db: createDb(db),
     readHashes: async () => translate(path, () => readState(db).hashes),
-    inLock: work => inTransaction(db, path, wait, work),
+    inLock: work => db.transact(wait, work),
     run: async migration => translate(path, () => runMigration(db, migration)),
   }
   const outcome = await runMigrations(target, wanted, onRewrite)
@@ -39,14 +38,14 @@ export async function migrateSqlite(
   return outcome
 }
 
-export function checkSchema(db: DatabaseSync, path: string): void {
-  const state = translate(path, () => readState(db))
-  checkState(`The database ${path}`, state, schema)
+export function checkSchema(db: StoreFile): void {
+  const state = translate(db.path, () => readState(db))
+  checkState(`The database ${db.path}`, state, schema)
 }
 
 /** Closes the file unless its schema is this one. */
-export function closeUnlessCurrent(db: StoreFile, path: string): StoreFile {
-  return closeUnless(db, () => checkSchema(db, path))
+export function closeUnlessCurrent(db: StoreFile): StoreFile {
+  return closeUnless(db, checkSchema)
 }
 
 export function readState(db: DatabaseSync): SchemaState {

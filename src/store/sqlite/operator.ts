@@ -10,8 +10,8 @@ import { createDb } from './shared-db.ts'
 import { walkSqlite } from './walk-invoices.ts'
 
 export async function openSqliteOperator(path: string): Promise<OperatorStore> {
-  const db = closeUnlessCurrent(openReadOnly(path), path)
-  return readsOf(db, createDb(db, path))
+  const db = closeUnlessCurrent(openReadOnly(path))
+  return readsOf(db, createDb(db))
 }
 
 export function readsOf(db: StoreFile, shared: Db): OperatorStore {

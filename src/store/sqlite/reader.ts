@@ -78,12 +78,12 @@ function openAgain(path: string): OpenFile {
 type OpenFile = ReturnType<typeof openFile>
 
 function openFile(path: string) {
-  const db = closeUnlessCurrent(openReadOnly(path), path)
+  const db = closeUnlessCurrent(openReadOnly(path))
   return {
     db,
     pages: readPages(db),
     searches: openSearchThreads(path),
-    ...changeReads(feedStatements(createDb(db, path))),
+    ...changeReads(feedStatements(createDb(db))),
     firstPage: db.prepare(`
       SELECT total, CAST(head AS TEXT) AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`),
     invoice: db.prepare(`

@@ -10,17 +10,13 @@ import type { Answer } from './search-threads.ts'
 
 const lessThanUsual = 10
 
-/** Where a page and a search want the same core, the page goes first. Only Linux gives a thread a priority of its own. */
-function goLast(): void {
-  try {
-    const threadId = readlinkSync('/proc/thread-self').split('/').at(-1)
-    setPriority(Number(threadId), lessThanUsual)
-  } catch {
-    // Elsewhere all threads are alike, and searches go on as fast as pages.
-  }
+// Where a page and a search want the same core, the page goes first. Only Linux gives a thread a priority of its own.
+try {
+  const threadId = readlinkSync('/proc/thread-self').split('/').at(-1)
+  setPriority(Number(threadId), lessThanUsual)
+} catch {
+  // Elsewhere all threads are alike, and searches go on as fast as pages.
 }
-
-goLast()
 const pages = readPages(openReadOnly(workerData as string))
 
 parentPort?.on('message', (query: InvoiceQuery) => parentPort?.postMessage(answer(query)))

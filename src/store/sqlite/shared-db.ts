@@ -29,19 +29,19 @@ export function prepareOnce(db: DatabaseSync): (sql: string) => StatementSync {
   }
 }
 
-export function createDb(db: StoreFile, path: string): Db {
+export function createDb(db: StoreFile): Db {
   const prepare = prepareOnce(db)
   return {
     engine: 'sqlite',
     async query<Row extends object>(sql: string, values: readonly DbValue[] = []): Promise<Row[]> {
       db.look()
       const given = values.map(value => (Array.isArray(value) ? JSON.stringify(value) : value))
-      return translate(path, () => prepare(sql).all(...(given as string[]))) as unknown as Row[]
+      return translate(db.path, () => prepare(sql).all(...(given as string[]))) as unknown as Row[]
     },
     async insert({ into, columns, rest }, rows) {
       const names = Object.keys(columns)
       const sql = `INSERT INTO ${into} AS stored (${names.join(', ')}) VALUES (${places(names.length)}) ${rest}`
-      translate(path, () => {
+      translate(db.path, () => {
         const statement = prepare(sql)
         for (const row of rows) statement.run(...row)
       })
@@ -54,7 +54,7 @@ export function createDb(db: StoreFile, path: string): Db {
     keepRow: '',
     // Row ids are given one after the other: of those that were deleted, there is no row.
     readAtPoints: async points =>
-      translate(path, () => prepare(atPoints).all(JSON.stringify(points))) as unknown as InvoiceKey[],
+      translate(db.path, () => prepare(atPoints).all(JSON.stringify(points))) as unknown as InvoiceKey[],
     customersAsJson: 'customers',
     customersFromJson: json => json,
   }

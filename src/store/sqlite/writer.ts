@@ -12,7 +12,6 @@ import { translate } from './failures.ts'
 import { checkSchema, closeUnlessCurrent, schema } from './migrations.ts'
 import { readsOf } from './operator.ts'
 import { createDb } from './shared-db.ts'
-import { inTransaction } from './wait-for-lock.ts'
 import { writeInvoices } from './write-invoices.ts'
 
 const freshness: FreshnessStatements = {
@@ -36,16 +35,16 @@ function createTurns() {
 }
 
 export async function openSqliteWriter(path: string, wait: LockWait = {}): Promise<WriteStore> {
-  const db = closeUnlessCurrent(await openReadWrite(path, { create: false, ...wait }), path)
+  const db = closeUnlessCurrent(await openReadWrite(path, { create: false, ...wait }))
   const version = db.prepare('PRAGMA user_version')
-  const shared = createDb(db, path)
+  const shared = createDb(db)
   const writesOf = writeInvoices(db, shared, work => translate(path, work))
 
   async function runTransaction<T>(work: (writing: Writing) => Promise<T>): Promise<T> {
-    const result = await inTransaction(db, path, wait, async () => {
+    const result = await db.transact(wait, async () => {
       db.checkPlace()
       // Rows that are written by another version's rules would be wrong for all who read them.
-      if (version.get()?.user_version !== schema.migrations.length) checkSchema(db, path)
+      if (version.get()?.user_version !== schema.migrations.length) checkSchema(db)
       const rows = gatherSharedRows()
       const counting = keepCounts(shared, customerWrites(shared), rows)
       const result = await work({ counting, rows })
