@@ -35,8 +35,8 @@ interface LinkedRow extends Omit<LinkedInvoice, 'claim' | 'document' | 'client_t
   document_id: number | null
   body: string | null
   misses: number
-  document_observed_at: number
-  client_observed_at: number | null
+  seen_at: number
+  client_read_at: number | null
   tax_id: string | null
 }
 
@@ -52,7 +52,7 @@ const linked = (page: string) => `
   clients AS MATERIALIZED (
     SELECT id, observed_at, tax_id FROM fatura.document_clients WHERE id IN (SELECT client_id FROM tied))
   SELECT p.customer_id, p.id, p.summary, p.observed_at, p.claim, d.id AS document_id, d.body, d.misses,
-    d.observed_at AS document_observed_at, c.observed_at AS client_observed_at, c.tax_id
+    d.observed_at AS seen_at, c.observed_at AS client_read_at, c.tax_id
   FROM page p LEFT JOIN tied d ON d.id = p.document_id LEFT JOIN clients c ON c.id = d.client_id
   ORDER BY p.customer_id, p.id`
 
@@ -65,11 +65,8 @@ export async function findDocuments(db: Db, { ids, references }: DocumentNames):
 async function withClients(db: Db, rows: readonly DocumentRow[]): Promise<KnownDocument[]> {
   const found = rows.map(row => readDocument(row, null))
   const ids = [...new Set(found.flatMap(({ document }) => document?.client_id ?? []))]
-  if (ids.length === 0) return found
-  const clients = await db.query<{ id: number; tax_id: string | null }>(
-    `SELECT id, tax_id FROM fatura.document_clients WHERE ${db.isAmong('id', '$1')}`,
-    [ids],
-  )
+  const select = 'SELECT id, tax_id FROM fatura.document_clients'
+  const clients = await queryAny<{ id: number; tax_id: string | null }>(db, select, [['id', ids]])
   const taxIds = new Map(clients.map(({ id, tax_id }) => [id, tax_id]))
   return found.map(known => ({
     ...known,
@@ -78,13 +75,9 @@ async function withClients(db: Db, rows: readonly DocumentRow[]): Promise<KnownD
 }
 
 export async function findClaimants(db: Db, documents: readonly number[]): Promise<Claimed[]> {
-  if (documents.length === 0) return []
-  const rows = await db.query<{ summary: string; claim: string }>(
-    `SELECT i.summary, l.claim FROM fatura.links l
-     JOIN fatura.invoices i ON i.customer_id = l.customer_id AND i.id = l.invoice_id
-     WHERE ${db.isAmong('l.claimed_id', '$1')}`,
-    [documents],
-  )
+  const select = `SELECT i.summary, l.claim FROM fatura.links l
+    JOIN fatura.invoices i ON i.customer_id = l.customer_id AND i.id = l.invoice_id`
+  const rows = await queryAny<{ summary: string; claim: string }>(db, select, [['l.claimed_id', documents]])
   return rows.map(({ summary, claim }) => ({ invoice: JSON.parse(summary), claim: JSON.parse(claim) }))
 }
 
@@ -235,18 +228,15 @@ function readDocument(
 }
 
 function readLinked(row: LinkedRow): LinkedInvoice {
-  const { customer_id, id, summary, observed_at, claim, document_id, body, misses } = row
+  const { claim, document_id, body, misses, seen_at, client_read_at, tax_id, ...invoice } = row
   return {
-    customer_id,
-    id,
-    summary,
-    observed_at,
+    ...invoice,
     claim: claim === null ? null : JSON.parse(claim),
     document:
       document_id === null
         ? null
-        : readDocument({ id: document_id, body, misses, observed_at: row.document_observed_at }, row.tax_id),
+        : readDocument({ id: document_id, body, misses, observed_at: seen_at }, tax_id),
     // A client that is only known to be wanted has no moment yet.
-    client_tax_id: row.client_observed_at ? row.tax_id : undefined,
+    client_tax_id: client_read_at ? tax_id : undefined,
   }
 }
