@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { changeReads } from '../shared/changes.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
-import { type Checked, check, recount } from '../shared/recount.ts'
+import { check, recount } from '../shared/recount.ts'
 import type { OnRecounted, OperatorStore } from '../store.ts'
 import { isCitus, noteWhetherCitus } from './citus-connection.ts'
 import { explain, openOperatorPool, rollBack } from './pool.ts'
@@ -45,7 +45,7 @@ export function recountAll(
 }
 
 /** Never by whole tables: a small one would be read for some customers again and again. */
-async function checkByIndex(pool: Pool, customers: readonly string[]): Promise<Checked> {
+async function checkByIndex(pool: Pool, customers: readonly string[]) {
   const client = await explain(pool.connect())
   try {
     await explain(client.query('BEGIN READ ONLY; SET LOCAL enable_seqscan = off'))

@@ -9,13 +9,8 @@ interface Pipeline {
   failure: Error | undefined
 }
 
-export interface Ask {
-  <Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<Row[]>
-  underway(): number
-}
-
 /** A question takes the pipeline with the fewest on their way; `checkOneMore` gets the number of all, and may refuse by throwing. */
-export function openPipelines(pool: pg.Pool, checkOneMore: (underway: number) => void = () => {}): Ask {
+export function openPipelines(pool: pg.Pool, checkOneMore: (underway: number) => void = () => {}) {
   const pipelines: (Pipeline | null)[] = Array(pool.options.max).fill(null)
   let underway = 0
 

@@ -28,17 +28,15 @@ export function checkCrowd(waiting: number): void {
 /** Longer than any read takes, and longer than any by a key does; a server that fell silent is given up on. */
 const [readPatienceMs, keyPatienceMs] = [5_000, 2_000]
 
-/** For a machine's API processes together. A search takes a core of the database: on a small machine, only one runs at a time. */
-const readConnections = { by_key: 2, others: 6, searches: availableParallelism() < 4 ? 1 : 2 }
-
 /** The API's connections: shared ones for reads by a key and for lists; a few for searches, so that no list waits for one. */
-export function openReadPools(url: string, sharedBy = 1): Record<keyof typeof readConnections, pg.Pool> {
-  const { by_key, others, searches } = readConnections
+export function openReadPools(url: string, sharedBy = 1) {
+  /** Of as many as a machine's API processes have together. */
   const share = (all: number, least: number) => Math.max(least, Math.floor(all / sharedBy))
   return {
-    by_key: openReadPool(url, keyPatienceMs, { max: share(by_key, 1), pipeline: true }),
-    others: openReadPool(url, readPatienceMs, { max: share(others, 2), pipeline: true }),
-    searches: openReadPool(url, readPatienceMs, { max: share(searches, 1) }),
+    by_key: openReadPool(url, keyPatienceMs, { max: share(2, 1), pipeline: true }),
+    others: openReadPool(url, readPatienceMs, { max: share(6, 2), pipeline: true }),
+    // A search takes a core of the database: on a small machine, only one runs at a time.
+    searches: openReadPool(url, readPatienceMs, { max: share(availableParallelism() < 4 ? 1 : 2, 1) }),
   }
 }
 

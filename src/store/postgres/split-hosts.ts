@@ -6,15 +6,8 @@ export type SessionAttrs = (typeof sessionAttrs)[number]
 const parts = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/
 const parameter = 'target_session_attrs'
 
-interface Hosts {
-  urls: string[]
-  wanted: SessionAttrs
-  /** The fault of `target_session_attrs`, as in "must be …"; null when there is none. */
-  problem: string | null
-}
-
 /** Null where the address names one host, whatever it is. */
-export function splitHosts(url: string): Hosts | null {
+export function splitHosts(url: string) {
   const [, login = '', hosts = '', rest = ''] = parts.exec(url) ?? []
   const [path, query = ''] = rest.split('?')
   const parameters = new URLSearchParams(query)
@@ -26,6 +19,7 @@ export function splitHosts(url: string): Hosts | null {
   return {
     urls: hosts.split(',').map(host => login + host + end),
     wanted: ((isKnown ? wanted : null) as SessionAttrs | null) ?? 'any',
+    /** The fault of `target_session_attrs`, as in "must be …"; null when there is none. */
     problem: isKnown ? null : `must have one of ${sessionAttrs.join(', ')} as ${parameter}`,
   }
 }

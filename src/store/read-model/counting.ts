@@ -129,11 +129,6 @@ function mergeKinds(first: ChangeKind | undefined, then: ChangeKind): ChangeKind
   return first === 'created' ? 'created' : 'updated'
 }
 
-/** The customer's version after its changes: each of them has one of its own. The clock keeps it unique even across a store restored from a backup; the sum keeps it rising. */
-export function versionAfter({ previous, kinds }: CustomerChange, now: number): number {
-  return Math.max(previous + kinds.size, now)
-}
-
 /** The columns of `changes`, but for the batch and the time. */
 export const changeColumns = {
   customer_id: 'text',
@@ -171,8 +166,4 @@ function countInvoice(counters: Map<string, Counter>, invoice: Countable, sign: 
   counter[5] += sign * high
   counter[6] += sign * (total_cents - high * 2 ** lowBits)
   counters.set(key, counter)
-}
-
-export function changedCounters({ counters }: CustomerChange): Counter[] {
-  return [...counters.values()].filter(([, , , , ...amounts]) => amounts.some(amount => amount !== 0))
 }

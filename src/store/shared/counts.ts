@@ -1,12 +1,5 @@
 /** Totals, first pages and counters of the customers that a transaction changed: written before it commits. */
-import {
-  type ChangeRow,
-  Changes,
-  changedCounters,
-  changeRows,
-  counterColumns,
-  versionAfter,
-} from '../read-model/counting.ts'
+import { type ChangeRow, Changes, changeRows, counterColumns } from '../read-model/counting.ts'
 import type { Db, Insertion } from './db.ts'
 import type { SharedRows } from './shared-rows.ts'
 
@@ -60,15 +53,18 @@ export function keepCounts(db: Db, engine: CustomerWrites, { batch }: SharedRows
   async function flush(): Promise<void> {
     const changed = [...changes.customers]
     changes = new Changes()
-    const rows = changed.flatMap(([customerId, change]) =>
-      changedCounters(change).map(counter => [customerId, ...counter] as const),
+    const rows = changed.flatMap(([customerId, { counters }]) =>
+      Array.from(counters.values(), counter => [customerId, ...counter] as const).filter(
+        ([, , , , , ...amounts]) => amounts.some(amount => amount !== 0),
+      ),
     )
     await db.insert(counterInsertion, rows)
     for (const customerId of new Set(rows.flatMap(([id, , , , , n]) => (n < 0 ? id : []))))
       await db.query('DELETE FROM fatura.counts WHERE customer_id = $1 AND n = 0', [customerId])
     const now = Date.now()
     const customers = changed.map(([customerId, change]): GrownCustomer => {
-      const version = versionAfter(change, now)
+      // Each change has a version of its own. The clock keeps it unique even across a store restored from a backup; the sum keeps it rising.
+      const version = Math.max(change.previous + change.kinds.size, now)
       const changes = changeRows(customerId, change, version, batch.count)
       batch.count += changes.length
       return { customerId, added: change.added, version, changes }

@@ -39,16 +39,11 @@ const checkCustomers = (db: Db, within = db.isAmong('customer_id', '$1')) => `
   FULL JOIN (SELECT * FROM fatura.counts WHERE ${within}) AS stored USING (customer_id, month, status, currency, ix)
   WHERE (made.n, made.high, made.low) IS DISTINCT FROM (stored.n, stored.high, stored.low)`
 
-export interface Checked {
-  invoices: number
-  /** The customer of each wrong total, first page and counter. */
-  wrong: string[]
-}
-
-export async function check(db: Db, customers: readonly string[]): Promise<Checked> {
+export async function check(db: Db, customers: readonly string[]) {
   const rows = await db.query<{ customer_id: string; n: number | null }>(checkCustomers(db), [customers])
   return {
     invoices: rows.reduce((sum, { n }) => sum + (n ?? 0), 0),
+    /** The customer of each wrong total, first page and counter. */
     wrong: rows.flatMap(({ customer_id, n }) => (n === null ? customer_id : [])),
   }
 }
@@ -64,14 +59,14 @@ export async function repairCustomer(db: Db, counting: Counting, customerId: str
 /** Returns how much is wrong; `repair` is called for a customer of whom something is, and returns how much it found then. */
 export async function recount(
   db: Db,
-  check: (customers: readonly string[]) => Promise<Checked>,
+  checkSome: (customers: readonly string[]) => ReturnType<typeof check>,
   repair: ((customerId: string) => Promise<number>) | null,
   onProgress?: OnRecounted,
 ): Promise<number> {
   const [all] = await queryColumn<number>(db, 'SELECT CAST(sum(total) AS bigint) FROM fatura.customers')
   let [wrong, invoices] = [0, 0]
   for await (const customers of customersOf(db)) {
-    const checked = await check(customers)
+    const checked = await checkSome(customers)
     if (repair === null) wrong += checked.wrong.length
     else for (const customerId of new Set(checked.wrong)) wrong += await repair(customerId)
     invoices += checked.invoices
