@@ -7,7 +7,7 @@ import { Page } from './context.ts'
 import { createFormat } from './format.ts'
 import { InvoiceDetail } from './invoice-detail.tsx'
 import { InvoiceList } from './invoice-list.tsx'
-import { Notice, Skeleton } from './notice.tsx'
+import { Loading, Notice } from './notice.tsx'
 import { isWhole, type Session } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { Statement } from './statement.tsx'
@@ -122,7 +122,7 @@ function NoSession({ words, session, onSession, onRefused, hasNoToken }: AppProp
     )
   if (onSession)
     return <SignIn key={session?.token} words={words} token={session?.token ?? ''} onOpen={onSession} />
-  if (!hasNoToken) return <Skeleton words={words} />
+  if (!hasNoToken) return <Loading words={words} />
   return (
     <Notice title={words.broken} lead={words.brokenLead} tone="warning">
       <Button text={words.again} class="primary" onClick={() => onRefused?.()} />

@@ -40,7 +40,7 @@ export function InvoiceDetail({ id }: { id: string }) {
           back={() => nav.go({ invoice: null })}
         />
       )}
-      {!isThere && problem === null && <Loading retry={retry} />}
+      {!isThere && problem === null && <Loading words={words} retry={retry} />}
       {invoice && !isBarred && (
         <article class="card detail stack">
           <header class="stack">

@@ -62,7 +62,7 @@ export function InvoiceList() {
               )}
             </div>
           ) : (
-            <Loading retry={retry} rows={pageSize} />
+            <Loading words={words} retry={retry} rows={pageSize} />
           )}
           {answer && answer.total > 0 && <DownloadMenu total={answer.total} />}
         </>

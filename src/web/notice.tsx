@@ -82,35 +82,20 @@ export function useNow(intervalMs: number): number {
 }
 
 /** The outlines of what comes; when it takes long, also a button to try again. */
-export function Loading({ retry, rows }: { retry(): void; rows?: number }) {
-  const { words } = usePage()
+export function Loading({ words, retry, rows }: { words: Words; retry?: () => void; rows?: number }) {
   const [isSlow, setSlow] = useState(false)
   useEffect(() => {
     const timer = setTimeout(() => setSlow(true), 6_000)
     return () => clearTimeout(timer)
   }, [])
   return (
-    <Skeleton words={words} rows={rows}>
-      {isSlow && (
+    <div class={`card loading stack ${rows ? 'rows' : ''}`} role="status">
+      <p class="hidden">{words.loading}</p>
+      {isSlow && retry && (
         <p class="actions row">
           {words.slow} <Button text={words.again} onClick={retry} />
         </p>
       )}
-    </Skeleton>
-  )
-}
-
-interface SkeletonProps {
-  words: Words
-  rows?: number | undefined
-  children?: ComponentChildren
-}
-
-export function Skeleton({ words, rows, children }: SkeletonProps) {
-  return (
-    <div class={`card loading stack ${rows ? 'rows' : ''}`} role="status">
-      <p class="hidden">{words.loading}</p>
-      {children}
       {Array.from({ length: rows ?? 6 }, (_, bone) => (
         <div class="bone" key={bone} />
       ))}

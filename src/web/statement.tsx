@@ -12,17 +12,9 @@ import { PaperHead } from './paper.tsx'
 import { describeProblem, type Problem } from './problem.ts'
 import { Cell, NumberCell, RowHead, TableHead } from './table.tsx'
 
-interface State {
-  invoices: readonly Invoice[]
-  total: number
-  isDone: boolean
-  problem: Problem | null
-}
-
 export function Statement() {
   const { nav, words, format } = usePage()
-  const [state, retry] = useAll()
-  const { invoices, total, isDone, problem } = state
+  const { invoices, total, isDone, problem, retry } = useAll()
   return (
     <>
       <BackLink to={{ isStatement: false }} />
@@ -114,11 +106,16 @@ function Totals({ invoices }: { invoices: readonly Invoice[] }) {
 }
 
 /** Paper does not change, so the invoices are read once; a change meanwhile makes the reading begin again. */
-function useAll(): [State, () => void] {
+function useAll() {
   const { client, session, nav } = usePage()
   const { filters } = nav.state
   const [attempt, setAttempt] = useState(0)
-  const [state, setState] = useState<State>({ invoices: [], total: 0, isDone: false, problem: null })
+  const [state, setState] = useState({
+    invoices: [] as readonly Invoice[],
+    total: 0,
+    isDone: false,
+    problem: null as Problem | null,
+  })
   // The filters by their content.
   useEffect(() => {
     const stop = new AbortController()
@@ -144,5 +141,5 @@ function useAll(): [State, () => void] {
     void read()
     return () => stop.abort()
   }, [JSON.stringify(filters), attempt])
-  return [state, () => setAttempt(count => count + 1)]
+  return { ...state, retry: () => setAttempt(count => count + 1) }
 }
