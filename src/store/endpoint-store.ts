@@ -1,7 +1,6 @@
 /** The part of the store's contract that is the endpoints: receivers of webhooks, each a cursor on the feed of all customers. */
 
 export const endpointStates = ['active', 'paused', 'disabled'] as const
-export type EndpointState = (typeof endpointStates)[number]
 
 /** Moments are in milliseconds. */
 export interface StoredEndpoint {
@@ -16,7 +15,7 @@ export interface StoredEndpoint {
   /** All changes up to this one are delivered. */
   cursor: number
   /** `disabled`: it failed for too long, or answered 410. */
-  state: EndpointState
+  state: (typeof endpointStates)[number]
   attempts: number
   next_at: number | null
   error: string | null

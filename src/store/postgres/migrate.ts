@@ -22,7 +22,11 @@ export async function migratePostgres(url: string, onRewrite: OnRewrite = () => 
       const target: MigrationTarget = {
         where: 'The database',
         db: createDb(client),
-        readHashes: () => readHashes(client),
+        async readHashes() {
+          const sql = 'SELECT * FROM fatura.migrations WHERE version > 0 ORDER BY version'
+          const { rows } = await client.query<{ sha256?: string }>(sql)
+          return rows.map(({ sha256 }) => sha256 ?? null)
+        },
         inLock: work => inLock(client, work),
         async run({ sql }) {
           // Citus takes each statement alone.
@@ -73,13 +77,6 @@ async function inLock<T>(client: PoolClient, work: () => Promise<T>): Promise<T>
     await client.query('ROLLBACK').catch(() => {})
     throw error
   }
-}
-
-async function readHashes(client: PoolClient): Promise<(string | null)[]> {
-  const { rows } = await client.query<{ version: number; sha256?: string }>(
-    'SELECT * FROM fatura.migrations WHERE version > 0 ORDER BY version',
-  )
-  return rows.map(({ sha256 }) => sha256 ?? null)
 }
 
 /** Makes the functions again when their text changed. Its hash is kept as that of version 0. */

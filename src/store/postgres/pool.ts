@@ -96,17 +96,12 @@ const writerName = 'fatura-writer'
 
 /** A connection that breaks is replaced when it is needed; without a listener it would end us, in use or not. */
 function openPool(url: string, options: string, more: pg.PoolConfig): pg.Pool {
-  const pool = new pg.Pool(configure(url, options, more))
+  const hosts = splitHosts(url)
+  const configs = (hosts?.urls ?? [url]).map(each => ({ ...configureOne(each, options), ...more }))
+  const choose = hosts && chooseHosts(configs, hosts.wanted, more.application_name === writerName)
+  const pool = new pg.Pool({ ...configs[0], Client: namedClient(choose) })
   pool.on('connect', client => client.on('error', () => {}))
   return pool.on('error', () => {})
-}
-
-function configure(url: string, options: string, more: pg.PoolConfig): pg.PoolConfig {
-  const hosts = splitHosts(url)
-  if (hosts === null) return { ...configureOne(url, options), ...more }
-  const configs = hosts.urls.map(each => ({ ...configureOne(each, options), ...more }))
-  const isWriter = more.application_name === writerName
-  return { ...configs[0], Client: namedClient(chooseHosts(configs, hosts.wanted, isWriter)) }
 }
 
 /** The role of each host of an address; empty where there is but one. */
@@ -130,7 +125,6 @@ function configureOne(url: string, options: string): pg.PoolConfig {
     connectionString: given === null ? url : address.href,
     options: given === null ? options : `${given} ${options}`,
     types,
-    Client: namedClient(null),
     // A peer that died without a word is found out within half a minute, whatever a statement may take.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,

@@ -68,13 +68,11 @@ const freshness: FreshnessStatements = {
 
 /** Even where the process stands still from here on, nobody waits for it. */
 async function commit(client: PoolClient, shared: SharedRows): Promise<void> {
-  const statements = shared.statements(freshness).map(({ sql, values }) => inline(sql, values))
+  // Several statements in one message take no parameters.
+  const statements = shared
+    .statements(freshness)
+    .map(({ sql, values }) => sql.replaceAll(/\$(\d+)/g, (_, place) => literal(values[place - 1] ?? null)))
   await client.query([...statements, 'COMMIT'].join(';\n'))
-}
-
-/** Several statements in one message take no parameters. */
-function inline(sql: string, values: readonly Value[]): string {
-  return sql.replaceAll(/\$(\d+)/g, (_, place) => literal(values[Number(place) - 1] ?? null))
 }
 
 function literal(value: Value): string {

@@ -46,12 +46,9 @@ export interface SearchText {
 export function searchText(invoice: Invoice, document: InvoiceDocument | null = null): SearchText {
   const { id, number, display_name, customer_name, customer_email, company_name, customer_tax_id, ix_id } =
     invoice
-  const fields = new Set(
-    [
-      ...[number, display_name, customer_name, customer_email, company_name],
-      ...[document?.number, document?.atcud],
-    ].map(field => foldText(field ?? '')),
-  )
+  const { number: documentNumber, atcud } = document ?? {}
+  const texts = [number, display_name, customer_name, customer_email, company_name, documentNumber, atcud]
+  const fields = new Set(texts.map(text => foldText(text ?? '')))
   if (customer_tax_id !== null) fields.add(taxIdStart + foldText(customer_tax_id))
   fields.delete('')
   return {

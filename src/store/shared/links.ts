@@ -41,7 +41,6 @@ export async function saveLinks(db: Db, records: readonly Claiming[]): Promise<v
     if (link.claim === null) return []
     return [[invoice.customer_id, invoice.id, link.state, link.claimed_id, link.ix_id, link.claim]]
   })
-  if (rows.length === 0) return
   await db.insert(linkInsertion, rows)
   await askForRest(db, records)
 }

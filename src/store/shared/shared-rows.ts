@@ -30,7 +30,13 @@ export function gatherSharedRows() {
     statements({ hold, save }: FreshnessStatements): { sql: string; values: Value[] }[] {
       const raise = lastObserved === null ? [] : [{ sql: raiseTo, values: [lastObserved] }]
       // Last of all: nobody holds the feed's row for longer than the commit itself.
-      const append = batch.count === 0 ? [] : appendBatch(batch.number, batch.count)
+      const append =
+        batch.count === 0
+          ? []
+          : [
+              { sql: appendToFeed, values: [batch.count, Date.now() * 1000] },
+              { sql: saveBatch, values: [batch.number, batch.count] },
+            ]
       if (streams.size === 0) return [...raise, ...append]
       return [
         ...raise,
@@ -48,18 +54,9 @@ export function gatherSharedRows() {
 export const raiseTo = 'UPDATE fatura.observation SET last_at = $1 WHERE last_at < $1'
 
 /** In the order of their commits, since the feed's row is held until then. By the clock, for a store restored from a backup. */
-function appendBatch(number: number, count: number) {
-  return [
-    {
-      sql: `UPDATE fatura.feed SET last_seq = CASE WHEN last_seq + $1 > $2 THEN last_seq + $1 ELSE $2 END`,
-      values: [count, Date.now() * 1000],
-    },
-    {
-      sql: 'INSERT INTO fatura.batches (seq, batch, n) SELECT last_seq, $1, $2 FROM fatura.feed',
-      values: [number, count],
-    },
-  ]
-}
+const appendToFeed =
+  'UPDATE fatura.feed SET last_seq = CASE WHEN last_seq + $1 > $2 THEN last_seq + $1 ELSE $2 END'
+const saveBatch = 'INSERT INTO fatura.batches (seq, batch, n) SELECT last_seq, $1, $2 FROM fatura.feed'
 
 const saveStream = `
   INSERT INTO fatura.streams (name, cursor, succeeded_at, failed_at, error) VALUES ($1, $2, $3, $4, $5)
