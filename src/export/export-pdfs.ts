@@ -80,10 +80,7 @@ export async function exportPdfs(
 }
 
 /** Downloads take long, and no snapshot must be open meanwhile: the invoices wait in an unlinked file, which goes with the process. */
-async function* holdInvoices(
-  batches: AsyncIterable<readonly WalkedInvoice[]>,
-  folder: string,
-): AsyncGenerator<{ invoices: Invoice[]; total: number }> {
+async function* holdInvoices(batches: AsyncIterable<readonly WalkedInvoice[]>, folder: string) {
   const path = join(folder, `.invoices.${process.pid}.part`)
   const file = await open(path, 'w+', 0o600)
   try {

@@ -15,10 +15,7 @@ export interface StoreFacts {
 export const supportedMajors = { oldest: 15, newest: 18 } as const
 
 /** The reason why a server or its database cannot be used, and what to do about it; null when it can. */
-export function whatServerLacks({
-  major,
-  encoding,
-}: Pick<ServerFacts, 'major' | 'encoding'>): { found: string; next: string } | null {
+export function whatServerLacks({ major, encoding }: Pick<ServerFacts, 'major' | 'encoding'>) {
   if (major < supportedMajors.oldest)
     return {
       found: `PostgreSQL ${major} is too old`,

@@ -39,11 +39,7 @@ export async function readHost(config: pg.ClientConfig): Promise<HostFacts & { f
 }
 
 /** Chooses a host for each connection: the one that was chosen last, as long as none is on a later timeline. */
-export function chooseHosts(
-  configs: readonly pg.ClientConfig[],
-  wanted: SessionAttrs,
-  isWriter: boolean,
-): () => Promise<{ host: string; port: number }> {
+export function chooseHosts(configs: readonly pg.ClientConfig[], wanted: SessionAttrs, isWriter: boolean) {
   let last = 0
 
   return async () => {

@@ -80,10 +80,7 @@ async function inLock<T>(client: PoolClient, work: () => Promise<T>): Promise<T>
 }
 
 /** Makes the functions again when their text changed. Its hash is kept as that of version 0. */
-async function renewFunctions(
-  client: PoolClient,
-  { sql, sha256 }: { sql: string; sha256: string },
-): Promise<void> {
+async function renewFunctions(client: PoolClient, { sql, sha256 }: { sql: string; sha256: string }) {
   const { rows } = await client.query('SELECT sha256 FROM fatura.migrations WHERE version = 0')
   if (rows[0]?.sha256 === sha256) return
   for (const statement of statementsOf(sql)) await client.query(statement)

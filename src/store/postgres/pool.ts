@@ -133,10 +133,7 @@ function configureOne(url: string, options: string): pg.PoolConfig {
   }
 }
 
-export async function read<Row extends pg.QueryResultRow>(
-  pool: pg.Pool,
-  query: pg.QueryConfig,
-): Promise<Row[]> {
+export async function read<Row extends pg.QueryResultRow>(pool: pg.Pool, query: pg.QueryConfig) {
   checkCrowd(pool.waitingCount)
   return (await twiceIfBroken(() => pool.query<Row>(query))).rows
 }

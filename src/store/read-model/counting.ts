@@ -143,12 +143,7 @@ export const changeColumns = {
 export type ChangeRow = readonly (string | number)[]
 
 /** A customer's changes as rows; `placeBefore` is the place of the last one before them in the batch. */
-export function changeRows(
-  customerId: string,
-  change: CustomerChange,
-  last: number,
-  placeBefore: number,
-): ChangeRow[] {
+export function changeRows(customerId: string, change: CustomerChange, last: number, placeBefore: number) {
   const before = last - change.kinds.size
   return Array.from(change.kinds, ([invoiceId, kind], i) => {
     const previous = i === 0 ? change.previous : before + i

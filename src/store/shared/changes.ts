@@ -1,6 +1,6 @@
 /** The feed of changes over a few statements of each engine. */
 import type { ChangeKind } from '../../change.ts'
-import type { ChangePage, ChangeReads, ChangeWrites, StoredChange } from '../change-store.ts'
+import type { ChangeReads, ChangeWrites, StoredChange } from '../change-store.ts'
 import type { Db } from './db.ts'
 
 export interface FeedStatements {
@@ -57,11 +57,7 @@ export function changeReads(feed: FeedStatements): ChangeReads {
   }
 }
 
-async function readAll(
-  feed: FeedStatements,
-  after: number | null,
-  limit: number,
-): Promise<ChangePage | null> {
+async function readAll(feed: FeedStatements, after: number | null, limit: number) {
   const [state, ...batches] = await feed.batches(after ?? 0, after === null ? 0 : limit)
   const { seq: last, batch: pruned } = state as BatchRow
   if (after === null) {

@@ -43,12 +43,7 @@ export function places(count: number, before = 0): string {
 }
 
 /** Inserts things of a kind; `rest` follows them, as in an `Insertion`. */
-export function insertContents(
-  db: Db,
-  kind: KindName,
-  contents: readonly Content[],
-  rest = '',
-): Promise<unknown> {
+export function insertContents(db: Db, kind: KindName, contents: readonly Content[], rest = '') {
   const { columns, tables }: Kind = kinds[kind]
   const rows = contents.map((_, row) => `(${places(columns.length, row * columns.length)})`)
   const values = contents.flatMap(content =>

@@ -3,11 +3,7 @@ import type { Value } from '../contents.ts'
 import { conditionsOf, type EngineName } from '../read-model/filters.ts'
 import type { InvoiceWalk } from '../store.ts'
 
-export function walkStatement(
-  walk: InvoiceWalk,
-  customerId: string | null,
-  engine: EngineName,
-): { sql: string; values: Value[] } {
+export function walkStatement(walk: InvoiceWalk, customerId: string | null, engine: EngineName) {
   const values: Value[] = []
   const bind = (value: Value): string => `$${values.push(value)}`
   const conditions = conditionsOf(walk, { engine, row: 'i.', bind })

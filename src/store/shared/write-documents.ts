@@ -36,11 +36,7 @@ const namesOf = ({ ids = [], references = [] }: Partial<DocumentNames>) => [
 ]
 
 /** A reader that ties invoices shares the names, a writer has them alone: else a document and its invoice of the same moment miss each other. */
-function holdDocuments(
-  db: Db,
-  alone: Partial<DocumentNames>,
-  shared: Partial<DocumentNames> = {},
-): Promise<boolean> {
+function holdDocuments(db: Db, alone: Partial<DocumentNames>, shared: Partial<DocumentNames> = {}) {
   return db.holdNames(namesOf(alone), namesOf(shared))
 }
 

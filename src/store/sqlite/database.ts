@@ -110,27 +110,22 @@ export function openReadOnly(path: string): StoreFile {
   })
 }
 
-/** Opens for writing. Every commit is on the disk before it returns: WAL with synchronous=FULL. */
-export async function openReadWrite(
-  path: string,
-  { create, ...wait }: { create: boolean } & LockWait,
-): Promise<StoreFile> {
-  if (create) translate(path, () => createFile(path))
-  else if (!existsSync(path))
-    throw new StoreError(`There is no database at ${path}. Create it with: fatura migrate`)
-  return waitForLock(path, wait, () => openNow(path))
-}
-
 /** 64 MB in pages of 4 kB: a backfill writes pages again and again, and each is copied to its place once. */
 const checkpointPages = 16_000
 /** Holds what a batch of a backfill changes: pages that find no room are written before the commit, and then again. */
 const writeCacheKb = 65_536
 
-/** Fails at once where another process keeps the file locked, as to change it to WAL does. */
-function openNow(path: string): StoreFile {
-  return closeUnless(openOwn(path, { timeout: 0 }), db =>
-    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -${writeCacheKb};
-      PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${checkpointPages * 4096}; PRAGMA busy_timeout = ${readPatienceMs}`),
+/** Opens for writing. Every commit is on the disk before it returns: WAL with synchronous=FULL. */
+export async function openReadWrite(path: string, { create, ...wait }: { create: boolean } & LockWait) {
+  if (create) translate(path, () => createFile(path))
+  else if (!existsSync(path))
+    throw new StoreError(`There is no database at ${path}. Create it with: fatura migrate`)
+  // Fails at once where another process keeps the file locked, as to change it to WAL does.
+  return waitForLock(path, wait, () =>
+    closeUnless(openOwn(path, { timeout: 0 }), db =>
+      db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -${writeCacheKb};
+        PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${checkpointPages * 4096}; PRAGMA busy_timeout = ${readPatienceMs}`),
+    ),
   )
 }
 
