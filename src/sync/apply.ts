@@ -31,6 +31,8 @@ export interface Cause extends Pick<JournalEntry, 'cause' | 'type' | 'happened_a
 export interface ApplyOptions extends Partial<LinkOptions> {
   /** Whether the request was made before the stored answer arrived: either may be newer, and neither moves an invoice back. */
   isOpen?(id: string): boolean
+  /** Whether that answer was that there is no such invoice: its tombstone may be of another customer. */
+  isGone?(id: string): boolean
   cause?: Cause | null
   /** `isStored`: as it was before. */
   onRefused?(id: string, reason: RefusalReason, isStored: boolean): void
@@ -45,7 +47,7 @@ export async function applyObservations(
   askedAt: number | readonly number[],
   options: ApplyOptions = {},
 ): Promise<Applied> {
-  const { isOpen = () => false, cause = null, onRefused, isPartial = false } = options
+  const { isOpen = () => false, isGone = () => false, cause = null, onRefused, isPartial = false } = options
   const { rules = usualRules, guard = noGuard } = options
   const now = Date.now()
   const linking = { rules, guard, now }
@@ -96,7 +98,8 @@ export async function applyObservations(
     const seenAt = [before, ...elsewhere].map(seen => seen?.observed_at ?? 0)
     const isTie = seenAt.includes(askedAt) || isOpen(id)
     if (Math.max(...seenAt) > askedAt) supersede('a later answer was applied already')
-    else if (isTie && before !== undefined && previous === null) supersede('it was deleted since')
+    else if (isTie && previous === null && (before !== undefined || (elsewhere.length === 0 && isGone(id))))
+      supersede('it was deleted since')
     else if (map === null) {
       // Only a draft can be deleted. If another invoice is not found, the key is to blame.
       if (previous !== null && previous.status !== 'draft') {

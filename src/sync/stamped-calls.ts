@@ -38,8 +38,8 @@ export async function createStampedCalls(
 ) {
   const { system, store, rules, guard, log } = options
   const nextStamp = createStamps(await store.readLastObserved())
-  /** The stamp at which the last answer about each invoice arrived. A request made before it may have seen more or less. */
-  const answered = new Map<string, number>()
+  /** The stamp at which the last answer about each invoice arrived, and whether there is none. A request made before may have seen more or less. */
+  const answered = new Map<string, { at: number; isGone: boolean }>()
   const aside = new Map<string, Aside>()
 
   /** Remembers records as set aside, so that they are cleared once they fit. */
@@ -48,9 +48,9 @@ export async function createStampedCalls(
   }
   expect(await store.listSetAside(asideAtStart, system))
 
-  function remember(id: string): void {
+  function remember({ id, map }: Observation): void {
     answered.delete(id)
-    answered.set(id, nextStamp())
+    answered.set(id, { at: nextStamp(), isGone: map === null })
     if (answered.size > rememberedAtMost) answered.delete(answered.keys().next().value as string)
   }
 
@@ -83,13 +83,14 @@ export async function createStampedCalls(
     const observations = answers.flatMap(({ observations }) => observations)
     const stamps = answers.flatMap(({ askedAt, observations }) => observations.map(() => askedAt))
     const stampOfId = new Map(observations.map(({ id }, index) => [id, stamps[index] ?? 0]))
-    const isOpen = (id: string) => (answered.get(id) ?? 0) > (stampOfId.get(id) ?? 0)
+    const isOpen = (id: string) => (answered.get(id)?.at ?? 0) > (stampOfId.get(id) ?? 0)
+    const isGone = (id: string) => isOpen(id) && answered.get(id)?.isGone === true
     const refused = new Map<string, { kind: RefusedKind; reason: string }>()
     const onRefused = (id: string, reason: string, isStored: boolean) =>
       refused.set(id, { kind: isStored ? 'outdated' : 'refused', reason })
-    const options = { isOpen, rules, cause, guard, onRefused, isPartial }
+    const options = { isOpen, isGone, rules, cause, guard, onRefused, isPartial }
     const applied = await applyObservations(writing.tx, observations, stamps, options)
-    for (const { id } of observations) remember(id)
+    for (const observation of observations) remember(observation)
     const nameless = answers.reduce((sum, { nameless = 0 }) => sum + nameless, 0)
     if (nameless > 0) {
       applied.refused.no_id = nameless

@@ -1,7 +1,7 @@
 /** The invariants of a store, held against the models after every commit and, in the end, for equality. */
 import { DatabaseSync } from 'node:sqlite'
 import type { Claim, Document } from '../../src/document.ts'
-import type { Invoice, SyncState } from '../../src/invoice.ts'
+import { type Invoice, type InvoiceKey, keyOf, type SyncState } from '../../src/invoice.ts'
 import { serializeLines, serializeSummary } from '../../src/invoice-json.ts'
 import { fieldsOf, type LinkFields } from '../../src/linking/link.ts'
 import {
@@ -225,12 +225,13 @@ export class Invariants {
   private checkLosses(rows: Map<string, SeenRow>, committers: readonly Committer[]): void {
     const lost = [...this.rows.values()].filter(({ id }) => !rows.has(id))
     if (lost.length === 0) return
-    const tombstones = new Set((this.statements.tombstones.all() as { id: string }[]).map(({ id }) => id))
-    for (const { id, status } of lost) {
+    const tombstones = new Set((this.statements.tombstones.all() as unknown as InvoiceKey[]).map(keyOf))
+    for (const { id, customer_id, status } of lost) {
       const { deletedMs } = this.model.invoices.get(id) as ModelInvoice
       if (deletedMs === Number.POSITIVE_INFINITY) throw new Violation(`${id} disappeared, and is not deleted`)
       if (status !== 'draft') throw new Violation(`${id} disappeared, and was ${status}`)
-      if (!tombstones.has(id)) throw new Violation(`${id} was deleted without a tombstone`)
+      if (!tombstones.has(keyOf({ customer_id, id })))
+        throw new Violation(`${id} was deleted without a tombstone`)
       this.vanished.add(id)
     }
     const [committer, ...others] = committers

@@ -107,13 +107,13 @@ export const planted: readonly Planted[] = [
   {
     name: 'a deleted draft is revived by an answer of the same moment',
     file: 'src/sync/apply.ts',
-    from: 'else if (isTie && before !== undefined && previous === null)',
+    from: 'else if (isTie && previous === null && (before !== undefined || (elsewhere.length === 0 && isGone(id))))',
     to: 'else if (isTie && before === undefined && previous !== null)',
   },
   {
     name: 'answers under way at the same time are not noticed',
     file: 'src/sync/stamped-calls.ts',
-    from: '(answered.get(id) ?? 0) > (stampOfId.get(id) ?? 0)',
+    from: '(answered.get(id)?.at ?? 0) > (stampOfId.get(id) ?? 0)',
     to: 'id === ""',
   },
   {

@@ -1,7 +1,7 @@
 /** An invoice that changes its customer is shown to one of the two, never to both. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Notification } from '../../src/sources.ts'
+import type { BillingSource, Notification } from '../../src/sources.ts'
 import { applyObservations } from '../../src/sync/apply.ts'
 import { engines } from '../support/engines.ts'
 import { readAll, startRig } from '../support/sync.ts'
@@ -51,6 +51,37 @@ for (const engine of engines)
       assert.deepEqual(await ownersOf(), [first])
       assert.deepEqual(await totals(), [before, others])
       assert.equal(await store.checkCounts(), 0)
+    })
+
+    test('a deleted draft is not revived by a list of its new customer that was asked for before', async t => {
+      const { account, source, store, connect } = await startRig(t, engine, { invoices: 40, seed: 71 })
+      const [answer, deletion] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      let isHeld = false
+      const slow: BillingSource = {
+        ...source,
+        async listInvoices(...query) {
+          const page = await source.listInvoices(...query)
+          if (!isHeld) return page
+          answer.resolve()
+          await deletion.promise
+          return page
+        },
+      }
+      const connector = await connect({ source: slow })
+      const id = account.change('create')
+      await connector.backfill()
+      const rows = await readAll(store)
+      const first = rows.find(row => row.id === id)?.customer_id ?? assert.fail()
+      const second = rows.find(row => row.customer_id !== first)?.customer_id ?? assert.fail()
+      account.invoices.set(id, { ...(account.invoices.get(id) ?? assert.fail()), customer: second })
+      isHeld = true
+      const listed = connector.refetchNear(second, null)
+      await answer.promise
+      account.change('delete', id)
+      assert.equal((await connector.refetch({ customer_id: first, id })).deleted, 1)
+      deletion.resolve()
+      assert.equal((await listed).superseded, 1)
+      assert.ok(!(await readAll(store)).some(row => row.id === id))
     })
 
     test('what a document says of it goes with it', async t => {
