@@ -14,7 +14,9 @@ export const documentTypes = Object.keys(certifyingCodes) as DocumentType[]
 /** Credit notes, debit notes and receipts only refer to an invoice. */
 const typeCodes: Readonly<Record<string, string>> = {
   ...certifyingCodes,
-  ...{ CreditNote: 'NC', DebitNote: 'ND', Receipt: 'RG' },
+  CreditNote: 'NC',
+  DebitNote: 'ND',
+  Receipt: 'RG',
 }
 
 /** A document as the invoicing system had it at one moment. */

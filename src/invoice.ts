@@ -167,7 +167,16 @@ export interface ListQuery extends InvoiceFilters {
   page_size?: number | undefined
 }
 
-export const listParameters = 'page page_size status ix_status date_from date_to q'.split(' ')
+const parameters: Readonly<Record<keyof ListQuery, true>> = {
+  page: true,
+  page_size: true,
+  status: true,
+  ix_status: true,
+  date_from: true,
+  date_to: true,
+  q: true,
+}
+export const listParameters = Object.keys(parameters)
 
 /** The two systems a PDF can come from, named as in the download paths. */
 export const documentKinds = ['ix', 'payments'] as const
