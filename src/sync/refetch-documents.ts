@@ -103,7 +103,8 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
     swept: Swept,
   ): Promise<void> {
     const given = documents.map(document => withReference(document, rules))
-    swept.changed += await commit(given, tx => tx.saveDocuments(given, askedAt), 'list')
+    const changed = await commit(given, tx => tx.saveDocuments(given, askedAt), 'list')
+    swept.changed += changed
     await noteLeftOut(given, false)
     for (const { id, reason } of misfits)
       if (id === null) log.warn({ reason }, 'a document without an ID was left out')
@@ -138,7 +139,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
     const document = found.record && withReference(found.record, rules)
     swept.documents++
     if (document === null) swept.missed++
-    swept.changed += await commit(
+    const changed = await commit(
       [document ?? { id, reference: null }],
       tx =>
         document === null
@@ -146,6 +147,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
           : tx.saveDocuments([document], found.askedAt),
       'document',
     )
+    swept.changed += changed
     if (document !== null) await noteLeftOut([document], true)
   }
 
@@ -223,7 +225,8 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
               if (one !== undefined) found.push({ id, ...one })
             })
           } finally {
-            round.swept.changed += await saveRelations(found)
+            const changed = await saveRelations(found)
+            round.swept.changed += changed
           }
         }
       }),

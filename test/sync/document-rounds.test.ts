@@ -3,11 +3,12 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { IxDocument } from '../../sandbox/invoicexpress/objects.ts'
+import type { Invoice } from '../../src/invoice.ts'
 import type { DocumentSync } from '../../src/sync/documents.ts'
 import { assertDocumentsTrue } from '../support/document-truth.ts'
 import { anyOrdinary, type DocumentRig, startDocuments, startOrdinary } from '../support/documents.ts'
 import { engines } from '../support/engines.ts'
-import { readFreshness } from '../support/sync.ts'
+import { readAll, readFreshness } from '../support/sync.ts'
 
 const ordinary = { states: 'ordinary' } as const
 
@@ -210,6 +211,17 @@ for (const engine of engines)
         await step()
         if ((await rig.invoice(id)).ix_status !== 'canceled') assert.ok(((await synced()) ?? 0) < changedAt)
       }
+    })
+
+    test('a round reports every invoice whose document changed, though documents arrive at once', async t => {
+      const rig = await startOrdinary(t, engine, { invoices: 60 })
+      const open = [...rig.documents.documents.values()].filter(({ status }) => status === 'final')
+      assert.ok(open.length > 6)
+      for (const { id } of open) rig.documents.change('settle', id)
+      const documents = new Set(open.map(({ id }) => id))
+      const { changed } = await rig.sync.refetch([...documents].map(id => ({ id, type: null })))
+      const invoices = (await readAll(rig.store)).map(({ summary }): Invoice => JSON.parse(summary))
+      assert.equal(changed, invoices.filter(({ ix_id }) => documents.has(ix_id ?? 0)).length)
     })
 
     test('a round that needs several runs succeeds with the last one, as of the first', async t => {
