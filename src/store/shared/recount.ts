@@ -24,7 +24,7 @@ const checkCustomers = (db: Db, within = db.isAmong('customer_id', '$1')) => `
       WHERE ${within} AND customer_id IN (SELECT customer_id FROM kept WHERE counted) GROUP BY 1, 2, 3, 4, 5),
     every AS (
       SELECT customer_id, coalesce(total, 0) AS total, coalesce(counted, false) AS counted,
-        coalesce(CAST(head AS text), '') AS head, coalesce(n, 0) AS n
+        coalesce(head, '') AS head, coalesce(n, 0) AS n
       FROM kept FULL JOIN found USING (customer_id))
   SELECT customer_id, n FROM found
   UNION ALL

@@ -5,7 +5,7 @@ import { joinSummaries } from './read-pages.ts'
 
 const saveCustomer = `
   INSERT INTO customers (customer_id, version, total, head) VALUES ($1, $2, $3,
-    (SELECT CAST(${joinSummaries} AS BLOB) FROM (
+    (SELECT ${joinSummaries} FROM (
       SELECT summary FROM invoices WHERE customer_id = $1 ORDER BY issued_at DESC, id DESC LIMIT ${headSize})))
   ON CONFLICT (customer_id) DO UPDATE SET version = max(version + 1, excluded.version),
     total = total + excluded.total, head = excluded.head

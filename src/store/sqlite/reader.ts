@@ -85,7 +85,7 @@ function openFile(path: string) {
     searches: openSearchThreads(path),
     ...changeReads(feedStatements(createDb(db))),
     firstPage: db.prepare(`
-      SELECT total, CAST(head AS TEXT) AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`),
+      SELECT total, head AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`),
     invoice: db.prepare(`
       SELECT summary, lines, document, (SELECT synced_at FROM freshness) AS synced_at
       FROM invoices

@@ -6,8 +6,8 @@ CREATE TABLE fatura.invoices (
   ix_status   text COLLATE "C",
   currency    text COLLATE "C" NOT NULL,
   total_cents bigint NOT NULL,
-  -- Folded, in UTF-8: what a search finds by any part, and the ids that it finds by their beginnings. As bytes, since to
-  -- look for bytes in bytes is half the work of looking for characters in text. An index entry holds 2.7 kB: a longer text
+  -- Folded, in UTF-8: the text that a search finds by any part, and the ids that it finds by their beginnings. Bytes, since
+  -- bytes are found in bytes with half the work of characters in text. An index entry holds 2.7 kB: a longer text
   -- stands in long_text, and search_text is NULL.
   search_text bytea,
   long_text   bytea,
@@ -64,7 +64,7 @@ CREATE TABLE fatura.customers (
   version     bigint NOT NULL,
   total       bigint NOT NULL DEFAULT 0,
   counted     boolean NOT NULL DEFAULT false,
-  -- Page 1 as it is asked for by default: the newest summaries, as they are sent.
+  -- The newest summaries, joined as they are sent: the page that most ask for.
   head        text COLLATE "C" NOT NULL DEFAULT ''
 );
 
@@ -193,7 +193,7 @@ INSERT INTO fatura.observation (last_at) VALUES (0);
 
 CREATE TABLE fatura.tokens (
   id         text COLLATE "C" PRIMARY KEY,
-  name       text NOT NULL,
+  name       text COLLATE "C" NOT NULL,
   hash       text COLLATE "C" NOT NULL,
   customers  text[],
   created_at bigint NOT NULL,

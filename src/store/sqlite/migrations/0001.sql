@@ -7,7 +7,7 @@ CREATE TABLE invoices (
   ix_status   TEXT,
   currency    TEXT NOT NULL,
   total_cents INTEGER NOT NULL,
-  -- Folded: what a search finds by any part, and the ids that it finds by their beginnings.
+  -- Folded: the text that a search finds by any part, and the ids that it finds by their beginnings.
   search_text TEXT NOT NULL,
   search_ids  TEXT NOT NULL,
   summary     TEXT NOT NULL,
@@ -58,7 +58,7 @@ CREATE TABLE customers (
   -- Whether there are counters: only for a customer of many invoices.
   counted     INTEGER NOT NULL DEFAULT 0,
   -- The newest summaries, joined as they are sent: the page that most ask for.
-  head        BLOB NOT NULL DEFAULT x''
+  head        TEXT NOT NULL DEFAULT ''
 ) STRICT;
 
 -- The feed of changes. A customer's changes are in the order of their versions; `previous` is the version before one, so that a
@@ -83,7 +83,8 @@ CREATE TABLE batches (
   n     INTEGER NOT NULL
 ) STRICT;
 
--- The latest change of all, in microseconds since 1970 where these are more; and the latest one that is pruned. One row.
+-- Sequence numbers of the latest change and of the latest pruned one. A commit adds the number of its changes, or takes the
+-- microseconds since 1970 if these are more. One row.
 CREATE TABLE feed (
   last_seq   INTEGER NOT NULL,
   pruned_seq INTEGER NOT NULL
