@@ -8,30 +8,10 @@ import { CliError } from './terminal/cli-error.ts'
 import { hideSecrets } from './terminal/hide-secrets.ts'
 import { movingLine } from './terminal/progress.ts'
 
-/** In the order of the help. Only the given command is loaded; all are for the help and for completion. */
-const commands: Record<string, () => Promise<Command>> = {
-  demo: async () => (await import('./commands/demo.ts')).demoCommand(),
-  serve: async () => (await import('./commands/serve.ts')).serveCommand(),
-  sync: async () => (await import('./commands/sync.ts')).syncCommand(),
-  up: async () => (await import('./commands/up.ts')).upCommand(),
-  status: async () => (await import('./commands/status.ts')).statusCommand(),
-  health: async () => (await import('./commands/health.ts')).healthCommand(),
-  account: async () => (await import('./commands/account.ts')).accountCommand(),
-  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand(),
-  reconcile: async () => (await import('./commands/reconcile.ts')).reconcileCommand(),
-  export: async () => (await import('./commands/export.ts')).exportCommand(),
-  explain: async () => (await import('./commands/explain.ts')).explainCommand(),
-  import: async () => (await import('./commands/import.ts')).importCommand(),
-  token: async () => (await import('./commands/token.ts')).tokenCommand(),
-  key: async () => (await import('./commands/key.ts')).keyCommand(),
-  endpoint: async () => (await import('./commands/endpoint.ts')).endpointCommand(),
-  link: async () => (await import('./commands/link.ts')).linkCommand(),
-  migrate: async () => (await import('./commands/migrate.ts')).migrateCommand(),
-  copy: async () => (await import('./commands/copy.ts')).copyCommand(),
-  openapi: async () => (await import('./commands/openapi.ts')).openapiCommand(),
-  sandbox: async () => (await import('./commands/sandbox.ts')).sandboxCommand(),
-  completion: async () => (await import('./commands/completion.ts')).completionCommand(),
-}
+/** In the order of the help; each is a file. Only the given command is loaded; all are for the help and for completion. */
+const names =
+  `demo serve sync up status health account doctor reconcile export explain import token key endpoint link
+  migrate copy openapi sandbox completion`.split(/\s+/)
 
 const program = new Command('fatura')
   .description(
@@ -54,7 +34,10 @@ Settings are environment variables, or lines of a file .env; "fatura serve --hel
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
 try {
-  for (const load of loadersOf(process.argv[2] ?? '')) program.addCommand(await load())
+  for (const name of namesFor(process.argv[2] ?? '')) {
+    const { [`${name}Command`]: create } = await import(`./commands/${name}.ts`)
+    program.addCommand(create())
+  }
   for (const command of [program, ...program.commands, ...program.commands.flatMap(c => c.commands)]) {
     const example = examples[nameOf(command).slice('fatura '.length)]
     if (example !== undefined) command.addHelpText('after', `\nExample:\n  ${example}`)
@@ -78,11 +61,9 @@ try {
   }
 }
 
-function loadersOf(asked: string): (() => Promise<Command>)[] {
+function namesFor(asked: string): string[] {
   if (asked === '--version' || asked === '-V') return []
-  return Object.entries(commands)
-    .filter(([name]) => name === asked || asked === 'completion' || !Object.hasOwn(commands, asked))
-    .map(([, load]) => load)
+  return names.includes(asked) && asked !== 'completion' ? [asked] : names
 }
 
 function nameOf(command: Command): string {

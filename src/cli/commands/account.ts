@@ -1,4 +1,3 @@
-import { Command } from 'commander'
 import { knownSources } from '../../checks/known-sources.ts'
 import { SourceError } from '../../sources.ts'
 import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
@@ -16,7 +15,7 @@ import { formatTable } from '../terminal/table.ts'
 
 const usedByChange = ['DATABASE_URL', 'LOG_LEVEL', ...stripeSettings, ...invoiceXpressSettings] as const
 
-export function accountCommand(): Command {
+export function accountCommand() {
   const show = new SettingsCommand('show')
     .description('Show the accounts that the store was filled from.')
     .option('--json', 'one JSON object a line')
@@ -27,7 +26,7 @@ export function accountCommand(): Command {
     .option('--confirm', 'do it; without this flag it only shows what would happen')
     .settings(usedByChange)
     .action(changeAccounts)
-  return new Command('account')
+  return new SettingsCommand('account')
     .description('Show or change the accounts whose records the store holds.')
     .addCommand(show)
     .addCommand(change)

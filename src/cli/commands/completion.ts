@@ -8,8 +8,8 @@ const shells: Readonly<Record<string, (commands: readonly Completed[]) => string
   fish: writeFish,
 }
 
-export function completionCommand(): Command {
-  return new SettingsCommand('completion')
+export const completionCommand = () =>
+  new SettingsCommand('completion')
     .description('Print a script that completes commands and options in a shell.')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(shells)))
     .notes(`To have it in every session:
@@ -22,7 +22,6 @@ It completes the word fatura: after npx there is nothing to complete, so install
       const root = command.parent ?? command
       process.stdout.write(shells[shell]?.(walk(root)) ?? '')
     })
-}
 
 type Completed = ReturnType<typeof describe>
 

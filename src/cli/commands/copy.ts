@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { type KindName, kindNames, kinds, tellCount } from '../../store/contents.ts'
 import { checkTarget, copyStore, type Digest, digestStore } from '../../store/copy-store.ts'
 import { findAddressProblem, migrateStore, openOperatorStore, openWriteStore } from '../../store/engines.ts'
@@ -10,8 +9,8 @@ import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { createProgress, printResult, printWaiting } from '../terminal/progress.ts'
 
-export function copyCommand(): Command {
-  return new SettingsCommand('copy')
+export const copyCommand = () =>
+  new SettingsCommand('copy')
     .description(
       'Copy a store to another, on any engine, and compare the two. Run it again to continue after a stop.',
     )
@@ -27,7 +26,6 @@ Stop other programs that write to one of the stores first.
 Example:
   fatura copy sqlite:data/fatura.db postgres://fatura_owner:secret@127.0.0.1:5432/fatura`)
     .action(runCopy)
-}
 
 async function runCopy(fromUrl: string, toUrl: string, options: { json?: true }): Promise<void> {
   if (fromUrl === toUrl) throw new CliError('The two addresses are the same; there is nothing to copy.')

@@ -1,5 +1,4 @@
 /** The frame of `fatura token` and `fatura key`: a command that makes one, `list` (also of `fatura endpoint`) and `revoke`. */
-import { Command } from 'commander'
 import { isMissing, openOperatorStore, openWriteStore, prepareStore } from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
 import { useStore } from '../../store/use-store.ts'
@@ -65,7 +64,7 @@ export interface Credential<Row> extends Omit<Listed<Row>, 'none'> {
   revoke(store: WriteStore, id: string, now: number): Promise<Row | null>
 }
 
-export function credentialCommand<Row>(kind: Credential<Row>): Command {
+export function credentialCommand<Row>(kind: Credential<Row>) {
   const { noun } = kind
   const list = listCommand({
     ...kind,
@@ -78,7 +77,7 @@ export function credentialCommand<Row>(kind: Credential<Row>): Command {
     .option('--json', 'one JSON object')
     .action(revokeOne)
   kind.make.option('--create', 'create the store, where there is none yet')
-  return new Command(noun)
+  return new SettingsCommand(noun)
     .description(kind.description)
     .addCommand(kind.make.settings(['DATABASE_URL']))
     .addCommand(list)

@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Command } from 'commander'
 import { isSet, type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog } from '../terminal/log.ts'
@@ -11,14 +10,13 @@ import { createTemporaryFolder } from './temporary-folder.ts'
 
 const used = ['HOST', 'PORT', 'RATE_LIMIT', 'LOG_LEVEL'] as const
 
-export function demoCommand(): Command {
-  return new SettingsCommand('demo')
+export const demoCommand = () =>
+  new SettingsCommand('demo')
     .description(
       'Run a local Stripe and a local InvoiceXpress, synchronize and serve them, all in a temporary folder; Ctrl-C removes all of it. Requests are logged with LOG_LEVEL=info.',
     )
     .settings(used)
     .action(demo)
-}
 
 async function demo(options: Options): Promise<void> {
   // A file .env is for a real service. The demo is safe to run beside one: it takes neither its keys nor its address.

@@ -1,5 +1,4 @@
 import { styleText } from 'node:util'
-import type { Command } from 'commander'
 import { describeKey } from '../../checks/check-stripe.ts'
 import { createReport, type Finding, type Report } from '../../checks/findings.ts'
 import type { Checked } from '../../checks/run-checks.ts'
@@ -28,8 +27,8 @@ import { leave } from '../wiring/signals.ts'
 /** More would take long, and load both systems. */
 const sampleAtMost = 1_000
 
-export function doctorCommand(): Command {
-  return new SettingsCommand('doctor')
+export const doctorCommand = () =>
+  new SettingsCommand('doctor')
     .description(
       'Check settings, database, keys and their permissions, clocks, and a sample of the invoices against both systems.',
     )
@@ -41,7 +40,6 @@ export function doctorCommand(): Command {
     .notes(`For each check: ok, warn, FAIL or skip, what was found, and after an arrow what to do. Exit code 0 when nothing fails, else 1.
 Without --repair it changes nothing. It shows no secret. On PostgreSQL it needs the address of a role that may write.`)
     .action(runDoctor)
-}
 
 async function runDoctor(options: Options): Promise<void> {
   const sample = readWholeFlag('--sample', String(options.sample), 0, sampleAtMost)

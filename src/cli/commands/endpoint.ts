@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { Command } from 'commander'
 import { findUrlProblem } from '../../endpoints/send-webhook.ts'
 import { createKeys, publicKeyOf } from '../../endpoints/sign-webhook.ts'
 import { openWriteStore } from '../../store/engines.ts'
@@ -10,7 +9,7 @@ import { jsonLine } from '../terminal/json-line.ts'
 import { describeScope, listCommand, saveCredential, withStore } from './credentials.ts'
 import { readCustomers } from './key.ts'
 
-export function endpointCommand(): Command {
+export function endpointCommand() {
   const add = new SettingsCommand('add')
     .description(
       'Send a webhook to an address for every change from now on, while "fatura sync" or "fatura up" runs. Prints the id, and the keys that verify signatures.',
@@ -47,7 +46,7 @@ export function endpointCommand(): Command {
   const remove = new SettingsCommand('remove')
     .description('Send nothing more, and forget the endpoint and its keys.')
     .action(change('Removed', (store, id) => store.removeEndpoint(id)))
-  const command = new Command('endpoint').description(
+  const command = new SettingsCommand('endpoint').description(
     'Add, list, pause, replay and remove receivers of webhooks.',
   )
   command.addCommand(list)

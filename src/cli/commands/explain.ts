@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { type Explained, type Explanation, explainInvoice } from '../../checks/explain.ts'
 import { knownSources } from '../../checks/known-sources.ts'
 import { type Claim, type Document, missesToBelieve, noClaim, printedNumberOf } from '../../document.ts'
@@ -20,8 +19,8 @@ import { findInvoiceIds } from './find-invoice-ids.ts'
 
 const used = ['DATABASE_URL', ...linkSettings] as const
 
-export function explainCommand(): Command {
-  return new SettingsCommand('explain')
+export const explainCommand = () =>
+  new SettingsCommand('explain')
     .description(
       'Show everything that is known about one invoice: both sides, its history, and why its document has its state.',
     )
@@ -29,7 +28,6 @@ export function explainCommand(): Command {
     .option('--json', 'one JSON object a line, one for each customer that has such an invoice')
     .settings(used)
     .action(explain)
-}
 
 async function explain(name: string, options: { json?: true } & Options): Promise<void> {
   const settings = readSettings(options, used)

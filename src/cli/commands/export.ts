@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import type { Write } from '../../export/columns.ts'
 import { createCsvWriter } from '../../export/csv.ts'
 import { type ExportFormat, exportFormats, exportInvoices } from '../../export/export-invoices.ts'
@@ -34,7 +34,7 @@ interface ExportFlags extends FilterOptions {
   kind?: DocumentKind
 }
 
-export function exportCommand(): Command {
+export function exportCommand() {
   const command = new SettingsCommand('export').description(
     'Write invoices to a file, or fetch their PDFs. Changes nothing in the store.',
   )

@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
@@ -8,15 +7,14 @@ const used = ['HOST', 'PORT'] as const
 /** Shorter than the time limit of a health check: 30 s in Docker, most set less. */
 const patienceMs = 3_000
 
-export function healthCommand(): Command {
-  return new SettingsCommand('health')
+export const healthCommand = () =>
+  new SettingsCommand('health')
     .description(
       'Ask the service on this machine whether it is ready. Exit code 0 when it is, else 1: for health checks of containers.',
     )
     .option('--json', 'one JSON object')
     .settings(used)
     .action(checkHealth)
-}
 
 async function checkHealth(options: { json?: true } & Options): Promise<void> {
   const { HOST: host, PORT: port } = readSettings(options, used)

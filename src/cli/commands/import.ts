@@ -3,7 +3,6 @@ import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
-import type { Command } from 'commander'
 import type { Problem } from '../../import/check-record.ts'
 import { InputChanged, importInvoices, JsonArray, NotNdjson } from '../../import/import-invoices.ts'
 import { openWriteStore, prepareStore } from '../../store/engines.ts'
@@ -16,8 +15,8 @@ import { createProgress, printResult, printWaiting } from '../terminal/progress.
 import { printable } from '../terminal/table.ts'
 import { createTemporaryFolder } from './temporary-folder.ts'
 
-export function importCommand(): Command {
-  return new SettingsCommand('import')
+export const importCommand = () =>
+  new SettingsCommand('import')
     .description(
       'Load invoices from NDJSON: one invoice a line. Importing the same file again changes nothing.',
     )
@@ -35,7 +34,6 @@ Fields that may be null may be left out. The shortest line that is valid:
    "subtotal_cents":1000,"discount_cents":0,"tax_cents":230,"total_cents":1230,"currency":"eur",
    "status":"paid","ix_sync_state":"not_synced"}                                  (on one line in the file)`)
     .action(runImport)
-}
 
 /** More would scroll away the first ones. */
 const shownRefusals = 20

@@ -1,12 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto'
-import type { Command } from 'commander'
 import { createKeyId, isKeyId } from '../../access/link-form.ts'
 import { isCustomerId } from '../../invoice.ts'
 import { type Options, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { checkName, credentialCommand, describeScope, saveCredential } from './credentials.ts'
 
-export function keyCommand(): Command {
+export function keyCommand() {
   const add = new SettingsCommand('add')
     .description(
       'Make a key that signs customer links, and print its private half (a JWK), alone, on standard output. It is shown once: the store keeps the public half.',

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import type { Command } from 'commander'
 import { maxLinkSeconds } from '../../access/link-form.ts'
 import { createLink, type LinkKey, readLinkKey } from '../../customer-link/create-link.ts'
 import { isCustomerId, isInvoiceId } from '../../invoice.ts'
@@ -10,8 +9,8 @@ import { printable } from '../terminal/table.ts'
 
 const used = ['PUBLIC_URL', 'LINK_KEY'] as const
 
-export function linkCommand(): Command {
-  return new SettingsCommand('link')
+export const linkCommand = () =>
+  new SettingsCommand('link')
     .description(
       'Make a link that shows a customer their invoices, and print it, alone, on standard output. Anybody who has the link may read them until it expires.',
     )
@@ -21,7 +20,6 @@ export function linkCommand(): Command {
     .option('--key <file>', 'a file with the private key that "fatura key add" printed; default: LINK_KEY')
     .action(printLink)
     .settings(used)
-}
 
 async function printLink(options: Record<string, string>): Promise<void> {
   const { customer = '', invoice, ttl = '', key: keyFile } = options

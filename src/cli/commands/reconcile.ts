@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import { dayMs } from '../../calendar.ts'
 import { knownSources } from '../../checks/known-sources.ts'
 import { readChecked, readInScope, readUnlinked } from '../../checks/read-pairs.ts'
@@ -34,8 +34,8 @@ const saftTimeZone = 'Europe/Lisbon'
 /** Listed on demand only. */
 const unlinkedKinds: readonly DifferenceKind[] = ['document_of_unknown_invoice', 'document_without_invoice']
 
-export function reconcileCommand(): Command {
-  return new SettingsCommand('reconcile')
+export const reconcileCommand = () =>
+  new SettingsCommand('reconcile')
     .description(
       "List where the payment platform's side of an invoice and its document differ, or both and a SAF-T file. Changes nothing.",
     )
@@ -67,7 +67,6 @@ Before the file of a month is due, on the 5th of the next: fatura reconcile --sa
 Exit code: 0 when there is no difference, 1 when there is one, 2 when it could not be checked.
 In csv and csv-pt, a cell that a spreadsheet would take for a formula begins with an apostrophe.`)
     .action(reconcile)
-}
 
 interface Flags extends Options, DayFlags {
   format: Format

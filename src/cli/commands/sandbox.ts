@@ -7,8 +7,8 @@ const stripeKey = 'sk_test_sandbox'
 const documentsKey = 'ix_test_sandbox'
 const most = 1_000_000
 
-export function sandboxCommand(): Command {
-  return new Command('sandbox')
+export const sandboxCommand = () =>
+  new Command('sandbox')
     .description(
       'Run a local Stripe and a local InvoiceXpress with invented invoices and documents, for use without keys. Keeps nothing.',
     )
@@ -22,7 +22,6 @@ export function sandboxCommand(): Command {
     .option('--customers <count>', 'number of customers (default: 12, or one for every 25 invoices)')
     .option('--differences <count>', 'number of differences to plant between the two', '0')
     .action(sandbox)
-}
 
 async function sandbox(options: Record<string, string>): Promise<void> {
   const read = (flag: string, text = '', high = most, low = 0) => readWholeFlag(flag, text, low, high)

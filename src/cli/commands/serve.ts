@@ -1,5 +1,4 @@
 import cluster from 'node:cluster'
-import type { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
 import { adminOf, apiOf } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
@@ -11,13 +10,12 @@ import { runWorkers, serveAsWorker } from '../wiring/workers.ts'
 
 const used = settingsOf('serve')
 
-export function serveCommand(): Command {
-  return new SettingsCommand('serve')
+export const serveCommand = () =>
+  new SettingsCommand('serve')
     .description('Serve the API. It reads the store and never writes to it.')
     .settings(used)
     .option('--migrate', 'first create the store, or bring its schema up to date')
     .action(serve)
-}
 
 async function serve(options: { migrate?: true } & Options): Promise<void> {
   const settings = readSettings(options, used)

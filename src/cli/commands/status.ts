@@ -1,5 +1,4 @@
 import { styleText } from 'node:util'
-import type { Command } from 'commander'
 import { formatSpan } from '../../checks/check-clock.ts'
 import { formatDrift } from '../../checks/check-drift.ts'
 import { type DriftEstimates, readDrift } from '../../metrics/drift-estimate.ts'
@@ -14,15 +13,14 @@ import { type Options, readSettings, SettingsCommand } from '../settings/read-se
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatParagraph, formatTable, printable, type TableOptions } from '../terminal/table.ts'
 
-export function statusCommand(): Command {
-  return new SettingsCommand('status')
+export const statusCommand = () =>
+  new SettingsCommand('status')
     .description(
       'Show the progress of each stream, the accounts, the process that synchronizes, and the records that do not fit.',
     )
     .option('--json', 'one JSON object a line')
     .settings(['DATABASE_URL'])
     .action(showStatus)
-}
 
 async function showStatus(options: { json?: true } & Options): Promise<void> {
   const { DATABASE_URL: url } = readSettings(options, ['DATABASE_URL'])

@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { SourceError } from '../../sources.ts'
 import { prepareStore } from '../../store/engines.ts'
 import { adminOf, syncOf } from '../settings/connections.ts'
@@ -17,8 +16,8 @@ export const webhooksFlag = [
   "also receive Stripe's webhooks on this port (needs STRIPE_WEBHOOK_SECRET)",
 ] as const
 
-export function syncCommand(): Command {
-  return new SettingsCommand('sync')
+export const syncCommand = () =>
+  new SettingsCommand('sync')
     .description(
       'Bring invoices from Stripe and their documents from InvoiceXpress into the store, and keep them up to date.',
     )
@@ -38,7 +37,6 @@ export function syncCommand(): Command {
 stopped continues where it was. Without INVOICEXPRESS_API_KEY the documents stay as they are. "fatura status" shows the
 progress of each stream.`)
     .action(runSync)
-}
 
 async function runSync(options: { webhooks?: string } & Options): Promise<void> {
   const settings = readSettings(options, used)

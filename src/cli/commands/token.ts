@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { createToken, isToken, readTokenId } from '../../access/token.ts'
 import { isCustomerId } from '../../invoice.ts'
 import type { StoredToken } from '../../store/store.ts'
@@ -8,7 +7,7 @@ import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { checkName, credentialCommand, describeScope, saveCredential } from './credentials.ts'
 
-export function tokenCommand(): Command {
+export function tokenCommand() {
   const create = new SettingsCommand('create')
     .description(
       'Make a token and print it, alone, on standard output. It is shown once: only a hash is kept.',

@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
 import { adminOf, apiOf, syncOf } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
@@ -12,13 +11,12 @@ import { webhooksFlag } from './sync.ts'
 
 const used = settingsOf('up')
 
-export function upCommand(): Command {
-  return new SettingsCommand('up')
+export const upCommand = () =>
+  new SettingsCommand('up')
     .description('Serve and synchronize in one process, for one machine. Creates or migrates the store.')
     .settings(used)
     .option(...webhooksFlag)
     .action(up)
-}
 
 async function up(options: { webhooks?: string } & Options): Promise<void> {
   const settings = readSettings(options, used)
