@@ -3,6 +3,7 @@ import type { Change, ChangeList } from '../change.ts'
 import {
   type CustomerSummary,
   type DocumentKind,
+  type Invoice,
   type InvoiceDetail,
   type InvoiceDocument,
   type InvoiceFilters,
@@ -13,7 +14,6 @@ import {
 } from '../invoice.ts'
 import { FaturaError } from './fatura-error.ts'
 import { type CallOptions, type ClientOptions, createSend } from './send.ts'
-import { type InvoiceWalk, walkInvoices } from './walk-invoices.ts'
 
 export type { Change, ChangeKind, ChangeList } from '../change.ts'
 export type { ErrorCode } from '../errors.ts'
@@ -33,7 +33,7 @@ export type {
   SyncState,
 } from '../invoice.ts'
 export type { FaturaErrorCode } from './fatura-error.ts'
-export type { CallOptions, ClientOptions, InvoiceWalk }
+export type { CallOptions, ClientOptions }
 export { FaturaError }
 
 export interface Result<T> {
@@ -56,6 +56,21 @@ export interface PdfDownload {
   requestId: string | null
 }
 
+/** Each loop over it walks from the beginning; its fields are those of the current or last loop. */
+export interface InvoiceWalk extends AsyncIterable<Invoice> {
+  /** Number of matching invoices by the newest page; null before the first. */
+  readonly total: number | null
+  /** Number of invoices given so far. */
+  readonly seen: number
+  /**
+   * Whether anything of the customer's invoices changed between two pages. What was given is then no picture of one
+   * moment: an invoice may be missing from it, or be as it was before. None is given twice in one place.
+   */
+  readonly changed: boolean
+  /** Time until which the first page is known to follow the source. */
+  readonly syncedAt: Date | null
+}
+
 export interface ChangesQuery {
   /** Null, the default, is for all customers: the token must be. */
   customer?: string | null
@@ -65,53 +80,22 @@ export interface ChangesQuery {
   limit?: number
 }
 
-export interface Client {
-  invoices: {
-    /** One page. `total` and `total_pages` count what there is beside it. */
-    list(customerId: string, query?: ListQuery, call?: CallOptions): Promise<Result<InvoiceList>>
-    /** All that match, newest first, page by page as they are asked for. */
-    all(customerId: string, filters?: InvoiceFilters, call?: CallOptions): InvoiceWalk
-  }
-  invoice: {
-    get(customerId: string, invoiceId: string, call?: CallOptions): Promise<Result<InvoiceDetail>>
-  }
-  document: {
-    /** The certified document of an invoice. */
-    get(customerId: string, invoiceId: string, call?: CallOptions): Promise<Result<InvoiceDocument>>
-    /** The image of its QR code. */
-    qr(customerId: string, invoiceId: string, call?: CallOptions): Promise<Blob>
-  }
-  /** Number and sum of the customer's invoices by currency and status, and by month. */
-  summary(customerId: string, call?: CallOptions): Promise<Result<CustomerSummary>>
-  /** Changes after a cursor, without end; keep `seq` of the last one to go on from there later. */
-  changes(query?: ChangesQuery, call?: CallOptions): AsyncIterable<Change>
-  /** One answer of that feed: waits for a change for 25 s, if there is a cursor. */
-  listChanges(query?: ChangesQuery, call?: CallOptions): Promise<ChangeList>
-  /** The payment platform's own page where an open invoice can be paid; asked for anew each time. */
-  paymentPage(customerId: string, invoiceId: string, call?: CallOptions): Promise<{ url: string }>
-  /** Opens a PDF; waits while it is still being made. */
-  downloadPdf(
-    customerId: string,
-    invoiceId: string,
-    kind: DocumentKind,
-    call?: CallOptions,
-  ): Promise<PdfDownload>
-}
-
 interface Held {
   etag: string
   data: unknown
 }
 
-export function createClient(options: ClientOptions): Client {
+export type Client = ReturnType<typeof createClient>
+
+export function createClient(options: ClientOptions) {
   const send = createSend(options)
   const { remember = 100 } = options
   /** The last answers by path, so that a poll can be answered 304. The one that was read longest ago makes room. */
   const memory = new Map<string, Held>()
 
-  function read<T>(path: string, call: CallOptions, held: Held | undefined): Promise<Result<T>> {
+  function read<T>(path: string, call?: CallOptions, held?: Held): Promise<Result<T>> {
     const condition = held && { 'if-none-match': held.etag }
-    return send(path, { accept: 'application/json', ...condition }, call, async answer => {
+    const readAnswer = async (answer: Response) => {
       const syncedAt = answer.headers.get('fatura-synced-at')
       return {
         data: (answer.status === 304 ? held?.data : JSON.parse(await answer.text(), freeze)) as T,
@@ -119,10 +103,11 @@ export function createClient(options: ClientOptions): Client {
         etag: answer.headers.get('etag'),
         requestId: answer.headers.get('request-id'),
       }
-    })
+    }
+    return send(path, { accept: 'application/json', ...condition }, readAnswer, call)
   }
 
-  async function poll<T>(path: string, call: CallOptions): Promise<Result<T>> {
+  async function poll<T>(path: string, call?: CallOptions): Promise<Result<T>> {
     const result = await read<T>(path, call, memory.get(path))
     const { etag, data } = result
     memory.delete(path)
@@ -132,17 +117,17 @@ export function createClient(options: ClientOptions): Client {
     return result
   }
 
-  const ask = <T>(path: string, call: CallOptions): Promise<T> =>
-    send(path, { accept: 'application/json' }, call, async answer => JSON.parse(await answer.text()))
+  const ask = <T>(path: string, call?: CallOptions): Promise<T> =>
+    send(path, { accept: 'application/json' }, async answer => JSON.parse(await answer.text()), call)
 
-  function listChanges(query: ChangesQuery = {}, call: CallOptions = {}): Promise<ChangeList> {
+  function listChanges(query: ChangesQuery = {}, call?: CallOptions): Promise<ChangeList> {
     const { customer = null, after, limit = 100 } = query
     const feed = customer === null ? '/api/v1' : customerPath(customer)
     const cursor = after === undefined ? '' : `&after=${after}&wait=25`
     return ask(`${feed}/changes?limit=${limit}${cursor}`, call)
   }
 
-  async function* follow(query: ChangesQuery, call: CallOptions): AsyncGenerator<Change> {
+  async function* changes(query: ChangesQuery = {}, call?: CallOptions): AsyncIterable<Change> {
     for (let { after } = query; ; ) {
       const { changes, next } = await listChanges({ ...query, after }, call)
       yield* changes
@@ -151,44 +136,104 @@ export function createClient(options: ClientOptions): Client {
   }
 
   return {
-    changes: (query = {}, call = {}) => follow(query, call),
+    /** Changes after a cursor, without end; keep `seq` of the last one to go on from there later. */
+    changes,
+    /** One answer of that feed: waits for a change for 25 s, if there is a cursor. */
     listChanges,
     invoices: {
-      list: async (customerId, query = {}, call = {}) => poll(listPath(customerId, query), call),
-      // A walk is not remembered: it would push out what is polled.
-      all: (customerId, filters = {}, call = {}) =>
+      /** One page. `total` and `total_pages` count what there is beside it. */
+      list: async (customerId: string, query: ListQuery = {}, call?: CallOptions) =>
+        poll<InvoiceList>(listPath(customerId, query), call),
+      /** All that match, newest first, page by page as they are asked for. */
+      all: (customerId: string, filters: InvoiceFilters = {}, call?: CallOptions) =>
         walkInvoices(page => {
           const path = listPath(customerId, { ...filters, page, page_size: maxPageSize })
-          return read<InvoiceList>(path, call, undefined)
+          // A walk is not remembered: it would push out what is polled.
+          return read(path, call)
         }),
     },
     invoice: {
-      get: async (customerId, invoiceId, call = {}) => poll(invoicePath(customerId, invoiceId), call),
+      get: async (customerId: string, invoiceId: string, call?: CallOptions) =>
+        poll<InvoiceDetail>(invoicePath(customerId, invoiceId), call),
     },
     document: {
-      get: async (customerId, invoiceId, call = {}) =>
-        poll(`${invoicePath(customerId, invoiceId)}/document`, call),
-      qr: (customerId, invoiceId, call = {}) =>
-        send(
-          `${invoicePath(customerId, invoiceId)}/document/qr`,
-          { accept: 'image/png' },
+      /** The certified document of an invoice. */
+      get: async (customerId: string, invoiceId: string, call?: CallOptions) =>
+        poll<InvoiceDocument>(`${invoicePath(customerId, invoiceId)}/document`, call),
+      /** The image of its QR code. */
+      qr(customerId: string, invoiceId: string, call?: CallOptions): Promise<Blob> {
+        const path = `${invoicePath(customerId, invoiceId)}/document/qr`
+        const type = 'image/png'
+        return send(
+          path,
+          { accept: type },
+          async answer => new Blob([await answer.arrayBuffer()], { type }),
           call,
-          async answer => new Blob([await answer.arrayBuffer()], { type: 'image/png' }),
-        ),
+        )
+      },
     },
-    summary: async (customerId, call = {}) => poll(`${customerPath(customerId)}/summary`, call),
-    paymentPage: (customerId, invoiceId, call = {}) =>
-      ask(`${invoicePath(customerId, invoiceId)}/payments/page`, call),
-    downloadPdf: (customerId, invoiceId, kind, call = {}) => {
-      const path = `${invoicePath(customerId, invoiceId)}/${kind}/download`
-      return send(path, { accept: 'application/pdf' }, call, async ({ headers, body }) => ({
+    /** Number and sum of the customer's invoices by currency and status, and by month. */
+    summary: async (customerId: string, call?: CallOptions) =>
+      poll<CustomerSummary>(`${customerPath(customerId)}/summary`, call),
+    /** The payment platform's own page where an open invoice can be paid; asked for anew each time. */
+    paymentPage: (customerId: string, invoiceId: string, call?: CallOptions) =>
+      ask<{ url: string }>(`${invoicePath(customerId, invoiceId)}/payments/page`, call),
+    /** Opens a PDF; waits while it is still being made. */
+    downloadPdf(customerId: string, invoiceId: string, kind: DocumentKind, call?: CallOptions) {
+      const readPdf = async ({ headers, body }: Response): Promise<PdfDownload> => ({
         fileName: readFileName(headers.get('content-disposition')) ?? `${invoiceId}.pdf`,
         size: Number(headers.get('content-length')) || null,
         body: body as ReadableStream<Uint8Array>,
         requestId: headers.get('request-id'),
-      }))
+      })
+      const path = `${invoicePath(customerId, invoiceId)}/${kind}/download`
+      return send(path, { accept: 'application/pdf' }, readPdf, call)
     },
   }
+}
+
+/** All the invoices that match, over as many pages as it takes. */
+function walkInvoices(readPage: (page: number) => Promise<Result<InvoiceList>>): InvoiceWalk {
+  const walk = {
+    total: null as number | null,
+    seen: 0,
+    changed: false,
+    syncedAt: null as Date | null,
+    async *[Symbol.asyncIterator]() {
+      walk.total = null
+      walk.seen = 0
+      walk.changed = false
+      let first: Result<InvoiceList> | undefined
+      let last: Invoice | undefined
+      for (let page = 1, pages = 1; page <= pages; page++) {
+        const answer = await readPage(page)
+        first ??= answer
+        const { invoices, total, total_pages } = answer.data
+        pages = total_pages
+        walk.total = total
+        walk.syncedAt = first.syncedAt
+        walk.changed ||= answer.etag !== first.etag || total !== first.data.total
+        for (const invoice of invoices) {
+          // After an insertion, a page begins with what the one before ended with.
+          if (last !== undefined && !isAfter(invoice, last)) continue
+          last = invoice
+          walk.seen++
+          yield invoice
+        }
+      }
+      if (!walk.changed && walk.seen !== walk.total)
+        throw new FaturaError(
+          'unexpected_answer',
+          `${walk.total} invoices were announced, and ${walk.seen} came.`,
+        )
+    },
+  }
+  return walk
+}
+
+/** Whether it comes later in the order of lists: newest first, then highest id. */
+function isAfter(invoice: Invoice, last: Invoice): boolean {
+  return invoice.issued_at === last.issued_at ? invoice.id < last.id : invoice.issued_at < last.issued_at
 }
 
 const freeze = (_key: string, value: unknown) => Object.freeze(value)

@@ -25,69 +25,52 @@ export interface CallOptions {
   onWait?: ((error: FaturaError, waitMs: number) => void) | undefined
 }
 
-/** Sends a GET request, as often as it takes, and has the answer read; rejects with a `FaturaError`, or with the signal's reason. */
-export type Send = <T>(
-  path: string,
-  /** `accept` must be what comes. */
-  headers: { accept: string; 'if-none-match'?: string },
-  call: CallOptions,
-  /** A failure while it reads counts as one of the connection, and is tried again. */
-  read: (answer: Response) => Promise<T>,
-) => Promise<T>
-
-export function createSend(options: ClientOptions): Send {
+export function createSend(options: ClientOptions) {
   const { token, retries = 3, maxWaitMs = 60_000, timeoutMs = 45_000 } = options
   const base = options.baseUrl.replace(/\/+$/, '')
   if (!/^(https?:\/\/|\/|$)/.test(base))
     throw new TypeError("baseUrl must begin with https:// or http://, or be '' for the page's own host.")
-  const tokens = typeof token === 'string' ? null : keepToken(token)
+  /** Asked for once, however many calls wait for it. */
+  let kept: Promise<string> | null = null
 
-  async function attempt<T>(
-    path: string,
-    headers: { accept: string },
-    signal: AbortSignal | undefined,
-    read: (answer: Response) => Promise<T>,
-    bearer: string,
-  ): Promise<T> {
-    const late = new AbortController()
-    const timer = setTimeout(() => late.abort(new Error(`No answer within ${timeoutMs} ms.`)), timeoutMs)
-    try {
-      const answer = await (options.fetch ?? fetch)(base + path, {
-        headers: { ...headers, authorization: `Bearer ${bearer}` },
-        signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
-        cache: 'no-store',
-        credentials: 'omit',
-      })
-      const isHeld = answer.status === 304 && 'if-none-match' in headers
-      const isExpected = answer.ok && answer.headers.get('content-type')?.startsWith(headers.accept)
-      if (!isHeld && !isExpected) throw await readError(answer)
-      return await read(answer)
-    } catch (error) {
-      signal?.throwIfAborted()
-      if (error instanceof FaturaError) throw error
-      throw new FaturaError('connection_failed', 'No whole answer came from the service.', { cause: error })
-    } finally {
-      clearTimeout(timer)
-    }
+  /** One that was asked for since stays. */
+  function forget(asked: Promise<string>): void {
+    if (kept === asked) kept = null
   }
 
-  return async (path, headers, { signal, onWait }, read) => {
+  function askToken(fetchToken: () => Promise<string>): Promise<string> {
+    if (kept !== null) return kept
+    const asked = fetchToken()
+    kept = asked
+    asked.catch(() => forget(asked))
+    return asked
+  }
+
+  /** Sends a GET request, as often as it takes, and has the answer read; rejects with a `FaturaError`, or with the signal's reason. */
+  return async <T>(
+    path: string,
+    /** `accept` must be what comes. */
+    headers: { accept: string; 'if-none-match'?: string },
+    /** A failure while it reads counts as one of the connection, and is tried again. */
+    read: (answer: Response) => Promise<T>,
+    { signal, onWait }: CallOptions = {},
+  ): Promise<T> => {
     let failures = 0
     let waitedMs = 0
     let wasRefused = false
     for (;;) {
       signal?.throwIfAborted()
       // A token that is known is not waited for: the request leaves within the call.
-      const asked = tokens?.current()
-      const bearer = asked === undefined ? String(token) : await orAborted(asked, signal)
+      const asked = typeof token === 'string' ? null : askToken(token)
+      const bearer = asked === null ? String(token) : await orAborted(asked, signal)
       // Checked here, because a message of fetch would repeat the token.
       if (!/^[!-~]+$/.test(bearer)) throw new TypeError('The token must be one word of ASCII characters.')
       try {
-        return await attempt(path, headers, signal, read, bearer)
+        return await attempt(bearer)
       } catch (error) {
         if (!(error instanceof FaturaError)) throw error
-        if (error.status === 401 && !wasRefused && asked !== undefined) {
-          tokens?.forget(asked)
+        if (error.status === 401 && !wasRefused && asked !== null) {
+          forget(asked)
           wasRefused = true
           continue
         }
@@ -98,6 +81,29 @@ export function createSend(options: ClientOptions): Send {
         if (waitedMs > maxWaitMs) throw error
         onWait?.(error, waitMs)
         await pause(waitMs, signal)
+      }
+    }
+
+    async function attempt(bearer: string): Promise<T> {
+      const late = new AbortController()
+      const timer = setTimeout(() => late.abort(new Error(`No answer within ${timeoutMs} ms.`)), timeoutMs)
+      try {
+        const answer = await (options.fetch ?? fetch)(base + path, {
+          headers: { ...headers, authorization: `Bearer ${bearer}` },
+          signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
+          cache: 'no-store',
+          credentials: 'omit',
+        })
+        const isHeld = answer.status === 304 && 'if-none-match' in headers
+        const isExpected = answer.ok && answer.headers.get('content-type')?.startsWith(headers.accept)
+        if (!isHeld && !isExpected) throw await readError(answer)
+        return await read(answer)
+      } catch (error) {
+        signal?.throwIfAborted()
+        if (error instanceof FaturaError) throw error
+        throw new FaturaError('connection_failed', 'No whole answer came from the service.', { cause: error })
+      } finally {
+        clearTimeout(timer)
       }
     }
   }
@@ -134,23 +140,4 @@ function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promis
     signal?.addEventListener('abort', abort, { once: true })
     work.then(resolve, reject).finally(() => signal?.removeEventListener('abort', abort))
   })
-}
-
-/** A token is asked for once, however many calls wait for it. */
-function keepToken(fetchToken: () => Promise<string>) {
-  let kept: Promise<string> | null = null
-  /** One that was asked for since stays. */
-  function forget(asked: Promise<string>): void {
-    if (kept === asked) kept = null
-  }
-  return {
-    current(): Promise<string> {
-      if (kept !== null) return kept
-      const asked = fetchToken()
-      kept = asked
-      asked.catch(() => forget(asked))
-      return asked
-    },
-    forget,
-  }
 }
