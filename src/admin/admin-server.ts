@@ -2,16 +2,22 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
+import { maxLinkSeconds } from '../access/link-form.ts'
+import { parseObject } from '../access/parse-object.ts'
+import { createLinkToken, type LinkKey } from '../customer-link/create-link.ts'
+import { errorCodes } from '../errors.ts'
 import { createRequestId } from '../http/request-id.ts'
+import { isCustomerId, isInvoiceId } from '../invoice.ts'
 import { writeBareAnswer } from '../server/bare-answer.ts'
 import type { UnreadableRequest } from '../server/connection.ts'
 import { findFault } from '../server/find-fault.ts'
 import { createGuardedServer, tunnelRequested } from '../server/guarded-server.ts'
-import { createLinkFor, type LinkSigning } from './create-link-for.ts'
-import { AdminError } from './errors.ts'
 
-export interface AdminOptions extends LinkSigning {
+export interface AdminOptions {
   token: string
+  /** Signs links; null where none are made. */
+  key: LinkKey | null
+  publicUrl: string | null
   /** The reason why requests should go elsewhere, or null. */
   askReady(): Promise<string | null>
   writeMetrics(): Promise<string>
@@ -23,6 +29,32 @@ interface Route {
   isGuarded: boolean
   /** A text is sent as it is, an object as JSON. */
   answer(request: IncomingMessage, response: ServerResponse): Promise<object | string>
+}
+
+const adminErrors = {
+  ...errorCodes,
+  unsupported_media_type: { status: 415 },
+  not_configured: { status: 503 },
+} as const
+
+/** In the API's form, with its codes where they fit. */
+class AdminError extends Error {
+  readonly code: keyof typeof adminErrors
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: keyof typeof adminErrors, message: string, headers: Record<string, string> = {}) {
+    super(message)
+    this.code = code
+    this.headers = headers
+  }
+
+  get status(): number {
+    return adminErrors[this.code].status
+  }
+
+  write(requestId: string): string {
+    return JSON.stringify({ error: { code: this.code, message: this.message, request_id: requestId } })
+  }
 }
 
 /** Prometheus' own, of the only answer that is a text. */
@@ -139,6 +171,42 @@ async function readJson(request: IncomingMessage, response: ServerResponse): Pro
   }
   if (length > maxBodyBytes) throw tooLarge
   return Buffer.concat(chunks).toString()
+}
+
+const members = ['customer', 'invoice', 'ttl']
+
+/** For backends that cannot sign links themselves: from the text of a body to a link. */
+async function createLinkFor(body: string, { key, publicUrl }: AdminOptions): Promise<object> {
+  const request = readBody(body)
+  if (key === null || publicUrl === null)
+    throw new AdminError(
+      'not_configured',
+      'Links cannot be made: start the service with LINK_KEY, which "fatura key add" prints, and PUBLIC_URL.',
+    )
+  const { token, expires_at } = await createLinkToken({ key, publicUrl, ...request })
+  return { url: `${publicUrl}/#t=${token}`, expires_at }
+}
+
+function readBody(text: string) {
+  const body = parseObject(text)
+  if (body === null)
+    throw refuse(
+      'The body must be a JSON object, such as {"customer":"cus_ana"}, that names no member twice.',
+    )
+  const unknown = Object.keys(body).find(name => !members.includes(name))
+  if (unknown !== undefined) throw refuse(`The body may hold ${members.join(', ')}, and nothing else.`)
+  const { customer, invoice, ttl } = body
+  if (typeof customer !== 'string' || !isCustomerId(customer))
+    throw refuse('customer must be an ID that begins with cus_.')
+  if (invoice !== undefined && (typeof invoice !== 'string' || !isInvoiceId(invoice)))
+    throw refuse('invoice must be an ID that begins with in_, or be left out.')
+  if (ttl !== undefined && !(Number.isInteger(ttl) && Number(ttl) >= 1 && Number(ttl) <= maxLinkSeconds))
+    throw refuse(`ttl must be a whole number of seconds from 1 to ${maxLinkSeconds}, or be left out.`)
+  return { customer, invoice, ttlSeconds: ttl as number | undefined }
+}
+
+function refuse(message: string): AdminError {
+  return new AdminError('invalid_request', message)
 }
 
 function refuseUnreadable({ code }: UnreadableRequest): string {
