@@ -3,15 +3,48 @@ import { styleText } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { version } from '../package.ts'
 import { StoreError } from '../store/store.ts'
-import { examples } from './commands/examples.ts'
 import { CliError } from './terminal/cli-error.ts'
 import { hideSecrets } from './terminal/hide-secrets.ts'
 import { movingLine } from './terminal/progress.ts'
 
-/** In the order of the help; each is a file. Only the given command is loaded; all are for the help and for completion. */
-const names =
-  `demo serve sync up status health account doctor reconcile export explain import token key endpoint link
-  migrate copy openapi sandbox completion`.split(/\s+/)
+/** Every command, in the order of the help, and one line of use for the end of its own; `export` has several in its notes. */
+const examples: Readonly<Record<string, string | null>> = {
+  demo: 'fatura demo',
+  serve: 'fatura serve --port 8080 --workers auto',
+  sync: 'fatura sync --once',
+  up: 'STRIPE_API_KEY=rk_live_… fatura up --webhooks 4011',
+  status: 'fatura status --json | jq .',
+  health: 'fatura health --port 8080 && echo ready',
+  account: 'fatura account show',
+  'account show': 'fatura account show',
+  'account change': 'fatura account change --confirm',
+  doctor: 'fatura doctor --sample 100',
+  reconcile: 'fatura reconcile --month 2026-10 --timezone Europe/Lisbon --format csv > differences.csv',
+  export: null,
+  explain: 'fatura explain in_1pTrQz3RDco2wQ3rcB00005e',
+  import: 'fatura import invoices.ndjson',
+  token: 'fatura token create --customer cus_ana --name portal',
+  'token create':
+    'fatura token create --customer cus_ana --customer cus_rui --name billing-page --expires 30d',
+  'token list': 'fatura token list',
+  'token revoke': 'fatura token revoke fat_BoaxW8AbZ71w',
+  key: 'fatura key add shop-backend > link-key.json',
+  'key add': 'fatura key add shop-backend > link-key.json',
+  'key list': 'fatura key list',
+  'key revoke': 'fatura key revoke key_BoaxW8AbZ71w',
+  endpoint: 'fatura endpoint add https://app.example.com/hooks/invoices',
+  'endpoint add': 'fatura endpoint add https://app.example.com/hooks/invoices --customers cus_ana,cus_rui',
+  'endpoint list': 'fatura endpoint list --json | jq .',
+  'endpoint pause': 'fatura endpoint pause ep_BoaxW8AbZ71w',
+  'endpoint replay': 'fatura endpoint replay ep_BoaxW8AbZ71w --from 2026-11-01T00:00:00Z',
+  'endpoint remove': 'fatura endpoint remove ep_BoaxW8AbZ71w',
+  link: 'fatura link --customer cus_ana --ttl 30m --key link-key.json --public-url https://billing.example.com',
+  migrate: 'fatura migrate --database-url postgres://fatura_owner@127.0.0.1:5432/fatura',
+  copy: 'fatura copy sqlite:data/fatura.db postgres://fatura_owner:secret@127.0.0.1:5432/fatura',
+  openapi: 'fatura openapi > openapi.json',
+  sandbox: 'fatura sandbox --invoices 2000 --differences 11',
+  completion: 'source <(fatura completion bash)',
+}
 
 const program = new Command('fatura')
   .description(
@@ -40,7 +73,7 @@ try {
   }
   for (const command of [program, ...program.commands, ...program.commands.flatMap(c => c.commands)]) {
     const example = examples[nameOf(command).slice('fatura '.length)]
-    if (example !== undefined) command.addHelpText('after', `\nExample:\n  ${example}`)
+    if (example) command.addHelpText('after', `\nExample:\n  ${example}`)
     command
       .exitOverride()
       .showHelpAfterError(`(${nameOf(command)} --help shows what it takes)`)
@@ -61,8 +94,10 @@ try {
   }
 }
 
+/** Only the given command is loaded; all are for the help and for completion. */
 function namesFor(asked: string): string[] {
   if (asked === '--version' || asked === '-V') return []
+  const names = Object.keys(examples).filter(name => !name.includes(' '))
   return names.includes(asked) && asked !== 'completion' ? [asked] : names
 }
 

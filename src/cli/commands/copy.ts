@@ -21,10 +21,7 @@ export const copyCommand = () =>
 streams. First both stores are compared: if the target holds anything that the source does not have, nothing is written.
 Then only what is missing or different is written, so a copy that was stopped continues where it was. At the end both
 stores are read completely, and their counts and hashes are compared. A token that is revoked in one store stays revoked.
-Stop other programs that write to one of the stores first.
-
-Example:
-  fatura copy sqlite:data/fatura.db postgres://fatura_owner:secret@127.0.0.1:5432/fatura`)
+Stop other programs that write to one of the stores first.`)
     .action(runCopy)
 
 async function runCopy(fromUrl: string, toUrl: string, options: { json?: true }): Promise<void> {
