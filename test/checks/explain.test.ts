@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { explainNamed } from '../../src/cli/commands/explain.ts'
-import { linkSettings } from '../../src/cli/settings/connections.ts'
+import { settingGroups } from '../../src/cli/settings/connections.ts'
 import { readSettings } from '../../src/cli/settings/read-settings.ts'
 import { type Claim, type Document, noClaim } from '../../src/document.ts'
 import type { Invoice } from '../../src/invoice.ts'
@@ -51,7 +51,7 @@ async function createWorld(t: TestContext, engine: Engine): Promise<World> {
   const readHere = async (form: 'json' | 'text') => {
     const operator = await openOperatorStore(url)
     try {
-      return await explainNamed(form, operator, id, readSettings({}, linkSettings, { envFile: false }))
+      return await explainNamed(form, operator, id, readSettings({}, settingGroups.link, { envFile: false }))
     } finally {
       await operator.close()
     }
@@ -104,7 +104,7 @@ for (const engine of engines)
   describe(`fatura explain: ${engine.name}`, { concurrency: 2 }, () => {
     it('takes a number, and the document’s ID, printed number or ATCUD; shows both dashboards', async t => {
       const { store, save, saveDocument, relink } = await createWorld(t, engine)
-      const settings = readSettings({}, linkSettings, { envFile: false })
+      const settings = readSettings({}, settingGroups.link, { envFile: false })
       const explain = (name: string) => explainNamed('text', store, name, settings)
       await save({}, { state: 'synced', ix_id: 10 })
       await saveDocument({ series_number: 'G/6', atcud: 'ABCD1234-6' })

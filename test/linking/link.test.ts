@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { linkRulesOf, linkSettings } from '../../src/cli/settings/connections.ts'
+import { linkRulesOf, settingGroups } from '../../src/cli/settings/connections.ts'
 import { readSettings } from '../../src/cli/settings/read-settings.ts'
 import { type Claim, type Document, noClaim } from '../../src/document.ts'
 import type { Invoice } from '../../src/invoice.ts'
@@ -582,7 +582,7 @@ describe('mapClaim', () => {
 
 describe('the settings', () => {
   const readLinkRules = (isConnected: boolean) =>
-    linkRulesOf(readSettings({}, linkSettings, { envFile: false }), isConnected)
+    linkRulesOf(readSettings({}, settingGroups.link, { envFile: false }), isConnected)
   const readMetadataKeys = () =>
     readSettings({}, ['LINK_METADATA_KEYS'], { envFile: false }).LINK_METADATA_KEYS
   const set = (t: TestContext, env: Record<string, string>) => {

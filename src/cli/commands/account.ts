@@ -5,7 +5,7 @@ import { useStore } from '../../store/use-store.ts'
 import { fenceStore, waitForLease } from '../../sync/lease.ts'
 import { type Comparison, changePins, compareAccounts, formatAccount } from '../../sync/pins.ts'
 import { hasEnded, nameProcess } from '../../sync/process-name.ts'
-import { invoiceXpressOf, invoiceXpressSettings, stripeOf, stripeSettings } from '../settings/connections.ts'
+import { invoiceXpressOf, settingGroups, stripeOf } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
@@ -13,7 +13,12 @@ import { createLog } from '../terminal/log.ts'
 import { printWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
 
-const usedByChange = ['DATABASE_URL', 'LOG_LEVEL', ...stripeSettings, ...invoiceXpressSettings] as const
+const usedByChange = [
+  'DATABASE_URL',
+  'LOG_LEVEL',
+  ...settingGroups.stripe,
+  ...settingGroups.invoiceXpress,
+] as const
 
 export function accountCommand() {
   const show = new SettingsCommand('show')

@@ -4,16 +4,7 @@ import { createReport, type Finding, type Report } from '../../checks/findings.t
 import type { Checked } from '../../checks/run-checks.ts'
 import { isInvoiceXpressOwn } from '../../invoicexpress/client.ts'
 import { isStripesOwn } from '../../stripe/client.ts'
-import {
-  invoiceXpressFileSettings,
-  invoiceXpressOf,
-  linkRulesOf,
-  linkSettings,
-  providerOf,
-  providerSettings,
-  stripeOf,
-  stripeSettings,
-} from '../settings/connections.ts'
+import { invoiceXpressOf, linkRulesOf, providerOf, settingGroups, stripeOf } from '../settings/connections.ts'
 import { loadEnvFile } from '../settings/environment.ts'
 import { readWholeFlag } from '../settings/parsers.ts'
 import { isSet, type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
@@ -89,10 +80,10 @@ export function readChecked(report: Report, options: Options): Checked {
   report('Settings').ok(right.length === 0 ? 'none is set' : `well-formed: ${right.join(', ')}`)
 
   const one = <K extends Setting>(name: K) => read(() => readSettings(options, [name])[name])
-  const stripe = read(() => stripeOf(readSettings(options, stripeSettings)))
-  const invoiceXpress = read(() => invoiceXpressOf(readSettings(options, invoiceXpressFileSettings)))
+  const stripe = read(() => stripeOf(readSettings(options, settingGroups.stripe)))
+  const invoiceXpress = read(() => invoiceXpressOf(readSettings(options, settingGroups.invoiceXpressFiles)))
   // Only its form: whether the provider answers is the API's to find out.
-  read(() => providerOf(readSettings(options, providerSettings)))
+  read(() => providerOf(readSettings(options, settingGroups.provider)))
   const hasWebhookSecret = one('STRIPE_WEBHOOK_SECRET') !== null
   if (stripe !== null)
     report('Stripe').ok(`connected, ${isStripesOwn(stripe.base) ? 'at Stripe' : 'at a sandbox'}`)
@@ -109,7 +100,7 @@ export function readChecked(report: Report, options: Options): Checked {
       'Set INVOICEXPRESS_ACCOUNT and INVOICEXPRESS_API_KEY for certified documents.',
     )
   const linking = read(() => {
-    const given = readSettings(options, [...linkSettings, 'LINK_METADATA_KEYS'])
+    const given = readSettings(options, [...settingGroups.link, 'LINK_METADATA_KEYS'])
     return { rules: linkRulesOf(given, invoiceXpress !== null), keys: given.LINK_METADATA_KEYS }
   })
   const checked = { stripe, invoiceXpress, hasWebhookSecret, linking }

@@ -10,14 +10,14 @@ import type { OperatorStore } from '../../store/store.ts'
 import { useStore } from '../../store/use-store.ts'
 import { readAccount } from '../../sync/pins.ts'
 import { formatReason, isRefusedKind } from '../../sync/read-state.ts'
-import { linkRulesOf, linkSettings } from '../settings/connections.ts'
+import { linkRulesOf, settingGroups } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable, printable } from '../terminal/table.ts'
 import { findInvoiceIds } from './find-invoice-ids.ts'
 
-const used = ['DATABASE_URL', ...linkSettings] as const
+const used = ['DATABASE_URL', ...settingGroups.link] as const
 
 export const explainCommand = () =>
   new SettingsCommand('explain')

@@ -9,12 +9,7 @@ import { openPartFile, type PartFile } from '../../export/part-file.ts'
 import { type DocumentKind, documentKinds } from '../../invoice.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import type { OperatorStore } from '../../store/store.ts'
-import {
-  invoiceXpressFileSettings,
-  invoiceXpressOf,
-  stripeOf,
-  stripeSettings,
-} from '../settings/connections.ts'
+import { invoiceXpressOf, settingGroups, stripeOf } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import type { Settings } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
@@ -24,7 +19,12 @@ import { openPdfSources } from '../wiring/open-pdf-sources.ts'
 import { Interrupted, leave, stopAtSignal, unlessStopped } from '../wiring/signals.ts'
 import { type FilterOptions, filterFlags, readExportScope } from './export-filter.ts'
 
-const used = ['DATABASE_URL', 'TIME_ZONE', ...stripeSettings, ...invoiceXpressFileSettings] as const
+const used = [
+  'DATABASE_URL',
+  'TIME_ZONE',
+  ...settingGroups.stripe,
+  ...settingGroups.invoiceXpressFiles,
+] as const
 
 interface ExportFlags extends FilterOptions {
   format: ExportFormat

@@ -13,12 +13,7 @@ import {
 import { openOperatorStore } from '../../store/engines.ts'
 import { type OperatorStore, StoreError } from '../../store/store.ts'
 import { documentStreams } from '../../stream-names.ts'
-import {
-  invoiceXpressFileSettings,
-  invoiceXpressOf,
-  linkRulesOf,
-  linkSettings,
-} from '../settings/connections.ts'
+import { invoiceXpressOf, linkRulesOf, settingGroups } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createProgress, movingLine, type Progress, writeOutput } from '../terminal/progress.ts'
@@ -28,7 +23,7 @@ import type { ReconcileTask } from './reconcile-saft.ts'
 import { type DayFlags, readScope, type Scope } from './reconcile-scope.ts'
 
 const documentNames = documentStreams(knownSources.documents)
-const used = ['DATABASE_URL', 'TIME_ZONE', ...linkSettings] as const
+const used = ['DATABASE_URL', 'TIME_ZONE', ...settingGroups.link] as const
 /** The tax authority's days. */
 const saftTimeZone = 'Europe/Lisbon'
 /** Listed on demand only. */
@@ -59,7 +54,7 @@ export const reconcileCommand = () =>
         .default('table'),
     )
     .option('--json', 'the same as --format json')
-    .settings([...used, ...invoiceXpressFileSettings])
+    .settings([...used, ...settingGroups.invoiceXpressFiles])
     .notes(`Kinds: ${differenceKinds.join(', ')}.
 The last two appear only with --unlinked.
 With --saft, days are those of Europe/Lisbon, and there are also: ${saftKinds.join(', ')}.
@@ -95,7 +90,7 @@ async function reconcile(options: Flags): Promise<void> {
       const counts = new Map<string, number>()
       const tally = { checked: 0, unlinked: 0 }
       const task = { store, scope, rules, progress, tally }
-      const connect = () => invoiceXpressOf(readSettings(options, invoiceXpressFileSettings))
+      const connect = () => invoiceXpressOf(readSettings(options, settingGroups.invoiceXpressFiles))
       const differences =
         saft === undefined
           ? reconcileInvoices(task)

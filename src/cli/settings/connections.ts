@@ -8,34 +8,25 @@ import { CliError } from '../terminal/cli-error.ts'
 import { readWhole } from './parsers.ts'
 import type { Setting, SettingOf, Settings } from './settings.ts'
 
-export const stripeSettings = ['STRIPE_API_KEY', 'STRIPE_API_BASE'] as const satisfies Setting[]
+const invoiceXpress = ['INVOICEXPRESS_ACCOUNT', 'INVOICEXPRESS_API_KEY', 'INVOICEXPRESS_API_BASE'] as const
 
-export const invoiceXpressSettings = [
-  'INVOICEXPRESS_ACCOUNT',
-  'INVOICEXPRESS_API_KEY',
-  'INVOICEXPRESS_API_BASE',
-] as const satisfies Setting[]
+export const settingGroups = {
+  stripe: ['STRIPE_API_KEY', 'STRIPE_API_BASE'],
+  invoiceXpress,
+  /** To fetch files as well. */
+  invoiceXpressFiles: [...invoiceXpress, 'INVOICEXPRESS_PDF_ORIGINS'],
+  provider: [
+    'AUTH_JWKS_URL',
+    'AUTH_ISSUER',
+    'AUTH_AUDIENCE',
+    'AUTH_CUSTOMER_CLAIM',
+    'AUTH_SCOPE',
+    'AUTH_TYP',
+  ],
+  link: ['LINK_REFERENCE', 'LINK_IGNORE_ZERO', 'LINK_IGNORE_BEFORE', 'LINK_CREATING_TIMEOUT'],
+} as const satisfies Record<string, readonly Setting[]>
 
-/** To fetch files as well. */
-export const invoiceXpressFileSettings = [...invoiceXpressSettings, 'INVOICEXPRESS_PDF_ORIGINS'] as const
-
-export const providerSettings = [
-  'AUTH_JWKS_URL',
-  'AUTH_ISSUER',
-  'AUTH_AUDIENCE',
-  'AUTH_CUSTOMER_CLAIM',
-  'AUTH_SCOPE',
-  'AUTH_TYP',
-] as const satisfies Setting[]
-
-export const linkSettings = [
-  'LINK_REFERENCE',
-  'LINK_IGNORE_ZERO',
-  'LINK_IGNORE_BEFORE',
-  'LINK_CREATING_TIMEOUT',
-] as const satisfies Setting[]
-
-type Given<Names extends readonly Setting[]> = Pick<Settings, Names[number]>
+type Given<Group extends keyof typeof settingGroups> = Pick<Settings, (typeof settingGroups)[Group][number]>
 
 export function apiOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>>) {
   return {
@@ -78,14 +69,14 @@ export function adminOf(
 }
 
 /** Null when no key is set. */
-export function stripeOf(given: Given<typeof stripeSettings>): StripeOptions | null {
+export function stripeOf(given: Given<'stripe'>): StripeOptions | null {
   const { STRIPE_API_KEY: apiKey, STRIPE_API_BASE: base } = given
   return apiKey === null ? null : { apiKey, base }
 }
 
 /** Null when no key is set. */
 export function invoiceXpressOf(
-  given: Given<typeof invoiceXpressSettings> & Partial<Pick<Settings, 'INVOICEXPRESS_PDF_ORIGINS'>>,
+  given: Given<'invoiceXpress'> & Partial<Pick<Settings, 'INVOICEXPRESS_PDF_ORIGINS'>>,
 ): InvoiceXpressOptions | null {
   const { INVOICEXPRESS_ACCOUNT: account, INVOICEXPRESS_API_KEY: apiKey } = given
   const { INVOICEXPRESS_API_BASE: base, INVOICEXPRESS_PDF_ORIGINS: pdfOrigins = null } = given
@@ -101,7 +92,7 @@ export function invoiceXpressOf(
 }
 
 /** Null when no identity provider is configured. */
-export function providerOf(given: Given<typeof providerSettings>): ProviderOptions | null {
+export function providerOf(given: Given<'provider'>): ProviderOptions | null {
   const { AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = given
   const { AUTH_CUSTOMER_CLAIM: customerClaim, AUTH_SCOPE: scope, AUTH_TYP: typ } = given
   if (jwksUrl !== null && issuer !== null && audience !== null)
@@ -115,7 +106,7 @@ export function providerOf(given: Given<typeof providerSettings>): ProviderOptio
 }
 
 /** The convention with the program that creates documents. `isConnected`: whether an invoicing system is. */
-export function linkRulesOf(given: Given<typeof linkSettings>, isConnected: boolean): LinkRules {
+export function linkRulesOf(given: Given<'link'>, isConnected: boolean): LinkRules {
   return {
     reference: given.LINK_REFERENCE,
     ignoreZero: given.LINK_IGNORE_ZERO,
