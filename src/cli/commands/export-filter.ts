@@ -6,8 +6,7 @@ import { type InvoiceFilters, invoiceStatuses } from '../../invoice.ts'
 import type { InvoiceFilter } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
-import { checkCustomer, type DayFlags, nextDay, readDays } from './reconcile-scope.ts'
-import { createTimeZone } from './time-zone.ts'
+import { checkCustomer, createTimeZone, type DayFlags, nextDay, readDays } from './reconcile-scope.ts'
 
 /** In the help's order. Every parameter is named: one that is added later is missing here, and does not compile. */
 export const filterFlags: Readonly<Record<'customer' | keyof InvoiceFilters | 'month' | 'timezone', Option>> =

@@ -1,3 +1,4 @@
+import { styleText } from 'node:util'
 import { Option } from 'commander'
 import { dayMs } from '../../calendar.ts'
 import { knownSources } from '../../checks/known-sources.ts'
@@ -9,7 +10,10 @@ import {
   differenceKinds,
   findDifferences,
   saftKinds,
+  sidesOf,
 } from '../../checks/reconcile.ts'
+import { type Column, type ColumnKind, createTextWriter, type RowWriter } from '../../export/columns.ts'
+import { createCsvWriter } from '../../export/csv.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import { type OperatorStore, StoreError } from '../../store/store.ts'
 import { documentStreams } from '../../stream-names.ts'
@@ -17,8 +21,7 @@ import { invoiceXpressOf, linkRulesOf, settingGroups } from '../settings/connect
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createProgress, movingLine, type Progress, writeOutput } from '../terminal/progress.ts'
-import { formatParagraph } from '../terminal/table.ts'
-import { createWriter, type Format, formats, summarize } from './reconcile-output.ts'
+import { createLongTable, formatParagraph, printable } from '../terminal/table.ts'
 import type { ReconcileTask } from './reconcile-saft.ts'
 import { type DayFlags, readScope, type Scope } from './reconcile-scope.ts'
 
@@ -28,6 +31,9 @@ const used = ['DATABASE_URL', 'TIME_ZONE', ...settingGroups.link] as const
 const saftTimeZone = 'Europe/Lisbon'
 /** Listed on demand only. */
 const unlinkedKinds: readonly DifferenceKind[] = ['document_of_unknown_invoice', 'document_without_invoice']
+
+const formats = ['table', 'csv', 'csv-pt', 'json'] as const
+type Format = (typeof formats)[number]
 
 export const reconcileCommand = () =>
   new SettingsCommand('reconcile')
@@ -86,7 +92,7 @@ async function reconcile(options: Flags): Promise<void> {
     try {
       await refuseUnread(store, scope, progress)
       const format = options.json === true ? 'json' : options.format
-      const writer = createWriter(format, scope.zone, writeOutput)
+      const writer = createWriter(format, scope.zone)
       const counts = new Map<string, number>()
       const tally = { checked: 0, unlinked: 0 }
       const task = { store, scope, rules, progress, tally }
@@ -163,4 +169,60 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
 
 function print(text: string): void {
   movingLine.print(formatParagraph(text))
+}
+
+/** Those that are no text. */
+const kinds: Partial<Record<keyof Difference, ColumnKind>> = {
+  issued_at: 'moment',
+  total_cents: 'integer',
+  total: 'decimal',
+  document_id: 'integer',
+  document_total: 'decimal',
+}
+
+const names = ['kind', ...Object.keys(sidesOf(null, null)), 'detail'] as (keyof Difference)[]
+
+const columns = names.map((name): Column<Difference> => {
+  return { name, kind: kinds[name] ?? 'text', read: difference => difference[name] }
+})
+
+/** `zone` is for the days of the table, and the moments of `csv-pt`. */
+function createWriter(format: Format, zone: Scope['zone']): RowWriter<Difference> {
+  switch (format) {
+    case 'table':
+      return createTableWriter(zone.dayOf)
+    case 'csv':
+    case 'csv-pt':
+      return createCsvWriter(format, { columns, writeMoment: zone.writeMoment, write: writeOutput })
+    case 'json':
+      return createTextWriter('', row => `${JSON.stringify(row, names)}\n`, writeOutput)
+  }
+}
+
+function createTableWriter(dayOf: (moment: number) => string): RowWriter<Difference> {
+  const header = ['KIND', 'CUSTOMER', 'INVOICE', 'NUMBER', 'ISSUED', 'DETAIL']
+  const table = createLongTable(header, writeOutput, (text, column, row) => {
+    if (row === header) return styleText('gray', text)
+    return column === 0 ? styleText('yellow', text) : text
+  })
+  return {
+    async write(rows) {
+      for (const { kind, customer_id, invoice_id, number, issued_at, detail } of rows) {
+        const day = issued_at === null ? '' : dayOf(Date.parse(issued_at))
+        await table.add([kind, customer_id ?? '', invoice_id ?? '', number ?? '', day, detail].map(printable))
+      }
+    },
+    end: table.end,
+  }
+}
+
+/** `what` was checked, as in "invoice". */
+function summarize(counts: ReadonlyMap<string, number>, checked: number, what: string): string {
+  const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  const all = `${checked} ${checked === 1 ? what : what.replace(/^\w+/, '$&s')} checked`
+  if (total === 0) return `No differences in ${all}.`
+  const kinds = [...differenceKinds, ...saftKinds]
+    .filter(kind => counts.has(kind))
+    .map(kind => `${counts.get(kind)} ${kind}`)
+  return `${total} ${total === 1 ? 'difference' : 'differences'} in ${all}: ${kinds.join(', ')}.`
 }
