@@ -1,7 +1,7 @@
 /** Bounds the cost of tokens that have not proven right yet: each is checked, but in turn. Only failures are counted. */
 import { isIPv6 } from 'node:net'
 import { ApiError } from '../errors.ts'
-import { createFairQueue, type QueueLimits } from './fair-queue.ts'
+import { createFairQueue } from './fair-queue.ts'
 import { createRecentMap } from './recent-map.ts'
 import { createWindows, secondsLeft } from './windows.ts'
 
@@ -12,21 +12,12 @@ const failureLimit = { failures: 100, seconds: 10 }
  * Checks in a circle of addresses, and of the keys or token ids that an address names. A signature takes some 0.3 ms of CPU.
  * Good tokens that come together, as after a restart, wait for each other and are not refused.
  */
-const checkLimits: QueueLimits = {
-  perGroup: 20,
-  inAll: 200,
-  inAllSecond: 2_000,
-  waitingPerGroup: 1_000,
-  waitMs: 1_000,
-}
-
-/** Time for which a token that worked does not queue. */
-const keepWorkedMs = 60 * 60 * 1000
-const maxWorked = 100_000
+const checkLimits = { perGroup: 20, inAll: 200, inAllSecond: 2_000, waitingPerGroup: 1_000, waitMs: 1_000 }
 
 export function createLookupGuard() {
   const failures = createWindows(failureLimit.seconds)
-  const worked = createRecentMap<true>({ keepMs: keepWorkedMs, maxEntries: maxWorked })
+  /** These do not queue. */
+  const worked = createRecentMap<true>({ keepMs: 60 * 60 * 1000, maxEntries: 100_000 })
   const takeTurn = createFairQueue(
     checkLimits,
     () => new ApiError('unavailable', 'The token could not be checked in time.', { retryAfter: 1 }),

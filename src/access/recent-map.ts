@@ -1,4 +1,4 @@
-export interface Keep {
+interface Keep {
   /** Time for which an entry is kept at least, from when it was set; it is kept for less than twice as long. */
   keepMs: number
   /** Maximum of entries that come within `keepMs`. When more come, the oldest are forgotten earlier. */

@@ -57,8 +57,6 @@ export async function explainNamed(
   return texts.join(form === 'json' ? '' : '\n')
 }
 
-type Deleted = NonNullable<Explained['deleted']>
-
 function writeLines(id: string, { found, deleted, aside }: Explained, pins: readonly Pin[]): string {
   const { customer_id, id: _, ...gone } = deleted ?? {}
   const objects = [
@@ -218,7 +216,8 @@ function formatRows(rows: readonly string[][]): string {
   return formatTable(cells, { width: Number.POSITIVE_INFINITY })
 }
 
-function describeDeleted({ customer_id, id, observed_at, journal }: Deleted): string {
+function describeDeleted(deleted: NonNullable<Explained['deleted']>): string {
+  const { customer_id, id, observed_at, journal } = deleted
   return joinLines([
     `Invoice ${id} of ${customer_id} was a draft, and is deleted: seen ${moment(observed_at)}.`,
     'Nothing else is kept of it, and it does not come back.',

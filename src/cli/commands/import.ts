@@ -45,7 +45,7 @@ async function runImport(file: string, options: Options): Promise<void> {
   try {
     await prepareStore(url, { onWait: printWaiting })
     const opening = openWriteStore(url, { onWait: printWaiting })
-    await useStore(opening, store => importFrom(input, store, options))
+    await useStore(opening, store => importFrom(input.read, store, options))
   } catch (error) {
     if (error instanceof InputChanged)
       throw new CliError(`Nothing was imported: ${file} changed while it was read.`)
@@ -66,11 +66,11 @@ async function runImport(file: string, options: Options): Promise<void> {
   }
 }
 
-async function importFrom(input: Input, store: WriteStore, options: Options): Promise<void> {
+async function importFrom(read: ReadInput, store: WriteStore, options: Options): Promise<void> {
   const progress = createProgress('invoices')
   let refusals = 0
   try {
-    const { valid, refused, changed, committed } = await importInvoices(input.read, store, {
+    const { valid, refused, changed, committed } = await importInvoices(read, store, {
       skipInvalid: options.skipInvalid === true,
       onRefusal: (line, problems) => {
         if (++refusals <= shownRefusals) progress.print(describe(line, problems))
@@ -93,16 +93,13 @@ async function importFrom(input: Input, store: WriteStore, options: Options): Pr
   }
 }
 
-interface Input {
-  /** From the first byte, every time. */
-  read(): AsyncIterable<Uint8Array>
-  close(): void
-}
-
 const chunkSize = 256 * 1024
 const readAt = promisify(read)
 
-async function openInput(file: string): Promise<Input> {
+/** From the first byte, every time. */
+type ReadInput = () => AsyncIterable<Uint8Array>
+
+async function openInput(file: string): Promise<{ read: ReadInput; close(): void }> {
   const found = file === '-' ? fstatSync(0) : await stat(file).catch(() => null)
   if (found === null) throw new CliError(`There is no file ${file}.`)
   if (found.isDirectory()) throw new CliError(`${file} is a folder; give a file, or - for standard input.`)
@@ -111,15 +108,12 @@ async function openInput(file: string): Promise<Input> {
 }
 
 /** Input that cannot be read twice is kept in a file without a name, which goes away with the process, however it ends. */
-async function keepInput(source: NodeJS.ReadableStream): Promise<Input> {
+async function keepInput(source: NodeJS.ReadableStream) {
   const folder = await createTemporaryFolder('fatura-import-')
   const fd = openSync(join(folder, 'input.ndjson'), 'w+')
   await rm(folder, { recursive: true })
   await pipeline(source, createWriteStream('', { fd, autoClose: false }))
-  return {
-    read: () => readFrom(fd),
-    close: () => closeSync(fd),
-  }
+  return { read: () => readFrom(fd), close: () => closeSync(fd) }
 }
 
 /** From the first byte on. A stream would close the file when it is left before its end. */

@@ -38,7 +38,7 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
       await options.settle()
       const { connector, documents } = await connect(options, true)
       await syncInvoices(connector, options, reportStep)
-      if (documents === null) await ageClaims(store, { rules: options.rules, guard })
+      if (documents === null) await ageClaims(store, options)
       else {
         while ((await documents.sweepMonth()) !== null);
         reportStep('sweepRecent', await documents.sweepRecent())
@@ -81,14 +81,15 @@ export async function syncOn(given: SyncOptions): Promise<void> {
 }
 
 async function follow(options: Opened): Promise<void> {
-  const { store, stripe, webhooks, log, signal } = options
+  const { store, stripe, webhooks, log, signal, isFull = false } = options
   const connected = await connect(options)
+  const { connector, documents } = connected
   let isSettled = false
   const settled = Promise.withResolvers<void>()
   const apply = async (notification: Notification) => {
     if (!isSettled) await Promise.race([settled.promise, pause(retryPauseMs, signal)])
     if (!isSettled) throw new SourceError('failed', 'The accounts are not checked yet')
-    return connected.connector.applyNotification(notification)
+    return connector.applyNotification(notification)
   }
   const server = webhooks && createWebhookServer({ stripe, secret: webhooks.secret, apply, log })
   try {
@@ -103,8 +104,16 @@ async function follow(options: Opened): Promise<void> {
       await options.settle()
       isSettled = true
       settled.resolve()
-      const prune = every(pruneEveryMs, realClocks, () => pruneChanges(store, options.changesKeptMs))
-      const rounds = [...(await planRounds(options, connected)), [measureDrift(options, connected)], [prune]]
+      const common = { connector, store, clocks: realClocks, reportStep: logStep(log) }
+      // Otherwise the documents' own round does it.
+      const afterReread = async () => documents === null && ageClaims(store, options)
+      // They go on side by side, each with steps of its own.
+      const rounds = [
+        ...(await invoiceRounds({ ...common, isFull, afterReread })),
+        ...(documents === null ? [] : await documentRounds(documents, common)),
+        [measureDrift(options, connected)],
+        [every(pruneEveryMs, realClocks, () => pruneChanges(store, options.changesKeptMs))],
+      ]
       await Promise.all(rounds.map(steps => repeat(() => runDue(steps), log, signal)))
     }
     await Promise.all([
@@ -146,21 +155,6 @@ async function connect(options: Opened, isOnce = false) {
         ...(onDocuments && { onProgress: onDocuments }),
       })),
   }
-}
-
-/** Rounds that go on side by side, each with steps of its own. */
-async function planRounds(
-  { store, guard, rules, log, isFull = false }: Opened,
-  { connector, documents }: Connected,
-): Promise<Step[][]> {
-  const common = { connector, store, clocks: realClocks, reportStep: logStep(log) }
-  const rounds = await invoiceRounds({
-    ...common,
-    isFull,
-    // Otherwise the documents' own round does it.
-    afterReread: async () => documents === null && ageClaims(store, { rules, guard }),
-  })
-  return documents === null ? rounds : [...rounds, ...(await documentRounds(documents, common))]
 }
 
 function measureDrift(

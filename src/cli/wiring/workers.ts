@@ -77,10 +77,7 @@ export async function runWorkers(
   function fork(): Worker {
     const worker = cluster.fork()
     log.debug({ pid: worker.process.pid }, 'a worker started')
-    const peer: Peer = {
-      messages: worker,
-      send: message => worker.isConnected() && worker.send(message, () => {}),
-    }
+    const peer: Peer = { messages: worker, send: message => tell(worker, message) }
     worker.once('listening', () => {
       listened.add(worker)
       channel.addPeer(peer)
@@ -121,17 +118,20 @@ export async function runWorkers(
   }
 }
 
+/** A worker that is ending by itself may be gone before the message arrives. */
+function tell(worker: Worker | undefined, message: string | object): void {
+  if (worker?.isConnected()) worker.send(message, () => {})
+}
+
 function sendAll(message: string): void {
-  // A worker that is ending by itself may be gone before the message arrives.
-  for (const worker of Object.values(cluster.workers ?? {}))
-    if (worker?.isConnected()) worker.send(message, () => {})
+  for (const worker of Object.values(cluster.workers ?? {})) tell(worker, message)
 }
 
 /** Resolves with the exit code; a worker that was killed has none, and counts as failed. */
 async function waitForEnd(worker: Worker, ending: AbortSignal): Promise<number> {
   let giveUp: NodeJS.Timeout | undefined
   using _ = addAbortListener(ending, () => {
-    if (worker.isConnected()) worker.send(stopMessage, () => {})
+    tell(worker, stopMessage)
     giveUp = setTimeout(() => worker.process.kill('SIGKILL'), patienceMs)
   })
   const [code] = await once(worker, 'exit')
