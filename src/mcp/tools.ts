@@ -38,18 +38,14 @@ const shownFields =
 const moreFields = 'customer_id subtotal_cents discount_cents tax_cents tax_percent'.split(' ')
 const sumFields = 'currency status month count total_cents'.split(' ')
 
-interface Input {
-  properties: Readonly<Record<string, object>>
-  required: readonly string[]
-}
-
 type Arguments = Record<string, string | number>
 
 export interface Tool {
   name: string
   title: string
   description: string
-  input: Input
+  /** IDs are required; everything else may be left out. */
+  input: Readonly<Record<string, object>>
   output: object
   /** Whether it needs a token of all customers. */
   isForOperators?: true
@@ -90,10 +86,7 @@ export const tools: readonly Tool[] = [
     name: 'invoices_search',
     title: 'Search invoices',
     description: `Lists a customer's invoices, newest first. Unpaid ones have the status open. ${notice}`,
-    input: {
-      properties: { customer_id, ...listInvoicesSchema.querystring.properties },
-      required: ['customer_id'],
-    },
+    input: { customer_id, ...listInvoicesSchema.querystring.properties },
     output: record({
       ...counted,
       invoices: rows({ ...states, ...amounts('total'), ...customerText('display_name') }),
@@ -110,10 +103,7 @@ export const tools: readonly Tool[] = [
     name: 'invoice_get',
     title: 'Get an invoice',
     description: `Returns an invoice, a page of its lines, and links to its PDFs, which need the same token. ${notice}`,
-    input: {
-      properties: { customer_id, invoice_id, page, page_size },
-      required: ['customer_id', 'invoice_id'],
-    },
+    input: { customer_id, invoice_id, page, page_size },
     output: record({
       ...counted,
       invoice: record({
@@ -145,7 +135,7 @@ export const tools: readonly Tool[] = [
     title: 'Sum up invoices',
     description:
       "Returns number and sum of a customer's invoices by currency and status (month is null), then by month too, newest first. The amount owed is that of the status open.",
-    input: { properties: { customer_id, page, page_size }, required: ['customer_id'] },
+    input: { customer_id, page, page_size },
     output: record({
       ...counted,
       sums: rows({ currency: text, status: text, month: optionalText, count: integer, ...amounts('total') }),
@@ -167,7 +157,7 @@ export const tools: readonly Tool[] = [
     name: 'invoice_explain',
     title: 'Explain an invoice',
     description: `For operators: why the document of an invoice has its state, its newest journal entries, and when both sides are looked at next. ${notice}`,
-    input: { properties: { invoice_id, page, page_size }, required: ['invoice_id'] },
+    input: { invoice_id, page, page_size },
     output: record({
       ...counted,
       explanations: rows({
@@ -185,7 +175,7 @@ export const tools: readonly Tool[] = [
     name: 'freshness',
     title: 'Check freshness',
     description: 'Returns synced_at, the moment up to which the records follow both systems, and its age.',
-    input: { properties: {}, required: [] },
+    input: {},
     output: record({ ...fresh, age_seconds: optionalInteger }),
     async run(_given, { store }) {
       const synced_at = await readFreshness(store)
@@ -199,16 +189,20 @@ const hints = { readOnlyHint: true, destructiveHint: false, idempotentHint: true
 
 /** A tool's schema stands alone: without references. */
 export function describeTool({ name, title, description, input, output }: Tool) {
-  const properties = Object.entries(input.properties).map(([key, schema]) => [key, resolveReference(schema)])
-  const inputSchema = { type: 'object', required: [...input.required], additionalProperties: false }
+  const properties = Object.entries(input).map(([key, schema]) => [key, resolveReference(schema)])
+  const inputSchema = { type: 'object', required: requiredOf(input), additionalProperties: false }
   return {
     ...{ name, title, description, outputSchema: output, annotations: { title, ...hints } },
     inputSchema: { ...inputSchema, properties: Object.fromEntries(properties) },
   } as ListedTool
 }
 
+function requiredOf(input: Tool['input']): string[] {
+  return Object.keys(input).filter(name => name.endsWith('_id'))
+}
+
 /** Reads a tool's arguments as the API reads its parameters. Throws an `ApiError` that shows what is allowed. */
-export function readArguments({ properties, required }: Input, given: object): Arguments {
+export function readArguments(properties: Tool['input'], given: object): Arguments {
   const refuse = (message: string) => new ApiError('invalid_parameter', message)
   const texts: Record<string, string> = {}
   for (const [name, value] of Object.entries(given)) {
@@ -218,7 +212,8 @@ export function readArguments({ properties, required }: Input, given: object): A
     else if (value !== null) throw refuse(`${name} must be text or a number.`)
   }
   const value = readTexts({ properties }, texts) as Arguments
-  for (const name of required) if (value[name] === undefined) throw refuse(`${name} is required.`)
+  for (const name of requiredOf(properties))
+    if (value[name] === undefined) throw refuse(`${name} is required.`)
   return value
 }
 
