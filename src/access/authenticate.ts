@@ -55,12 +55,8 @@ const keepRefused = { keepMs: 10_000, maxEntries: 10_000 }
  * a second, not for every request. A JWT's signature is verified once; its key is checked again every half second. A lookup in a
  * Map compares hashes that V8 seeds at random, so its time reveals nothing of the secrets in it.
  */
-export function createAuthenticate({
-  findToken,
-  coversCustomer = () => false,
-  verifyJwt = null,
-  now = Date.now,
-}: AuthenticateOptions): Authenticate {
+export function createAuthenticate(options: AuthenticateOptions): Authenticate {
+  const { findToken, coversCustomer = () => false, verifyJwt = null, now = Date.now } = options
   const tokens = createShortCache(findToken, now)
   const covers = cacheScopes(coversCustomer, now)
   const proven = createRecentMap<Proven>({ keepMs, maxEntries: maxRemembered })

@@ -7,7 +7,7 @@ import { type CoversCustomer, cacheScopes } from './scopes.ts'
 import { createShortCache } from './short-cache.ts'
 import { endOf, namesCustomer, verifyClaims } from './verify-claims.ts'
 
-export interface KeyRecord {
+interface KeyRecord {
   kid: string
   x: string
   every_customer: boolean

@@ -109,10 +109,7 @@ export function readChecked(report: Report, options: Options): Checked {
 }
 
 /** A real key at a sandbox, or a sandbox beside a real system, is hardly meant. */
-function checkMix(
-  report: Report,
-  { stripe, invoiceXpress }: Pick<Checked, 'stripe' | 'invoiceXpress'>,
-): void {
+function checkMix(report: Report, { stripe, invoiceXpress }: Omit<Checked, 'url' | 'readUrl'>): void {
   if (stripe === null) return
   const isReal = isStripesOwn(stripe.base)
   if (describeKey(stripe.apiKey).mode === 'live' && !isReal)

@@ -1,9 +1,5 @@
 /** The rules over several settings. */
-import type { ProviderOptions } from '../../access/verify-provider.ts'
 import { dayMs } from '../../calendar.ts'
-import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
-import type { LinkRules } from '../../linking/link.ts'
-import type { StripeOptions } from '../../stripe/client.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { readWhole } from './parsers.ts'
 import type { Setting, SettingOf, Settings } from './settings.ts'
@@ -69,15 +65,12 @@ export function adminOf(
 }
 
 /** Null when no key is set. */
-export function stripeOf(given: Given<'stripe'>): StripeOptions | null {
-  const { STRIPE_API_KEY: apiKey, STRIPE_API_BASE: base } = given
+export function stripeOf({ STRIPE_API_KEY: apiKey, STRIPE_API_BASE: base }: Given<'stripe'>) {
   return apiKey === null ? null : { apiKey, base }
 }
 
 /** Null when no key is set. */
-export function invoiceXpressOf(
-  given: Given<'invoiceXpress'> & Partial<Pick<Settings, 'INVOICEXPRESS_PDF_ORIGINS'>>,
-): InvoiceXpressOptions | null {
+export function invoiceXpressOf(given: Given<'invoiceXpress'> & Partial<Given<'invoiceXpressFiles'>>) {
   const { INVOICEXPRESS_ACCOUNT: account, INVOICEXPRESS_API_KEY: apiKey } = given
   const { INVOICEXPRESS_API_BASE: base, INVOICEXPRESS_PDF_ORIGINS: pdfOrigins = null } = given
   if (apiKey === null) return null
@@ -92,7 +85,7 @@ export function invoiceXpressOf(
 }
 
 /** Null when no identity provider is configured. */
-export function providerOf(given: Given<'provider'>): ProviderOptions | null {
+export function providerOf(given: Given<'provider'>) {
   const { AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = given
   const { AUTH_CUSTOMER_CLAIM: customerClaim, AUTH_SCOPE: scope, AUTH_TYP: typ } = given
   if (jwksUrl !== null && issuer !== null && audience !== null)
@@ -106,7 +99,7 @@ export function providerOf(given: Given<'provider'>): ProviderOptions | null {
 }
 
 /** The convention with the program that creates documents. `isConnected`: whether an invoicing system is. */
-export function linkRulesOf(given: Given<'link'>, isConnected: boolean): LinkRules {
+export function linkRulesOf(given: Given<'link'>, isConnected: boolean) {
   return {
     reference: given.LINK_REFERENCE,
     ignoreZero: given.LINK_IGNORE_ZERO,
@@ -118,7 +111,7 @@ export function linkRulesOf(given: Given<'link'>, isConnected: boolean): LinkRul
 
 /** Options of the connector. `webhooks` is the port of `--webhooks`. */
 export function syncOf(
-  given: Pick<Settings, SettingOf<'sync'>> & Partial<Pick<Settings, 'INVOICEXPRESS_PDF_ORIGINS'>>,
+  given: Pick<Settings, SettingOf<'sync'>> & Partial<Given<'invoiceXpressFiles'>>,
   webhooks: string | undefined,
 ) {
   const invoiceXpress = invoiceXpressOf(given)

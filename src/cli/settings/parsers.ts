@@ -30,8 +30,8 @@ export function parseSwitch(text: string): boolean {
   return text === 'on' || (text !== 'off' && refuse('must be on or off'))
 }
 
-export function parseList(isItem: (text: string) => boolean, problem: string): (text: string) => string[] {
-  return text => {
+export function parseList(isItem: (text: string) => boolean, problem: string) {
+  return (text: string): readonly string[] => {
     const items = text.split(',').map(item => item.trim())
     return items.every(isItem) ? items : refuse(problem)
   }

@@ -12,10 +12,6 @@ const privateHalf = /("d"\s*:\s*")[\w-]+/g
 const maybeHalf = /(?<![\w-])-{0,2}[\w-]{40,43}(?![\w-])/g
 const changeOfKind = /(?=[a-z][A-Z\d]|[A-Z][a-z\d]|\d[A-Za-z])/g
 
-function hideHalf(word: string): string {
-  return (word.match(changeOfKind)?.length ?? 0) < 8 ? word : '…'
-}
-
 /** Stripe's keys, and secrets of webhooks. */
 const stripe = /\b((?:[sr]k_(?:live|test)|whsec)_)\w+/g
 
@@ -32,7 +28,7 @@ export function hideSecrets(text: string): string {
       .replace(givenToNoOption, '$1…')
       .replace(login, '://…@')
       // Before tokens: a half may hold the letters that one begins with.
-      .replace(maybeHalf, hideHalf)
+      .replace(maybeHalf, word => ((word.match(changeOfKind)?.length ?? 0) < 8 ? word : '…'))
       .replace(token, '$1…')
       .replace(jwt, '…')
       .replace(privateHalf, '$1…')

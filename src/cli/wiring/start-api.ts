@@ -4,12 +4,7 @@ import type { Logger } from 'pino'
 import { createAuthenticate } from '../../access/authenticate.ts'
 import { createApp } from '../../http/app.ts'
 import { loadWebFiles, readApiDescription } from '../../http/web-files.ts'
-import {
-  closeGently,
-  endConnectionsByAnswers,
-  holdConnections,
-  type Meet,
-} from '../../server/close-connections.ts'
+import { closeGently, endConnectionsByAnswers, holdConnections } from '../../server/close-connections.ts'
 import { openReadStore } from '../../store/engines.ts'
 import type { apiOf } from '../settings/connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
@@ -81,7 +76,7 @@ export async function prepareApi(options: ApiOptions) {
   })
   holdConnections(app.server)
   /** Lets the requests in flight finish, then lets go of the port and the store; in step with other processes at the port, given `meet`. */
-  const stop = async (meet?: Meet) => {
+  const stop = async (meet?: Parameters<typeof closeGently>[2]) => {
     await closeGently(app.server, () => app.close(), meet)
     verifiers?.close()
     await store.close()
