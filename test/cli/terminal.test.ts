@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { readableLine } from '../../src/cli/terminal/readable-line.ts'
+import { readableLine } from '../../src/cli/terminal/log.ts'
 import { assertFits, createCli, unwrapped } from '../support/cli.ts'
 import { makeInvoice } from '../support/records.ts'
 
