@@ -1,7 +1,7 @@
 /** The states of an invoice in words that its customer understands: on the page and in its CSV. */
 import type { Invoice, InvoiceStatus, SyncState } from './invoice.ts'
 
-type Translated = readonly [pt: string, en: string]
+export type Translated = readonly [pt: string, en: string]
 
 const status: Record<InvoiceStatus, Translated> = {
   draft: ['Rascunho', 'Draft'],
@@ -30,15 +30,26 @@ const syncState: Record<SyncState, Translated> = {
   ignored: ['Não necessário', 'None needed'],
 }
 
-function wordsIn(language: 0 | 1) {
-  const choose = <Name extends string>(words: Record<Name, Translated>) => {
-    const chosen = Object.entries<Translated>(words).map(([name, texts]) => [name, texts[language]])
-    return Object.fromEntries(chosen) as Record<Name, string>
-  }
-  return { status: choose(status), document: choose(document), syncState: choose(syncState) }
+export type Texts = Record<string, Translated | ((...values: never[]) => Translated)>
+type Chosen<Text> = Text extends (...values: infer Values) => unknown ? (...values: Values) => string : string
+
+/** The texts of a language, out of those of both; a text with values in it is a function of them. */
+export function chooseWords<Both extends Texts>(texts: Both, language: 'pt' | 'en') {
+  const index = language === 'pt' ? 0 : 1
+  const chosen = Object.entries(texts).map(([name, text]) => [
+    name,
+    typeof text === 'function' ? (...values: never[]) => text(...values)[index] : text[index],
+  ])
+  return Object.fromEntries(chosen) as { [Name in keyof Both]: Chosen<Both[Name]> }
 }
 
-export const invoiceWords = { pt: wordsIn(0), en: wordsIn(1) }
+const wordsIn = (language: 'pt' | 'en') => ({
+  status: chooseWords(status, language),
+  document: chooseWords(document, language),
+  syncState: chooseWords(syncState, language),
+})
+
+export const invoiceWords = { pt: wordsIn('pt'), en: wordsIn('en') }
 
 /** A status that nobody translated yet is returned as it is. */
 export function describeDocument(

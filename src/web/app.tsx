@@ -2,8 +2,8 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
 import { createClient, type Invoice } from '../client/client.ts'
 import type { Brand } from '../page-settings.ts'
-import { Button } from './button.tsx'
 import { Page } from './context.ts'
+import { Button, Switch } from './controls.tsx'
 import { createFormat } from './format.ts'
 import { InvoiceDetail } from './invoice-detail.tsx'
 import { InvoiceList } from './invoice-list.tsx'
@@ -11,9 +11,13 @@ import { Loading, Notice } from './notice.tsx'
 import { isWhole, type Session } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { Statement } from './statement.tsx'
-import { Switch } from './switch.tsx'
+import styles from './styles.css'
 import { type Navigation, useNavigation } from './url-state.ts'
-import { type Language, languages, pickLanguage, type Words } from './words/words.ts'
+import { type Language, languages, pickLanguage, type Words } from './words.ts'
+
+/** Adopted by the page and by each element. */
+export const sheet = new CSSStyleSheet()
+sheet.replaceSync(styles)
 
 export interface AppProps {
   /** Null, or without a customer: the sign-in form asks. */

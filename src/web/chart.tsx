@@ -1,10 +1,9 @@
 /** Billed amounts by month, of one currency at a time: a table drawn as bars. */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { CustomerSummary } from '../client/client.ts'
-import { Button } from './button.tsx'
 import { usePage } from './context.ts'
+import { Button, Switch } from './controls.tsx'
 import { billedByMonth, monthsBetween } from './month-totals.ts'
-import { Switch } from './switch.tsx'
 import { Cell, RowHead, TableHead } from './table.tsx'
 
 export function Chart({ summary }: { summary: CustomerSummary }) {

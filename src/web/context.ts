@@ -6,7 +6,7 @@ import type { Brand } from '../page-settings.ts'
 import type { Format } from './format.ts'
 import type { Session } from './session.ts'
 import type { Navigation } from './url-state.ts'
-import type { Language, Words } from './words/words.ts'
+import type { Language, Words } from './words.ts'
 
 export interface PageContext {
   client: Client

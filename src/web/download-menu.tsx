@@ -2,9 +2,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { dayIn } from '../calendar.ts'
 import { createInvoiceCsv } from '../invoice-csv.ts'
-import { Button } from './button.tsx'
 import { usePage } from './context.ts'
-import { Link } from './link.tsx'
+import { Button, Link } from './controls.tsx'
 import { describeProblem, type ProblemKind } from './problem.ts'
 import { chooseFile, saveBlob } from './save.ts'
 

@@ -1,9 +1,8 @@
 /** `<fatura-invoices customer="cus_…">`: the page as an element of another one, with a `token`, or better `fetchToken`. */
 import { render } from 'preact'
 import type { Invoice } from '../client/client.ts'
-import { App } from './app.tsx'
+import { App, sheet } from './app.tsx'
 import { expiryOf, openSession } from './session.ts'
-import { sheet } from './sheet.ts'
 
 /** Time before its expiry at which a token is replaced. */
 const aheadMs = 60_000

@@ -2,8 +2,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { InvoiceFilters } from '../client/client.ts'
 import { invoiceStatuses } from '../invoice.ts'
-import { Button } from './button.tsx'
 import { usePage } from './context.ts'
+import { Button } from './controls.tsx'
 
 /** Statuses of an invoice's document. One that the address names besides is offered too. */
 const documentStatuses = ['draft', 'final', 'settled', 'canceled', 'second_copy']

@@ -1,6 +1,6 @@
 /** Amounts, days and moments as people of a language write them. */
 import { decimalsOf } from '../money.ts'
-import type { Language } from './words/words.ts'
+import type { Language } from './words.ts'
 
 export type Format = ReturnType<typeof createFormat>
 

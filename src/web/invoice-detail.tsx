@@ -1,18 +1,16 @@
 /** One invoice: states, lines, totals, and both PDFs. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { InvoiceDetail as Detail } from '../client/client.ts'
-import { DocumentBadge, PaymentBadge } from './badge.tsx'
-import { CertifiedDocument } from './certified-document.tsx'
+import type { CallOptions, InvoiceDetail as Detail } from '../client/client.ts'
 import { usePage } from './context.ts'
+import { BackLink } from './controls.tsx'
 import { Freshness } from './freshness.tsx'
-import { InvoiceTotal } from './invoice-total.tsx'
+import { DocumentBadge, InvoiceTotal, PaymentBadge } from './invoice-facts.tsx'
 import { Lines } from './lines.tsx'
-import { BackLink } from './link.tsx'
 import { Loading, ProblemNotice } from './notice.tsx'
 import { PayButton } from './pay-button.tsx'
 import { PdfButton } from './pdf-button.tsx'
-import { useLive } from './use-live.ts'
+import { useAnswer, useLive } from './use-live.ts'
 
 export function InvoiceDetail({ id }: { id: string }) {
   const { client, session, nav, words, format, opened } = usePage()
@@ -89,4 +87,52 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
       <dd>{children}</dd>
     </div>
   )
+}
+
+/** The certified document: printed number, ATCUD, QR code, and the documents about it. */
+function CertifiedDocument({ invoice }: { invoice: Detail }) {
+  const { client, session, words, format } = usePage()
+  const { customer } = session
+  const { id } = invoice
+  const hasDocument = invoice.ix_id !== null
+  const answer = useAnswer(hasDocument && (call => client.document.get(customer, id, call)), [
+    invoice,
+    client,
+  ])
+  const document = answer?.data ?? null
+  const qrPath = document?.qr_path ?? null
+  const readQr = (call: CallOptions) => client.document.qr(customer, id, call).then(readDataUrl)
+  const qr = useAnswer(qrPath !== null && readQr, [qrPath, client])
+  if (document === null || document.number === null) return null
+
+  const name = (type: string, number: string | null) => `${words.documentType[type] ?? type} ${number ?? ''}`
+  return (
+    <div class="certified row">
+      <div class="stack">
+        <p>
+          <strong>{name(document.type, document.number)}</strong>
+          {document.atcud !== null && <span>{` · ATCUD ${document.atcud}`}</span>}
+        </p>
+        {document.related?.map(({ id, type, number, date, total_cents, status }) => (
+          <p class="quiet" key={id}>
+            {[
+              name(type, number),
+              date && format.day(date),
+              total_cents !== null && format.amount(total_cents, document.currency),
+              status === 'canceled' && words.document.canceled,
+            ]
+              .filter(Boolean)
+              .join(' · ')}
+          </p>
+        ))}
+      </div>
+      {qr !== null && <img class="qr" src={qr} alt={words.qr} />}
+    </div>
+  )
+}
+
+/** The page may show no image from elsewhere. */
+async function readDataUrl(image: Blob): Promise<string> {
+  const bytes = new Uint8Array(await image.arrayBuffer())
+  return `data:${image.type};base64,${btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(''))}`
 }

@@ -1,18 +1,17 @@
 /** The list: amounts to pay, chart, filters, rows, pages, downloads. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { InvoiceList as Answer, Invoice } from '../client/client.ts'
-import { Button } from './button.tsx'
+import type { InvoiceList as Answer, CustomerSummary, Invoice } from '../client/client.ts'
 import { Chart } from './chart.tsx'
 import { usePage } from './context.ts'
+import { Button, Link } from './controls.tsx'
 import { DownloadMenu } from './download-menu.tsx'
 import { Filters } from './filters.tsx'
 import { Freshness } from './freshness.tsx'
 import { InvoiceTable } from './invoice-table.tsx'
 import { Loading, Notice, ProblemNotice } from './notice.tsx'
-import { Owed, useSummary } from './owed.tsx'
-import { Pager } from './pager.tsx'
-import { PaperHead } from './paper.tsx'
-import { useLive } from './use-live.ts'
+import { PaperHead } from './statement.tsx'
+import { pageSizes } from './url-state.ts'
+import { useAnswer, useLive } from './use-live.ts'
 
 export function InvoiceList() {
   const { client, session, nav, words, format } = usePage()
@@ -116,4 +115,72 @@ function useChanged(answer: Answer | undefined, question: string) {
     if (ids.size > 0) setChanged(({ changes }) => ({ ids, changes: changes + 1 }))
   }, [answer, question])
   return changed
+}
+
+/** The sum of each currency; an empty line while they are awaited. */
+function Owed({ summary }: { summary: CustomerSummary | null }) {
+  const { words, format } = usePage()
+  const lines = summary?.currencies.flatMap(({ currency, credited_cents, statuses }) => {
+    const open = statuses.find(({ status }) => status === 'open')
+    if (open === undefined) return []
+    // A credit note reduces what is owed, and leaves the invoice open.
+    return words.owed(
+      format.amount(open.total_cents - credited_cents, currency),
+      format.count(open.count),
+      open.count,
+    )
+  }) ?? ['\u00a0']
+  return (
+    <div class="owed row">
+      {(lines.length > 0 ? lines : [words.nothingOwed]).map(line => (
+        <p key={line}>{line}</p>
+      ))}
+    </div>
+  )
+}
+
+/** Read once the list is there, so that the first rows never wait for it, and again whenever the list's ETag changes. */
+function useSummary(etag: string | null): CustomerSummary | null {
+  const { client, session } = usePage()
+  const { customer } = session
+  const answer = useAnswer(etag !== null && (call => client.summary(customer, call)), [
+    etag,
+    client,
+    customer,
+  ])
+  return answer?.data ?? null
+}
+
+/** Steps from page to page, and the page size. */
+function Pager({ page, pages }: { page: number; pages: number }) {
+  const { nav, words, format } = usePage()
+  return (
+    <div class="pager row on-screen">
+      <label class="row small">
+        <span class="quiet">{words.pageSize}</span>
+        <select
+          value={nav.state.pageSize}
+          onChange={({ currentTarget }) => nav.go({ pageSize: Number(currentTarget.value), page: 1 })}
+        >
+          {pageSizes.map(size => (
+            <option key={size}>{size}</option>
+          ))}
+        </select>
+      </label>
+      <nav class="row small" aria-label={words.pages}>
+        <Step page={page - 1} isThere={page > 1} text={words.previous} />
+        <span aria-current="page">{words.page(format.count(page), format.count(pages))}</span>
+        <Step page={page + 1} isThere={page < pages} text={words.next} />
+      </nav>
+    </div>
+  )
+}
+
+function Step({ page, isThere, text }: { page: number; isThere: boolean; text: string }) {
+  if (!isThere) return <Button text={text} disabled />
+  return (
+    <Link to={{ page }} class="button">
+      {text}
+    </Link>
+  )
 }

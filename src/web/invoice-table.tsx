@@ -1,11 +1,9 @@
 /** The invoices of a page, as a table; on a narrow screen each is a card, and a row to a screen reader. */
 import { useEffect, useRef } from 'preact/hooks'
 import type { Invoice } from '../client/client.ts'
-import { DocumentBadge, PaymentBadge } from './badge.tsx'
-import { Button } from './button.tsx'
 import { usePage } from './context.ts'
-import { InvoiceTotal } from './invoice-total.tsx'
-import { Link } from './link.tsx'
+import { Button, Link } from './controls.tsx'
+import { DocumentBadge, InvoiceTotal, PaymentBadge } from './invoice-facts.tsx'
 import { PayButton } from './pay-button.tsx'
 import { RowPdf } from './pdf-button.tsx'
 import { Cell, RowHead, TableHead } from './table.tsx'

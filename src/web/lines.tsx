@@ -2,7 +2,7 @@
 import type { InvoiceDetail } from '../client/client.ts'
 import { includedTaxOf } from '../money.ts'
 import { usePage } from './context.ts'
-import { InvoiceTotal } from './invoice-total.tsx'
+import { InvoiceTotal } from './invoice-facts.tsx'
 import { NumberCell, RowHead, TableHead } from './table.tsx'
 
 export function Lines({ invoice }: { invoice: InvoiceDetail }) {

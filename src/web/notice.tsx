@@ -1,10 +1,10 @@
 /** Notices for every state in which there is nothing to show: the reason, and what can be done. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { Button } from './button.tsx'
 import { usePage } from './context.ts'
+import { Button } from './controls.tsx'
 import type { Problem } from './problem.ts'
-import type { Words } from './words/words.ts'
+import type { Words } from './words.ts'
 
 interface NoticeProps {
   title: string

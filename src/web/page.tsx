@@ -2,10 +2,9 @@
 import { render } from 'preact'
 import type { Invoice } from '../client/client.ts'
 import type { PageSettings } from '../page-settings.ts'
-import { App } from './app.tsx'
+import { App, sheet } from './app.tsx'
 import { keepSession, type Session, type Taken, takeSession } from './session.ts'
-import { sheet } from './sheet.ts'
-import { languages } from './words/words.ts'
+import { languages } from './words.ts'
 
 const settings: PageSettings = JSON.parse(
   document.querySelector<HTMLMetaElement>('meta[name="fatura-page"]')?.content ?? '',

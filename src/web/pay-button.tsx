@@ -1,8 +1,8 @@
 /** Opens the payment platform's own page in a new tab; the payment then shows here by itself. */
 import { useState } from 'preact/hooks'
 import { FaturaError, type Invoice, type InvoiceDetail } from '../client/client.ts'
-import { Button } from './button.tsx'
 import { usePage } from './context.ts'
+import { Button } from './controls.tsx'
 
 /** An empty tab does not wait for longer. */
 const timeoutMs = 15_000

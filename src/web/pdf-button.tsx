@@ -2,12 +2,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type DocumentKind, FaturaError, type Invoice } from '../client/client.ts'
 import { findNoPdf } from '../invoice.ts'
-import { Button } from './button.tsx'
 import { usePage } from './context.ts'
+import { Button } from './controls.tsx'
 import { Countdown } from './notice.tsx'
 import { describeProblem, type ProblemKind } from './problem.ts'
 import { saveBlob } from './save.ts'
-import type { Words } from './words/words.ts'
+import type { Words } from './words.ts'
 
 type State =
   | { step: 'idle' | 'loading' }

@@ -2,9 +2,9 @@
 import type { InputHTMLAttributes } from 'preact'
 import { useState } from 'preact/hooks'
 import { isCustomerId } from '../invoice.ts'
-import { Button } from './button.tsx'
+import { Button } from './controls.tsx'
 import { openSession, type Session } from './session.ts'
-import type { Words } from './words/words.ts'
+import type { Words } from './words.ts'
 
 interface SignInProps {
   words: Words

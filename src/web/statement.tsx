@@ -2,13 +2,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Invoice } from '../client/client.ts'
 import { describeDocument } from '../invoice-words.ts'
-import { Button } from './button.tsx'
 import { usePage } from './context.ts'
-import { InvoiceTotal } from './invoice-total.tsx'
-import { BackLink } from './link.tsx'
+import { BackLink, Button } from './controls.tsx'
+import { InvoiceTotal } from './invoice-facts.tsx'
 import { isBilled } from './month-totals.ts'
 import { Notice, ProblemNotice } from './notice.tsx'
-import { PaperHead } from './paper.tsx'
 import { describeProblem, type Problem } from './problem.ts'
 import { Cell, NumberCell, RowHead, TableHead } from './table.tsx'
 
@@ -142,4 +140,37 @@ function useAll() {
     return () => stop.abort()
   }, [JSON.stringify(filters), attempt])
   return { ...state, retry: () => setAttempt(count => count + 1) }
+}
+
+/** The head of a list on paper: customer, days, filters, and the moment. The names of the newest invoice count. */
+export function PaperHead({ invoice }: { invoice: Invoice | undefined }) {
+  const { nav, words, format } = usePage()
+  const { date_from, date_to, status, ix_status, q } = nav.state.filters
+  const others = [
+    status && words.status[status],
+    ix_status && (words.document[ix_status] ?? ix_status),
+    q && `“${q}”`,
+  ].filter(Boolean)
+  return (
+    <>
+      <p>
+        <strong>{invoice?.display_name}</strong>
+        {invoice?.customer_tax_id && (
+          <span>
+            {words.taxId} {invoice.customer_tax_id}
+          </span>
+        )}
+      </p>
+      <p>
+        <span>
+          {words.statementRange(
+            date_from ? format.day(date_from) : null,
+            date_to ? format.day(date_to) : null,
+          )}
+        </span>
+        {others.length > 0 && <span>{words.statementFilters(others.join(', '))}</span>}
+        <span class="quiet">{words.statementOf(format.moment(new Date()))}</span>
+      </p>
+    </>
+  )
 }

@@ -1,4 +1,4 @@
-/** Both states of an invoice, in words that a customer understands. */
+/** Both states of an invoice, in words that a customer understands, and its total. */
 import type { Invoice } from '../client/client.ts'
 import { describeDocument } from '../invoice-words.ts'
 import { usePage } from './context.ts'
@@ -40,4 +40,11 @@ export function DocumentBadge(states: States) {
 
 function Badge({ tone, children }: { tone: Tone; children: string }) {
   return <span class={`badge strong ${tone}`}>{children}</span>
+}
+
+/** Struck through when it is cancelled. */
+export function InvoiceTotal(props: Pick<Invoice, 'status' | 'total_cents' | 'currency'>) {
+  const { format } = usePage()
+  const text = format.amount(props.total_cents, props.currency)
+  return <span>{props.status === 'void' ? <s>{text}</s> : text}</span>
 }

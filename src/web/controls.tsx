@@ -1,0 +1,79 @@
+/** Controls: buttons, switches, and links to other views. */
+import type { ButtonHTMLAttributes, ComponentChildren } from 'preact'
+import { usePage } from './context.ts'
+import type { UrlState } from './url-state.ts'
+
+export function Button({ text, ...attributes }: ButtonHTMLAttributes & { text: string }) {
+  return (
+    <button type="button" {...attributes}>
+      {text}
+    </button>
+  )
+}
+
+interface SwitchProps<Value extends string> {
+  legend: string
+  /** Each value with its name, where the value alone does not explain itself. */
+  options: readonly (readonly [value: Value, name?: string])[]
+  value: Value
+  onChange(value: Value): void
+}
+
+/** Buttons of which one is pressed. */
+export function Switch<Value extends string>({ legend, options, value, onChange }: SwitchProps<Value>) {
+  return (
+    <fieldset class="switch">
+      <legend class="hidden">{legend}</legend>
+      {options.map(([option, name]) => (
+        <Button
+          text={option.toUpperCase()}
+          key={option}
+          {...(name && { lang: option, title: name, 'aria-label': `${option.toUpperCase()} ${name}` })}
+          aria-pressed={option === value}
+          onClick={() => onChange(option)}
+        />
+      ))}
+    </fieldset>
+  )
+}
+
+interface LinkProps {
+  to: Partial<UrlState>
+  /** `button` looks like the buttons beside it. */
+  class?: string
+  children: ComponentChildren
+}
+
+/** A step to another view: a link where views have addresses, so that it opens in a new tab as well; else a button. */
+export function Link({ to, class: name = '', children }: LinkProps) {
+  const { nav } = usePage()
+  const href = nav.hrefTo(to)
+  const go = (event: MouseEvent) => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || event.button !== 0) return
+    event.preventDefault()
+    nav.go(to)
+  }
+  if (href === undefined)
+    return (
+      <button type="button" class={name === 'button' ? '' : `link ${name}`} onClick={go}>
+        {children}
+      </button>
+    )
+  return (
+    <a href={href} class={name} onClick={go}>
+      {children}
+    </a>
+  )
+}
+
+export function BackLink({ to }: { to: Partial<UrlState> }) {
+  const { words } = usePage()
+  return (
+    <p class="back on-screen">
+      <Link to={to}>
+        <span aria-hidden="true">‹ </span>
+        {words.back}
+      </Link>
+    </p>
+  )
+}
