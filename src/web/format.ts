@@ -4,10 +4,8 @@ import type { Language } from './words.ts'
 
 export type Format = ReturnType<typeof createFormat>
 
-const locales: Record<Language, string> = { pt: 'pt-PT', en: 'en-GB' }
-
 export function createFormat(language: Language) {
-  const locale = locales[language]
+  const locale = language === 'pt' ? 'pt-PT' : 'en-GB'
   const kept = new Map<string, Intl.NumberFormat>()
   const money = (currency: string) => {
     const digits = decimalsOf(currency)

@@ -1,11 +1,10 @@
 /** One invoice: states, lines, totals, and both PDFs. */
-import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { CallOptions, InvoiceDetail as Detail } from '../client/client.ts'
 import { usePage } from './context.ts'
 import { BackLink } from './controls.tsx'
 import { Freshness } from './freshness.tsx'
-import { DocumentBadge, InvoiceTotal, PaymentBadge } from './invoice-facts.tsx'
+import { DocumentBadge, Fact, InvoiceTotal, PaymentBadge } from './invoice-facts.tsx'
 import { Lines } from './lines.tsx'
 import { Loading, ProblemNotice } from './notice.tsx'
 import { PayButton } from './pay-button.tsx'
@@ -77,15 +76,6 @@ export function InvoiceDetail({ id }: { id: string }) {
         </article>
       )}
     </>
-  )
-}
-
-function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }
 

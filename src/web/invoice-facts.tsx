@@ -1,4 +1,5 @@
 /** Both states of an invoice, in words that a customer understands, and its total. */
+import type { ComponentChildren } from 'preact'
 import type { Invoice } from '../client/client.ts'
 import { describeDocument } from '../invoice-words.ts'
 import { usePage } from './context.ts'
@@ -47,4 +48,14 @@ export function InvoiceTotal(props: Pick<Invoice, 'status' | 'total_cents' | 'cu
   const { format } = usePage()
   const text = format.amount(props.total_cents, props.currency)
   return <span>{props.status === 'void' ? <s>{text}</s> : text}</span>
+}
+
+/** An entry of a `dl`. */
+export function Fact(props: { name: string; class?: string; children: ComponentChildren }) {
+  return (
+    <div class={props.class}>
+      <dt>{props.name}</dt>
+      <dd>{props.children}</dd>
+    </div>
+  )
 }

@@ -22,7 +22,10 @@ export function InvoiceList() {
     `list ${session.customer} ${question}`,
     call => client.invoices.list(session.customer, query, call),
   )
-  const summary = useSummary(result?.etag ?? null)
+  const etag = result?.etag ?? null
+  // Read once the list is there, so that the first rows never wait for it, and again whenever the list's ETag changes.
+  const sums = useAnswer(etag !== null && (call => client.summary(session.customer, call)), [etag, client])
+  const summary = sums?.data ?? null
   const changed = useChanged(isCurrent ? result?.data : undefined, question)
   const hasFilters = Object.keys(filters).length > 0
   const clear = () => nav.go({ filters: {}, page: 1 })
@@ -137,18 +140,6 @@ function Owed({ summary }: { summary: CustomerSummary | null }) {
       ))}
     </div>
   )
-}
-
-/** Read once the list is there, so that the first rows never wait for it, and again whenever the list's ETag changes. */
-function useSummary(etag: string | null): CustomerSummary | null {
-  const { client, session } = usePage()
-  const { customer } = session
-  const answer = useAnswer(etag !== null && (call => client.summary(customer, call)), [
-    etag,
-    client,
-    customer,
-  ])
-  return answer?.data ?? null
 }
 
 /** Steps from page to page, and the page size. */

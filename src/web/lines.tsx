@@ -2,7 +2,7 @@
 import type { InvoiceDetail } from '../client/client.ts'
 import { includedTaxOf } from '../money.ts'
 import { usePage } from './context.ts'
-import { InvoiceTotal } from './invoice-facts.tsx'
+import { Fact, InvoiceTotal } from './invoice-facts.tsx'
 import { NumberCell, RowHead, TableHead } from './table.tsx'
 
 export function Lines({ invoice }: { invoice: InvoiceDetail }) {
@@ -53,12 +53,7 @@ function Totals({ invoice }: { invoice: InvoiceDetail }) {
   const included = includedTaxOf(invoice)
   const added = tax_cents - included
   const rest = total_cents - subtotal_cents + discount_cents - added
-  const total = (name: string, cents: number) => (
-    <div>
-      <dt>{name}</dt>
-      <dd>{format.amount(cents, currency)}</dd>
-    </div>
-  )
+  const total = (name: string, cents: number) => <Fact name={name}>{format.amount(cents, currency)}</Fact>
   return (
     <>
       <dl class="totals stack">
@@ -66,12 +61,9 @@ function Totals({ invoice }: { invoice: InvoiceDetail }) {
         {discount_cents !== 0 && total(words.discount, -discount_cents)}
         {included === 0 && total(words.tax(percent), added)}
         {rest !== 0 && total(rest > 0 ? words.otherCharges : words.otherCredits, rest)}
-        <div class="grand">
-          <dt>{words.column.total}</dt>
-          <dd>
-            <InvoiceTotal {...invoice} />
-          </dd>
-        </div>
+        <Fact name={words.column.total} class="grand">
+          <InvoiceTotal {...invoice} />
+        </Fact>
       </dl>
       {included !== 0 && (
         <p class="included quiet">{`${words.taxIncluded(percent)}: ${format.amount(included, currency)}`}</p>
