@@ -1,5 +1,6 @@
-/** The bodies that go out: the contract's resources, as the OpenAPI document describes them. */
+/** The bodies that go out: the contract's resources, as the OpenAPI document describes them, and the JSON Schemas of their fields. */
 import { changeKinds } from '../../change.ts'
+import { errorCodes } from '../../errors.ts'
 import {
   customerIdPattern,
   invoiceIdPattern,
@@ -7,23 +8,57 @@ import {
   maxPageSize,
   syncStates,
 } from '../../invoice.ts'
-import {
-  cents,
-  currency,
-  listOf,
-  moment,
-  number,
-  numberOrNull,
-  oneOf,
-  refer,
-  resource,
-  text,
-  textOrNull,
-  texts,
-  whole,
-  wholeOrNull,
-} from './field-schemas.ts'
-import { ErrorBody, ErrorCodeName } from './responses.ts'
+import { examples } from './examples.ts'
+
+const ofType =
+  (type: string | readonly string[]) =>
+  (description: string, form: object = {}) => ({ type, ...form, description })
+export const text = ofType('string')
+const textOrNull = ofType(['string', 'null'])
+export const whole = ofType('integer')
+const wholeOrNull = ofType(['integer', 'null'])
+const number = ofType('number')
+const numberOrNull = ofType(['number', 'null'])
+const cents = (description: string) => whole(`${description}, in the currency's smallest unit.`)
+const oneOf = (values: readonly string[], description: string) => ({
+  enum: values,
+  type: 'string',
+  description,
+})
+export const refer = (name: string) => ({ $ref: name })
+const listOf = (name: string, description: string, form: object = {}) => ({
+  type: 'array',
+  items: refer(name),
+  ...form,
+  description,
+})
+const texts = (description: string) => ({ type: 'array', items: { type: 'string' }, description })
+const moment = {
+  format: 'date-time',
+  pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$',
+}
+const currency = text('Lower-case ISO 4217 currency code.', { pattern: '^[a-z]{3}$' })
+
+/** Every field is required, but those of `optional`. */
+const object = (properties: Record<string, object>, optional: readonly string[] = []) => ({
+  type: 'object',
+  required: Object.keys(properties).filter(name => !optional.includes(name)),
+  properties,
+  additionalProperties: false,
+})
+
+/** A body, or a part of one, with a name. */
+const resource = (
+  name: string,
+  description: string,
+  properties: Record<string, object>,
+  optional?: readonly string[],
+) => ({
+  ...object(properties, optional),
+  $id: name,
+  description,
+  ...(examples[name] && { examples: [examples[name]] }),
+})
 
 const fields = {
   id: text("The payment platform's invoice ID.", { pattern: invoiceIdPattern }),
@@ -75,6 +110,13 @@ const documentFields = {
   number: textOrNull('Number as printed, for example `FR A/123`; null until it is issued.'),
   date: dayOrNull('Day that it carries, YYYY-MM-DD.'),
   total_cents: centsOrNull('Total after taxes'),
+}
+
+const error = {
+  code: refer('ErrorCode'),
+  message: text('For people: the fault, and what is allowed.'),
+  param: text('The parameter at fault.'),
+  request_id: text('Names this request in the logs.'),
 }
 
 /** The schemas that routes refer to by name. */
@@ -187,6 +229,8 @@ export const components = [
     },
     ['authorization_servers', 'scopes_supported'],
   ),
-  ErrorBody,
-  ErrorCodeName,
+  resource('ErrorBody', 'Every error, on every route, has this shape.', {
+    error: { ...object(error, ['param']), description: 'The error.' },
+  }),
+  { $id: 'ErrorCode', ...oneOf(Object.keys(errorCodes), 'Stable; decide by this.') },
 ]

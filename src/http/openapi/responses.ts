@@ -1,6 +1,6 @@
 /** The parts of responses that several routes share, as the OpenAPI document describes them. */
 import { type ErrorCode, errorCodes } from '../../errors.ts'
-import { object, oneOf, refer, resource, text, whole } from './field-schemas.ts'
+import { refer, text, whole } from './resources.ts'
 
 export const requestIdHeader = {
   'request-id': text('Names this request in the logs; quote it when you report a problem.'),
@@ -86,21 +86,6 @@ const everywhere: readonly ErrorCode[] = [
   'headers_too_large',
   'internal',
 ]
-
-export const ErrorCodeName = {
-  $id: 'ErrorCode',
-  ...oneOf(Object.keys(errorCodes), 'Stable; decide by this.'),
-}
-
-const error = {
-  code: refer('ErrorCode'),
-  message: text('For people: the fault, and what is allowed.'),
-  param: text('The parameter at fault.'),
-  request_id: text('Names this request in the logs.'),
-}
-export const ErrorBody = resource('ErrorBody', 'Every error, on every route, has this shape.', {
-  error: { ...object(error, ['param']), description: 'The error.' },
-})
 
 /** A route's error responses, those that every route shares included: one for each status, each code explained. */
 export function errorResponses(...codes: ErrorCode[]) {

@@ -9,7 +9,7 @@ import {
 } from '../../invoice.ts'
 import { maxSearchWords } from '../../store/read-model/search.ts'
 import { exampleInvoice } from './examples.ts'
-import { refer, text, whole } from './field-schemas.ts'
+import { refer, text, whole } from './resources.ts'
 import {
   errorResponses,
   fileResponses,
