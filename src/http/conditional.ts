@@ -3,10 +3,11 @@ import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { version as packageVersion } from '../package.ts'
 import type { ReadStore, Snapshot } from '../store/store.ts'
+import type { CustomerParams } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
 
 /** Freshness goes into a header, so that the body stays the contract's. */
-export function setReadHeaders(reply: FastifyReply, etag: string, syncedAt: number | null): void {
+function setReadHeaders(reply: FastifyReply, etag: string, syncedAt: number | null): void {
   reply.header('cache-control', 'private, no-cache')
   reply.header('etag', etag)
   if (syncedAt !== null) reply.header('fatura-synced-at', writeMoment(syncedAt))
@@ -28,24 +29,30 @@ function writeMoment(moment: number): string {
  * Any change of the customer's invoices changes it, so it can be answered without reading one of them. Customers whose
  * invoices were written together have the same version, so the customer is named as well.
  */
-export function customerEtag(customerId: string, { version }: Snapshot): string {
+function customerEtag(customerId: string, { version }: Snapshot): string {
   return `"${packageVersion}-${version}-${customerId}"`
 }
 
-/** Whether the client holds the customer's current records; if so, the headers are set and the status is 304. */
-export async function isCustomerHeld(
-  request: FastifyRequest,
+/** Sends what `read` finds of a customer, as `write` puts it; 304 when the client holds the customer's current records. */
+export async function sendOfCustomer<Found extends Snapshot>(
+  request: FastifyRequest<{ Params: CustomerParams }>,
   reply: FastifyReply,
   store: ReadStore,
-  customerId: string,
-): Promise<boolean> {
-  if (request.headers['if-none-match'] === undefined) return false
-  const snapshot = await store.readSnapshot(customerId)
-  const etag = customerEtag(customerId, snapshot)
-  if (!isHeldByClient(request, etag)) return false
-  setReadHeaders(reply, etag, snapshot.synced_at)
-  reply.code(304)
-  return true
+  read: (customerId: string) => Promise<Found>,
+  write: (found: Found) => string,
+): Promise<FastifyReply> {
+  const { customerId } = request.params
+  if (request.headers['if-none-match'] !== undefined) {
+    const snapshot = await store.readSnapshot(customerId)
+    const etag = customerEtag(customerId, snapshot)
+    if (isHeldByClient(request, etag)) {
+      setReadHeaders(reply, etag, snapshot.synced_at)
+      return reply.code(304).send()
+    }
+  }
+  const found = await read(customerId)
+  setReadHeaders(reply, customerEtag(customerId, found), found.synced_at)
+  return sendJson(reply, write(found))
 }
 
 /** Sends a body under an ETag of its own text. */

@@ -7,8 +7,8 @@ import { type DocumentKind, findNoPdf, type Invoice, type InvoiceDocument } from
 import { safeFileName } from '../pdf/file-name.ts'
 import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
 import { readTrace, withTrace } from '../trace.ts'
-import { findInvoice, type Sources } from './get-invoice.ts'
-import { downloadSchemas, type InvoiceParams, type InvoiceRoute } from './openapi/schemas.ts'
+import { documentNotFound, findInvoice, type Sources } from './get-invoice.ts'
+import { downloadSchemas, type InvoiceParams, type InvoiceRoute, qrSchema } from './openapi/schemas.ts'
 import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
 
 /** For a whole download, from the first request to the last byte. */
@@ -47,7 +47,7 @@ export function createSourceCall(source: Source, what = 'document') {
 }
 
 /** Until the first byte a failure is answered as an error; after it the connection breaks, and never looks whole. */
-export function createFileSender(source: Source, log: Logger) {
+function createFileSender(source: Source, log: Logger) {
   const callSource = createSourceCall(source)
   return async (
     request: SourceRequest,
@@ -92,6 +92,19 @@ export function addDownload(app: FastifyInstance, kind: DocumentKind, sources: S
       return sendFile(request, reply, headers, open)
     },
   )
+}
+
+export function addGetQr(app: FastifyInstance, { store, documents, log }: Sources): void {
+  const sendFile = createFileSender(documents, log)
+  app.get<InvoiceRoute>('/invoice/:invoiceId/document/qr', { schema: qrSchema }, async (request, reply) => {
+    const { document } = await findInvoice(store, request.params)
+    if (document === null) throw documentNotFound()
+    const { id, qr_path }: InvoiceDocument = JSON.parse(document)
+    if (qr_path === null) throw new ApiError('document_not_found', 'The external document has no QR code.')
+    if (documents?.openQr === undefined) throw notConnected('The external invoicing system is not connected.')
+    const open = documents.openQr.bind(documents)
+    return sendFile(request, reply, { 'content-type': 'image/png' }, signal => open(id, signal))
+  })
 }
 
 class ClientGone extends ApiError {
@@ -142,10 +155,6 @@ function findPdf(kind: DocumentKind, invoice: Invoice, { payments, documents }: 
   if (missing !== null) throw notIssued('The external document is a draft: it has no PDF yet.')
   if (documents === null) throw notConnected('The external invoicing system is not connected.')
   return (signal: AbortSignal) => documents.openPdf(ix_id, signal)
-}
-
-export function documentNotFound(): ApiError {
-  return new ApiError('document_not_found', 'No external document is associated with this invoice.')
 }
 
 function notIssued(message: string): ApiError {

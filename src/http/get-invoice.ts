@@ -7,7 +7,7 @@ import type { InvoicingSystem, PaymentPlatform } from '../sources.ts'
 import type { ReadStore, StoredInvoice } from '../store/store.ts'
 import { readTrace, withTrace } from '../trace.ts'
 import { sendTagged } from './conditional.ts'
-import { getInvoiceSchema, type InvoiceParams, type InvoiceRoute } from './openapi/schemas.ts'
+import { documentSchema, getInvoiceSchema, type InvoiceParams, type InvoiceRoute } from './openapi/schemas.ts'
 import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
 
 /** After this, an invoice whose lines are not stored is sent without them. */
@@ -35,6 +35,17 @@ export function addGetInvoice(app: FastifyInstance, { store, payments, log }: So
         )))
     return sendTagged(request, reply, serializeDetail(stored.summary, lines), stored.synced_at)
   })
+
+  const documentPath = '/invoice/:invoiceId/document'
+  app.get<InvoiceRoute>(documentPath, { schema: documentSchema }, async (request, reply) => {
+    const { document, synced_at } = await findInvoice(store, request.params)
+    if (document === null) throw documentNotFound()
+    return sendTagged(request, reply, document, synced_at)
+  })
+}
+
+export function documentNotFound(): ApiError {
+  return new ApiError('document_not_found', 'No external document is associated with this invoice.')
 }
 
 /** Throws `invoice_not_found`, whether the invoice does not exist or is another customer's. */

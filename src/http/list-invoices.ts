@@ -2,12 +2,11 @@ import type { FastifyInstance } from 'fastify'
 import { createFairQueue } from '../access/fair-queue.ts'
 import { ApiError } from '../errors.ts'
 import { clampPage, clampPageSize, type ListQuery } from '../invoice.ts'
-import { serializePage } from '../invoice-json.ts'
+import { serializePage, serializeSums } from '../invoice-json.ts'
 import type { InvoicePage, InvoiceQuery, ReadStore } from '../store/store.ts'
-import { customerEtag, isCustomerHeld, setReadHeaders } from './conditional.ts'
-import { type CustomerParams, listInvoicesSchema } from './openapi/schemas.ts'
+import { sendOfCustomer } from './conditional.ts'
+import { type CustomerParams, getSummarySchema, listInvoicesSchema } from './openapi/schemas.ts'
 import { readFilter } from './read-filter.ts'
-import { sendJson } from './send-json.ts'
 
 /** Searches of a token at once: each costs much more than a page. */
 const maxSearches = 2
@@ -23,19 +22,17 @@ interface ListRoute {
 export function addListInvoices(app: FastifyInstance, store: ReadStore): void {
   const takeTurn = createFairQueue(searchLimits, refuseSearch)
   app.get<ListRoute>('/invoices', { schema: listInvoicesSchema }, async (request, reply) => {
-    const { customerId } = request.params
     const query: InvoiceQuery = {
-      customer_id: customerId,
+      customer_id: request.params.customerId,
       page: clampPage(request.query.page),
       page_size: clampPageSize(request.query.page_size),
       ...readFilter(request.query),
     }
-    if (await isCustomerHeld(request, reply, store, customerId)) return reply.send()
-    const page = await (query.words === undefined
-      ? store.listInvoices(query)
-      : search(query, request.grant?.token_id ?? '', reply.raw))
-    setReadHeaders(reply, customerEtag(customerId, page), page.synced_at)
-    return sendJson(reply, serializePage(page, query.page_size))
+    const read = () =>
+      query.words === undefined
+        ? store.listInvoices(query)
+        : search(query, request.grant?.token_id ?? '', reply.raw)
+    return sendOfCustomer(request, reply, store, read, page => serializePage(page, query.page_size))
   })
 
   async function search(
@@ -51,6 +48,13 @@ export function addListInvoices(app: FastifyInstance, store: ReadStore): void {
       endTurn()
     }
   }
+}
+
+export function addGetSummary(app: FastifyInstance, store: ReadStore): void {
+  const read = (customerId: string) => store.readSums(customerId)
+  app.get<{ Params: CustomerParams }>('/summary', { schema: getSummarySchema }, (request, reply) =>
+    sendOfCustomer(request, reply, store, read, ({ sums, credited }) => serializeSums(sums, credited)),
+  )
 }
 
 function refuseSearch(): ApiError {

@@ -1,14 +1,12 @@
 /** Every route of the service, in one place. */
 import type { FastifyInstance } from 'fastify'
 import { type AuthOptions, guardCustomerRoutes } from './auth.ts'
-import { addDownload } from './download.ts'
+import { addDownload, addGetQr } from './download.ts'
 import { addFindPaymentPage } from './find-payment-page.ts'
-import { addGetDocument } from './get-document.ts'
 import { addGetInvoice, type Sources } from './get-invoice.ts'
-import { addGetSummary } from './get-summary.ts'
 import { addHealth, type HealthOptions } from './health.ts'
 import { createListChanges } from './list-changes.ts'
-import { addListInvoices } from './list-invoices.ts'
+import { addGetSummary, addListInvoices } from './list-invoices.ts'
 import { components } from './openapi/resources.ts'
 import { listAllChangesSchema, listChangesSchema, openapiSchema } from './openapi/schemas.ts'
 import { addResourceMetadata } from './resource-metadata.ts'
@@ -48,7 +46,7 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
     addListInvoices(scope, store)
     addGetSummary(scope, store)
     addGetInvoice(scope, dependencies)
-    addGetDocument(scope, dependencies)
+    addGetQr(scope, dependencies)
     addDownload(scope, 'ix', dependencies)
     addDownload(scope, 'payments', dependencies)
     if (pay) addFindPaymentPage(scope, dependencies)
