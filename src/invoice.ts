@@ -242,13 +242,8 @@ export const invoiceIdPattern = '^in_[A-Za-z0-9_-]{1,252}$'
 const customerId = new RegExp(customerIdPattern)
 const invoiceId = new RegExp(invoiceIdPattern)
 
-export function isCustomerId(value: string): boolean {
-  return customerId.test(value)
-}
-
-export function isInvoiceId(value: string): boolean {
-  return invoiceId.test(value)
-}
+export const isCustomerId = (value: string) => customerId.test(value)
+export const isInvoiceId = (value: string) => invoiceId.test(value)
 
 /** In characters. It stands in indexes, whose entries have a limit; documents' statuses are single words. */
 export const longestIxStatus = 255
