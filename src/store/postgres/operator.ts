@@ -1,11 +1,9 @@
 import type { Pool } from 'pg'
-import { changeReads } from '../shared/changes.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
 import { check, recount } from '../shared/recount.ts'
 import type { OnRecounted, OperatorStore } from '../store.ts'
-import { isCitus, noteWhetherCitus } from './citus-connection.ts'
+import { noteWhetherCitus } from './citus-connection.ts'
 import { explain, openOperatorPool, rollBack } from './pool.ts'
-import { feedCalls, feedStatements } from './read-changes.ts'
 import { checkSchema } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
 import { walkPostgres } from './walk-invoices.ts'
@@ -25,9 +23,6 @@ export async function readsOf(pool: Pool): Promise<OperatorStore> {
   }
   return {
     ...operatorReads(db),
-    ...changeReads(
-      feedStatements((name, ...values) => db.query(feedCalls[name], values as []), isCitus(pool)),
-    ),
     walkInvoices: walk => walkPostgres(pool, walk),
     checkCounts: onProgress => recountAll(pool, null, onProgress),
     async close() {

@@ -2,14 +2,13 @@ import { checkVersion } from '../migrations.ts'
 import { isForHead, type SumRow, toSum } from '../read-model/counting.ts'
 import { rowFilterNames } from '../read-model/filters.ts'
 import type { SearchWord } from '../read-model/search.ts'
-import { changeReads } from '../shared/changes.ts'
+import { changeReads, feedStatements } from '../shared/changes.ts'
 import { places } from '../shared/db.ts'
 import type { InvoicePage, InvoiceQuery, KeyAccess, ReadStore, StoredInvoice, TokenAccess } from '../store.ts'
 import { hasCitus } from './distribute.ts'
 import { rememberFreshness } from './freshness.ts'
 import { openPipelines } from './pipelined-connections.ts'
 import { checkCrowd, openReadPools, read, twiceIfBroken } from './pool.ts'
-import { feedCalls, feedStatements } from './read-changes.ts'
 import { checkSchema, schema } from './schema-version.ts'
 
 function filterValues(query: InvoiceQuery): unknown[] {
@@ -32,7 +31,7 @@ const calls = {
   key: 'SELECT * FROM fatura.read_key($1)',
   covers: 'SELECT fatura.covers_customer($1, $2) AS covers',
   version: 'SELECT fatura.schema_version() AS version',
-  ...feedCalls,
+  ...feedStatements.postgres,
 } as const
 
 export interface PostgresReader extends ReadStore {
@@ -112,7 +111,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
     findKey: async kid => (await ask<KeyAccess>('key', kid)) ?? null,
     coversCustomer: async (id, customerId) =>
       (await ask<{ covers: boolean }>('covers', id, customerId))?.covers === true,
-    ...changeReads(feedStatements(call, isCitus)),
+    ...changeReads(call, isCitus),
     group,
     async findGroup(customerId) {
       return isCitus ? ((await ask<GroupRow>('group', customerId))?.group ?? null) : null

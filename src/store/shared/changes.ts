@@ -1,20 +1,49 @@
-/** The feed of changes over a few statements of each engine. */
+/** The feed of changes over three statements of each engine. */
 import type { ChangeKind } from '../../change.ts'
 import type { ChangeReads, ChangeWrites, StoredChange } from '../change-store.ts'
-import type { Db } from './db.ts'
+import type { EngineName } from '../read-model/filters.ts'
+import type { Db, DbValue } from './db.ts'
 
-export interface FeedStatements {
-  /** The customer's version, alone in the first row; then its changes after one. */
-  customer(customerId: string, after: number, limit: number): Promise<CustomerRow[]>
-  /** `last_seq` and `pruned_seq` as the first row's `seq` and `batch`; then the batches after a seq. */
-  batches(after: number, limit: number): Promise<BatchRow[]>
-  /** In any order; rows that are not visible yet are missing. */
-  changes(spans: readonly Span[]): Promise<BatchedRow[]>
-  /** Time that a commit may take to be visible everywhere. */
-  settleMs: number
-}
+/**
+ * `customerChanges`: the version of $1, alone in the first row; then its changes after $2, at most $3. `batches`: `last_seq`
+ * and `pruned_seq` as the first row's `seq` and `batch`; then the batches after $1, at most $2. `batchChanges`: those of the
+ * batches $1, of each the places after $2 up to $3; in any order, and rows that are not visible yet are missing.
+ */
+export const feedStatements = {
+  sqlite: {
+    customerChanges: `
+      SELECT (SELECT version FROM fatura.customers WHERE customer_id = $1) AS version,
+        NULL AS previous, NULL AS invoice_id, NULL AS kind, NULL AS at
+      UNION ALL SELECT * FROM (
+        SELECT version, previous, invoice_id, kind, at FROM fatura.changes
+        WHERE customer_id = $1 AND version > $2 ORDER BY version LIMIT $3)
+      ORDER BY previous`,
+    batches: `
+      SELECT * FROM (
+        SELECT last_seq AS seq, pruned_seq AS batch, 0 AS n FROM fatura.feed
+        UNION ALL SELECT * FROM (
+          SELECT seq, batch, n FROM fatura.batches WHERE seq > $1 ORDER BY seq LIMIT $2))
+      ORDER BY n > 0, seq`,
+    batchChanges: `
+      SELECT batch, place, customer_id, invoice_id, kind, version, at FROM json_each($1) AS given
+      CROSS JOIN fatura.changes ON batch = given.value AND place > $2 ->> given.key AND place <= $3 ->> given.key`,
+  },
+  postgres: {
+    customerChanges: 'SELECT * FROM fatura.customer_changes($1, $2, $3)',
+    batches: 'SELECT * FROM fatura.read_batches($1, $2)',
+    batchChanges: 'SELECT * FROM fatura.batch_changes($1, $2, $3)',
+  },
+} as const
 
-export interface CustomerRow {
+type AskFeed = <Row extends object>(
+  name: keyof (typeof feedStatements)[EngineName],
+  ...values: DbValue[]
+) => Promise<Row[]>
+
+/** Citus recovers a commit that a node did not hear of within this time. */
+const citusSettleMs = 120_000
+
+interface CustomerRow {
   version: number | null
   previous: number
   invoice_id: string
@@ -22,29 +51,27 @@ export interface CustomerRow {
   at: number
 }
 
-export interface BatchRow {
+interface BatchRow {
   seq: number
   batch: number
   n: number
 }
 
-/** Places of a batch: those after `start`, up to `end`. */
-export interface Span {
-  batch: number
-  start: number
-  end: number
-}
-
-export interface BatchedRow extends Omit<StoredChange, 'seq'> {
+interface BatchedRow extends Omit<StoredChange, 'seq'> {
   batch: number
   place: number
 }
 
-export function changeReads(feed: FeedStatements): ChangeReads {
+export function changeReadsOf(db: Db): ChangeReads {
+  return changeReads((name, ...values) => db.query(feedStatements[db.engine][name], values), db.isCitus())
+}
+
+export function changeReads(ask: AskFeed, isCitus: boolean): ChangeReads {
   return {
     async readChanges(customerId, after, limit) {
-      if (customerId === null) return readAll(feed, after, limit)
-      const [state, ...rows] = await feed.customer(customerId, after ?? 0, after === null ? 0 : limit)
+      const wanted = after === null ? 0 : limit
+      if (customerId === null) return readAll(ask, isCitus, after, wanted)
+      const [state, ...rows] = await ask<CustomerRow>('customerChanges', customerId, after ?? 0, wanted)
       const version = state?.version ?? 0
       if (after === null) return { changes: [], next: version }
       const [first] = rows
@@ -57,16 +84,20 @@ export function changeReads(feed: FeedStatements): ChangeReads {
   }
 }
 
-async function readAll(feed: FeedStatements, after: number | null, limit: number) {
-  const [state, ...batches] = await feed.batches(after ?? 0, after === null ? 0 : limit)
+async function readAll(ask: AskFeed, isCitus: boolean, after: number | null, limit: number) {
+  const [state, ...batches] = await ask<BatchRow>('batches', after ?? 0, limit)
   const { seq: last, batch: pruned } = state as BatchRow
   if (after === null) {
-    const settled = feed.settleMs === 0 ? last : Math.min(last, (Date.now() - feed.settleMs) * 1000)
+    const settled = isCitus ? Math.min(last, (Date.now() - citusSettleMs) * 1000) : last
     return { changes: [], next: Math.max(pruned, settled) }
   }
   if (after < pruned) return null
   const spans = chooseSpans(batches, after, limit)
-  const rows = spans.length === 0 ? [] : await feed.changes(spans)
+  const listOf = (name: keyof (typeof spans)[0]) => spans.map(span => span[name])
+  const rows =
+    spans.length === 0
+      ? []
+      : await ask<BatchedRow>('batchChanges', listOf('batch'), listOf('start'), listOf('end'))
   const byPlace = new Map(rows.map(row => [`${row.batch} ${row.place}`, row]))
   const changes: StoredChange[] = []
   for (const { batch, start, end, before } of spans)
@@ -80,9 +111,9 @@ async function readAll(feed: FeedStatements, after: number | null, limit: number
   return { changes, next: changes.at(-1)?.seq ?? after }
 }
 
-/** The batches of a page; `before` is the seq before a batch's first change. */
+/** The batches of a page, of each the places after `start` up to `end`; `before` is the seq before its first change. */
 function chooseSpans(batches: readonly BatchRow[], after: number, limit: number) {
-  const spans: (Span & { before: number })[] = []
+  const spans: { batch: number; start: number; end: number; before: number }[] = []
   let room = limit
   for (const { seq, batch, n } of batches) {
     if (room === 0) break

@@ -1,6 +1,7 @@
 /** Reads of commands that only look; the writer does them over its own connection. */
 import { type InvoiceKey, unsettledStatuses } from '../../invoice.ts'
 import type { OperatorStore, StoredRecord, Stream } from '../store.ts'
+import { changeReadsOf } from './changes.ts'
 import { connectorReads } from './connector-state.ts'
 import { contentsReads } from './contents.ts'
 import { credentialReads } from './credentials.ts'
@@ -8,15 +9,14 @@ import { type Db, literals, queryColumn } from './db.ts'
 import { endpointReads } from './endpoints.ts'
 import { documentReads } from './read-documents.ts'
 
-export function operatorReads(
-  db: Db,
-): Omit<OperatorStore, 'walkInvoices' | 'checkCounts' | 'readChanges' | 'close'> {
+export function operatorReads(db: Db): Omit<OperatorStore, 'walkInvoices' | 'checkCounts' | 'close'> {
   return {
     ...documentReads(db),
     ...connectorReads(db),
     ...contentsReads(db),
     ...credentialReads(db),
     ...endpointReads(db),
+    ...changeReadsOf(db),
     findCustomers: ids =>
       queryColumn(db, `SELECT customer_id FROM fatura.customers WHERE ${db.isAmong('customer_id', '$1')}`, [
         ids,

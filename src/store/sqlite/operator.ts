@@ -1,11 +1,9 @@
-import { changeReads } from '../shared/changes.ts'
 import type { Db } from '../shared/db.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
 import { check, recount } from '../shared/recount.ts'
 import type { OperatorStore } from '../store.ts'
 import { openReadOnly, type StoreFile } from './database.ts'
 import { closeUnlessCurrent } from './migrations.ts'
-import { feedStatements } from './read-changes.ts'
 import { createDb } from './shared-db.ts'
 import { walkSqlite } from './walk-invoices.ts'
 
@@ -17,7 +15,6 @@ export async function openSqliteOperator(path: string): Promise<OperatorStore> {
 export function readsOf(db: StoreFile, shared: Db): OperatorStore {
   return {
     ...operatorReads(shared),
-    ...changeReads(feedStatements(shared)),
     walkInvoices: walk => walkSqlite(db.path, walk),
     checkCounts: onProgress => recount(shared, some => check(shared, some), null, onProgress),
     async close() {

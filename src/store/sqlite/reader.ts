@@ -1,6 +1,6 @@
 import { checkVersion } from '../migrations.ts'
 import { isForHead } from '../read-model/counting.ts'
-import { changeReads } from '../shared/changes.ts'
+import { changeReadsOf } from '../shared/changes.ts'
 import {
   type InvoicePage,
   type KeyAccess,
@@ -13,7 +13,6 @@ import {
 import { openReadOnly } from './database.ts'
 import { attemptRead } from './failures.ts'
 import { closeUnlessCurrent, schema } from './migrations.ts'
-import { feedStatements } from './read-changes.ts'
 import { readPages } from './read-pages.ts'
 import { openSearchThreads } from './search-threads.ts'
 import { createDb } from './shared-db.ts'
@@ -83,7 +82,7 @@ function openFile(path: string) {
     db,
     pages: readPages(db),
     searches: openSearchThreads(path),
-    ...changeReads(feedStatements(createDb(db))),
+    ...changeReadsOf(createDb(db)),
     firstPage: db.prepare(`
       SELECT total, head AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`),
     invoice: db.prepare(`
