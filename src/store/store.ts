@@ -31,11 +31,6 @@ export interface WalkedInvoice {
   document: string | null
 }
 
-/** How many invoices of a walk are read together: fewer with lines, of which an invoice may have a thousand. */
-export function batchSizeOf({ withLines }: InvoiceWalk): number {
-  return withLines ? 50 : 500
-}
-
 export interface InvoiceQuery extends InvoiceFilter {
   customer_id: string
   /** At least 1. Above the last page, the last page is meant. */

@@ -18,8 +18,8 @@ export async function callAtShards<Item, Told>(
   for (const some of await splitByShard(db, items, customerOf)) {
     const [first] = some
     if (first === undefined) continue
-    const values = [customerOf(first), db.isCitus(), ...valuesOf(some)]
-    const place = db.isCitus() ? ' FROM fatura.customers WHERE customer_id = $1 HAVING true' : ''
+    const values = [customerOf(first), db.isCitus, ...valuesOf(some)]
+    const place = db.isCitus ? ' FROM fatura.customers WHERE customer_id = $1 HAVING true' : ''
     const [row] = await db.query<{ told: Told }>(
       `SELECT fatura.${name}(${places(values.length)}) AS told${place}`,
       values,
@@ -35,7 +35,7 @@ async function splitByShard<Item>(
   customerOf: (item: Item) => string,
 ): Promise<Iterable<readonly Item[]>> {
   const customers = [...new Set(items.map(customerOf))]
-  if (!db.isCitus() || customers.length <= 1) return [items]
+  if (!db.isCitus || customers.length <= 1) return [items]
   const rows = await db.query<{ shard: number }>(
     `SELECT get_shard_id_for_distribution_column('fatura.invoices', given.customer_id) AS shard
      FROM unnest($1::text[]) WITH ORDINALITY AS given (customer_id, place) ORDER BY given.place`,

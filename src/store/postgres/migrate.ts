@@ -3,7 +3,6 @@ import type { PoolClient } from 'pg'
 import { whatServerLacks } from '../facts.ts'
 import { type MigrationTarget, type OnRewrite, runMigrations } from '../migrations.ts'
 import { StoreError } from '../store.ts'
-import { noteCitus } from './citus-connection.ts'
 import { changeOneAfterAnother, checkReplication, distribute, hasCitus } from './distribute.ts'
 import { openWritePool, translate } from './pool.ts'
 import { askOf, migrationLock, schema } from './schema-version.ts'
@@ -15,13 +14,11 @@ export async function migratePostgres(url: string, onRewrite: OnRewrite = () => 
     const client = await pool.connect()
     try {
       await checkServer(client)
-      if (await hasCitus(askOf(client))) {
-        await checkReplication(askOf(client))
-        noteCitus(client)
-      }
+      const isCitus = await hasCitus(askOf(client))
+      if (isCitus) await checkReplication(askOf(client))
       const target: MigrationTarget = {
         where: 'The database',
-        db: createDb(client),
+        db: createDb(client, isCitus),
         async readHashes() {
           const sql = 'SELECT * FROM fatura.migrations WHERE version > 0 ORDER BY version'
           const { rows } = await client.query<{ sha256?: string }>(sql)

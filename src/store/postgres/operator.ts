@@ -1,50 +1,79 @@
 import type { Pool } from 'pg'
 import { operatorReads } from '../shared/operator-reads.ts'
 import { check, recount } from '../shared/recount.ts'
-import type { OnRecounted, OperatorStore } from '../store.ts'
-import { noteWhetherCitus } from './citus-connection.ts'
-import { explain, openOperatorPool, rollBack } from './pool.ts'
+import { batchSizeOf, walkStatements } from '../shared/walk-statements.ts'
+import type { InvoiceWalk, OnRecounted, OperatorStore, WalkedInvoice } from '../store.ts'
+import { hasCitus } from './distribute.ts'
+import { explain, openOperatorPool, read, rollBack } from './pool.ts'
 import { checkSchema } from './schema-version.ts'
-import { createDb } from './shared-db.ts'
-import { walkPostgres } from './walk-invoices.ts'
+import { createDb, type PostgresDb } from './shared-db.ts'
 
 export async function openPostgresOperator(url: string): Promise<OperatorStore> {
-  return readsOf(openOperatorPool(url))
+  const pool = openOperatorPool(url)
+  return readsOf(pool, await openDb(pool))
 }
 
-export async function readsOf(pool: Pool): Promise<OperatorStore> {
-  const db = createDb(pool)
+/** Closes the pool unless the schema is of this version. */
+export async function openDb(pool: Pool): Promise<PostgresDb> {
+  const ask = <Row extends object>(text: string) => read<Row>(pool, { text })
   try {
-    await checkSchema(sql => db.query(sql))
-    await noteWhetherCitus(pool)
+    await checkSchema(ask)
+    return createDb(pool, await hasCitus(ask))
   } catch (error) {
     await pool.end()
     throw error
   }
+}
+
+export function readsOf(pool: Pool, db: PostgresDb): OperatorStore {
   return {
     ...operatorReads(db),
-    walkInvoices: walk => walkPostgres(pool, walk),
-    checkCounts: onProgress => recountAll(pool, null, onProgress),
-    async close() {
-      await pool.end()
-    },
+    walkInvoices: walk => walkInvoices(pool, walk),
+    checkCounts: onProgress => recountAll(pool, db, null, onProgress),
+    close: () => pool.end(),
   }
 }
 
 export function recountAll(
   pool: Pool,
+  db: PostgresDb,
   repair: ((customerId: string) => Promise<number>) | null,
   onProgress?: OnRecounted,
 ): Promise<number> {
-  return recount(createDb(pool), customers => checkByIndex(pool, customers), repair, onProgress)
+  /** Never by whole tables: a small one would be read for some customers again and again. */
+  async function checkByIndex(customers: readonly string[]) {
+    const client = await explain(pool.connect())
+    try {
+      await explain(client.query('BEGIN READ ONLY; SET LOCAL enable_seqscan = off'))
+      return await check(createDb(client, db.isCitus), customers)
+    } finally {
+      await rollBack(client)
+    }
+  }
+  return recount(db, checkByIndex, repair, onProgress)
 }
 
-/** Never by whole tables: a small one would be read for some customers again and again. */
-async function checkByIndex(pool: Pool, customers: readonly string[]) {
+/** May wait long for a slow receiver. An index gives the order: to sort everything first would fill the server's disk. */
+const beginWalk = `
+  BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+  SET LOCAL idle_in_transaction_session_timeout = '1h'; SET LOCAL jit = off;
+  SET LOCAL enable_sort = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off`
+
+/** One transaction is one snapshot from the first row to the last; a cursor brings them batch by batch. */
+async function* walkInvoices(pool: Pool, walk: InvoiceWalk): AsyncGenerator<WalkedInvoice[]> {
   const client = await explain(pool.connect())
+  const size = batchSizeOf(walk)
   try {
-    await explain(client.query('BEGIN READ ONLY; SET LOCAL enable_seqscan = off'))
-    return await check(createDb(client), customers)
+    await explain(client.query(beginWalk))
+    for (const { sql, values } of walkStatements(walk, 'postgres')) {
+      await explain(client.query(`DECLARE walk NO SCROLL CURSOR FOR ${sql}`, values))
+      for (;;) {
+        const { rows } = await explain(client.query<WalkedInvoice>(`FETCH ${size} FROM walk`))
+        if (rows.length > 0) yield rows
+        if (rows.length < size) break
+      }
+      await explain(client.query('CLOSE walk'))
+    }
   } finally {
     await rollBack(client)
   }

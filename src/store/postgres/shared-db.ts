@@ -1,6 +1,5 @@
 import type { Pool, QueryConfig } from 'pg'
 import type { Db, Insertion } from '../shared/db.ts'
-import { isCitus } from './citus-connection.ts'
 import { explain } from './pool.ts'
 
 /** The same text has the same name on every connection. */
@@ -27,7 +26,7 @@ const placesOf = (bytes: string) => `
 export type PostgresDb = ReturnType<typeof createDb>
 
 /** Over a connection within a transaction, or a pool. `isPrepared` is for texts that are always the same. */
-export function createDb(asked: Pick<Pool, 'query'>, isPrepared = false) {
+export function createDb(asked: Pick<Pool, 'query'>, isCitus: boolean, isPrepared = false) {
   async function ask<Row extends object>(question: QueryConfig): Promise<Row[]> {
     return (await explain(asked.query(question))).rows as Row[]
   }
@@ -61,7 +60,7 @@ export function createDb(asked: Pick<Pool, 'query'>, isPrepared = false) {
     /** As arrays: one statement for any number of rows. */
     async insert<Row extends object>(insertion: Insertion, rows: readonly (readonly unknown[])[]) {
       if (rows.length === 0) return []
-      if (isCitus(asked)) return insertToShards<Row>(insertion, rows)
+      if (isCitus) return insertToShards<Row>(insertion, rows)
       const { into, columns, rest } = insertion
       const list = Object.keys(columns)
       const given = Object.values(columns).map((type, i) => `$${i + 1}::${type}[]`)
@@ -83,11 +82,11 @@ export function createDb(asked: Pick<Pool, 'query'>, isPrepared = false) {
       )
       return true
     },
-    isCitus: () => isCitus(asked),
+    isCitus,
     keepRow: 'FOR SHARE',
     async readAtPoints(points) {
       const table = await query<{ pages: number; slots: number }>(
-        placesOf(isCitus(asked) ? largestShard : wholeTable),
+        placesOf(isCitus ? largestShard : wholeTable),
       )
       const [{ pages, slots }] = table as [(typeof table)[0]]
       const tids = points.map(point => {

@@ -1,8 +1,8 @@
-/** Invoices in bulk: a batch is one message, on Citus one to each shard. */
+/** Invoices and customers in bulk: a batch is one message, on Citus one to each shard. */
 import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
-import type { Countable } from '../read-model/counting.ts'
+import { type Countable, changeColumns } from '../read-model/counting.ts'
 import { type InvoiceRow, toRow } from '../read-model/invoice-row.ts'
-import type { Counting } from '../shared/counts.ts'
+import type { GrownCustomer, LockedCustomer } from '../shared/counts.ts'
 import { askForRest, keyOf, linkOf } from '../shared/links.ts'
 import type { EngineWrites } from '../shared/transaction-writes.ts'
 import { stampOf } from '../store.ts'
@@ -51,9 +51,52 @@ const relinkedColumns = [
   ...(['summary', 'document', 'credited_cents'] as const),
 ]
 
-export function engineWrites(db: PostgresDb, counting: Counting): EngineWrites {
+/** Nothing is updated but the lock. */
+const customerLock = {
+  into: 'fatura.customers',
+  columns: { customer_id: 'text', version: 'bigint' },
+  rest: 'ON CONFLICT (customer_id) DO UPDATE SET version = stored.version RETURNING customer_id, counted, version',
+} as const
+
+const customersAtOnce = 5_000
+
+export function engineWrites(db: PostgresDb): EngineWrites {
   return {
-    async saveInvoices(records, observedAt) {
+    lockCustomers: customerIds =>
+      db.insert<LockedCustomer>(
+        customerLock,
+        customerIds.map(customerId => [customerId, 0]),
+      ),
+    async saveCustomers(customers, batch) {
+      const large: string[] = []
+      for (let at = 0; at < customers.length; at += customersAtOnce) {
+        const answers = await callAtShards<GrownCustomer, string[]>(
+          db,
+          'count_customers',
+          customers.slice(at, at + customersAtOnce),
+          ({ customerId }) => customerId,
+          some => {
+            const changes = some.flatMap(({ changes }) => changes)
+            return [
+              some.map(({ customerId }) => customerId),
+              some.map(({ added }) => added),
+              some.map(({ version }) => version),
+              ...Object.values(changeColumns).map((type, i) =>
+                writeList(
+                  type,
+                  changes.map(change => change[i] ?? null),
+                ),
+              ),
+              batch,
+              Date.now(),
+            ]
+          },
+        )
+        large.push(...answers.flatMap(({ told }) => told))
+      }
+      return large
+    },
+    async saveInvoices(counting, records, observedAt) {
       const given = inListOrder(
         records.map((record, i) => ({ record, row: toRow(record), observed_at: stampOf(observedAt, i) })),
       )
@@ -118,7 +161,7 @@ export function engineWrites(db: PostgresDb, counting: Counting): EngineWrites {
          FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[], $8::text[],
              $9::bigint[]) AS given (${relinkedColumns.join(', ')})
          WHERE stored.customer_id = given.customer_id AND stored.id = given.id
-           ${db.isCitus() ? 'AND stored.customer_id = ANY ($1)' : ''}`,
+           ${db.isCitus ? 'AND stored.customer_id = ANY ($1)' : ''}`,
         relinkedColumns.map(name => rows.map(row => row[name])),
       )
     },

@@ -1,35 +1,97 @@
+/** Transactions of a writer: what happens to two that cross, and how one ends: what all writers share is written in one message with the commit. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg, { type PoolClient } from 'pg'
+import type { Value } from '../contents.ts'
 import { leaseWrites } from '../shared/connector-state.ts'
 import { credentialWrites } from '../shared/credentials.ts'
 import { endpointCommands } from '../shared/endpoints.ts'
 import { repairCustomer } from '../shared/recount.ts'
-import { transactionWrites } from '../shared/transaction-writes.ts'
+import { startWriting, type Writing } from '../shared/transaction-writes.ts'
 import type { WriteStore } from '../store.ts'
-import { readsOf, recountAll } from './operator.ts'
-import { openWritePool } from './pool.ts'
+import { openDb, readsOf, recountAll } from './operator.ts'
+import { explain, isCrossing, isReadOnlyRefusal, openWritePool, rollBack } from './pool.ts'
+import { askOf, checkSchema, schema } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
-import { transact } from './transact.ts'
 import { engineWrites } from './write-invoices.ts'
+import { beginWriting } from './write-limits.ts'
+
+const repeatsAtMost = 5
 
 export async function openPostgresWriter(url: string, lockPatience?: number): Promise<WriteStore> {
   const pool = openWritePool(url, lockPatience)
-  const reads = await readsOf(pool)
-  const db = createDb(pool)
+  const db = await openDb(pool)
+
+  /** Commits all that `work` did, or nothing. Of two that wait for each other the server ends one, which is done again. */
+  async function transact<T>(work: (writing: Writing) => Promise<T>): Promise<T> {
+    for (let repeats = 0; ; repeats++) {
+      try {
+        return await transactOnce(pool, db.isCitus, work)
+      } catch (error) {
+        if (!isCrossing(error) || repeats === repeatsAtMost) throw error
+        await sleep(Math.random() * 100 * 2 ** repeats)
+      }
+    }
+  }
+
   return {
-    ...reads,
+    ...readsOf(pool, db),
     ...leaseWrites(db),
     ...credentialWrites(db),
-    saveToken: token => transact(pool, writing => credentialWrites(writing.db).saveToken(token)),
-    saveKey: key => transact(pool, writing => credentialWrites(writing.db).saveKey(key)),
+    saveToken: token => transact(writing => credentialWrites(writing.db).saveToken(token)),
+    saveKey: key => transact(writing => credentialWrites(writing.db).saveKey(key)),
     ...endpointCommands(db),
-    transaction: work =>
-      transact(pool, ({ db, counting, shared }) =>
-        work(transactionWrites(engineWrites(db, counting), counting, shared, db)),
-      ),
+    transaction: work => transact(({ tx }) => work(tx)),
     repairCounts: onProgress =>
       recountAll(
         pool,
-        customerId => transact(pool, ({ db, counting }) => repairCustomer(db, counting, customerId)),
+        db,
+        customerId => transact(({ db, counting }) => repairCustomer(db, counting, customerId)),
         onProgress,
       ),
   }
+}
+
+async function transactOnce<T>(
+  pool: pg.Pool,
+  isCitus: boolean,
+  work: (writing: Writing) => Promise<T>,
+): Promise<T> {
+  const client = await explain(pool.connect())
+  try {
+    await begin(client, isCitus)
+    const db = createDb(client, isCitus, true)
+    const writing = startWriting(db, engineWrites(db))
+    const result = await work(writing)
+    await explain(commit(client, await writing.finish()))
+    client.release()
+    return result
+  } catch (error) {
+    // A server that takes no writes any more is left: of several hosts, another one does.
+    await rollBack(client, isReadOnlyRefusal(error) ? (error as Error) : undefined)
+    throw error
+  }
+}
+
+/** Rows that are written by another version's rules would be wrong for all who read them. */
+async function begin(client: PoolClient, isCitus: boolean): Promise<void> {
+  const told = (await explain(client.query(beginWriting(isCitus)))) as unknown as pg.QueryResult<{
+    version: number
+  }>[]
+  if (told.at(-1)?.rows[0]?.version !== schema.migrations.length) await checkSchema(askOf(client))
+}
+
+/** Even where the process stands still from here on, nobody waits for it. */
+async function commit(client: PoolClient, last: Awaited<ReturnType<Writing['finish']>>): Promise<void> {
+  // Several statements in one message take no parameters.
+  const statements = last.map(({ sql, values }) =>
+    sql.replaceAll(/\$(\d+)/g, (_, place) => literal(values[place - 1] ?? null)),
+  )
+  await client.query([...statements, 'COMMIT'].join(';\n'))
+}
+
+function literal(value: Value): string {
+  if (value === null) return 'NULL'
+  if (typeof value === 'string') return pg.escapeLiteral(value.replaceAll('\0', ''))
+  if (!Number.isSafeInteger(value)) throw new Error(`A moment must be a whole number, not ${value}.`)
+  return String(value)
 }

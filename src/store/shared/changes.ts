@@ -63,7 +63,7 @@ interface BatchedRow extends Omit<StoredChange, 'seq'> {
 }
 
 export function changeReadsOf(db: Db): ChangeReads {
-  return changeReads((name, ...values) => db.query(feedStatements[db.engine][name], values), db.isCitus())
+  return changeReads((name, ...values) => db.query(feedStatements[db.engine][name], values), db.isCitus)
 }
 
 export function changeReads(ask: AskFeed, isCitus: boolean): ChangeReads {

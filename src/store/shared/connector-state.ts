@@ -52,7 +52,7 @@ export function connectorReads(db: Db): ConnectorReads {
          FROM fatura.set_aside GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
       ),
     async groupByNode(customers) {
-      if (!db.isCitus()) return null
+      if (!db.isCitus) return null
       const rows = await db.query<{ customer_id: string; node: string }>(
         `SELECT given.customer_id, place.nodename || ':' || place.nodeport AS node
          FROM unnest($1::text[]) AS given (customer_id) JOIN pg_dist_shard_placement place

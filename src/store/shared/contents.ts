@@ -23,7 +23,7 @@ export function contentsReads(db: Db): ContentsReads {
       const key = columns.slice(0, keyLength).join(', ')
       let condition = after === null ? 'true' : `(${key}) > (${places(keyLength)})`
       const order = keyLength === 0 ? '' : `ORDER BY ${key}`
-      if (db.isCitus() && keyLength > 0) {
+      if (db.isCitus && keyLength > 0) {
         // Each node would send a whole page: up to its last key, all send one together.
         const [end] = await db.query<Record<string, Value>>(
           `SELECT ${key} FROM fatura.${tables[0]} WHERE ${condition} ${order} OFFSET $${values.length + 1} LIMIT 1`,

@@ -18,7 +18,7 @@ export interface Db {
   /** Holds names until the transaction ends, all in one order: alone, or shared. Returns whether others may have changed what was read before. */
   holdNames(alone: readonly string[], shared: readonly string[]): Promise<boolean>
   /** Whether rows lie on several nodes: each sends as many as are asked for in all. */
-  isCitus(): boolean
+  isCitus: boolean
   /** A clause that keeps others from changing a row that was read, until the transaction's end; empty where nobody else can. */
   keepRow: string
   /** The invoices that lie where these numbers, each from 0 up to 1, lead to: by any of them, to every invoice as likely. */

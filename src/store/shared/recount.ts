@@ -77,7 +77,7 @@ export async function recount(
 
 /** On Citus, a statement sees one moment only within one shard. */
 async function* customersOf(db: Db): AsyncGenerator<string[]> {
-  const atOnce = db.isCitus() ? 1 : customersAtOnce
+  const atOnce = db.isCitus ? 1 : customersAtOnce
   for (let last: string | undefined = ''; last !== undefined; ) {
     const some: string[] = await queryColumn(
       db,

@@ -1,12 +1,7 @@
 /** Rows that all writers share, gathered and written just before the commit: nobody waits for them longer than it takes. */
 import type { Value } from '../contents.ts'
+import type { EngineName } from '../read-model/filters.ts'
 import type { Stream } from '../store.ts'
-
-export interface FreshnessStatements {
-  /** The saver of a stream has the freshness alone, so that none is overlooked. */
-  hold: readonly string[]
-  save: string
-}
 
 export type SharedRows = ReturnType<typeof gatherSharedRows>
 
@@ -27,26 +22,22 @@ export function gatherSharedRows() {
       streams.set(name, { name, cursor: null, succeeded_at: at, failed_at: null, error: null })
     },
     /** Always in one order, so that two commits cannot wait for each other. */
-    statements({ hold, save }: FreshnessStatements): { sql: string; values: Value[] }[] {
-      const raise = lastObserved === null ? [] : [{ sql: raiseTo, values: [lastObserved] }]
+    statements(engine: EngineName) {
+      const statements: { sql: string; values: Value[] }[] = []
+      const add = (sql: string, ...values: Value[]) => statements.push({ sql, values })
+      if (lastObserved !== null) add(raiseTo, lastObserved)
+      if (streams.size > 0) {
+        if (engine === 'postgres') add(holdFreshness)
+        for (const { name, cursor, succeeded_at, failed_at, error } of streams.values())
+          add(saveStream, name, cursor, succeeded_at, failed_at, error)
+        add(saveFreshness[engine])
+      }
       // Last of all: nobody holds the feed's row for longer than the commit itself.
-      const append =
-        batch.count === 0
-          ? []
-          : [
-              { sql: appendToFeed, values: [batch.count, Date.now() * 1000] },
-              { sql: saveBatch, values: [batch.number, batch.count] },
-            ]
-      if (streams.size === 0) return [...raise, ...append]
-      return [
-        ...raise,
-        ...hold.map(sql => ({ sql, values: [] })),
-        ...[...streams.values()].map(({ name, cursor, succeeded_at, failed_at, error }) => {
-          return { sql: saveStream, values: [name, cursor, succeeded_at, failed_at, error] }
-        }),
-        { sql: save, values: [] },
-        ...append,
-      ]
+      if (batch.count > 0) {
+        add(appendToFeed, batch.count, Date.now() * 1000)
+        add(saveBatch, batch.number, batch.count)
+      }
+      return statements
     },
   }
 }
@@ -57,6 +48,18 @@ export const raiseTo = 'UPDATE fatura.observation SET last_at = $1 WHERE last_at
 const appendToFeed =
   'UPDATE fatura.feed SET last_seq = CASE WHEN last_seq + $1 > $2 THEN last_seq + $1 ELSE $2 END'
 const saveBatch = 'INSERT INTO fatura.batches (seq, batch, n) SELECT last_seq, $1, $2 FROM fatura.feed'
+
+/** Where others write meanwhile, the saver of a stream has the freshness alone, so that none is overlooked. */
+const holdFreshness = 'UPDATE fatura.observation SET last_at = last_at WHERE only_one'
+
+const saveFreshness: Record<EngineName, string> = {
+  sqlite: 'UPDATE fatura.freshness SET synced_at = (SELECT synced_at FROM fatura.current_freshness)',
+  // Streams are read first: other nodes of Citus do not know them.
+  postgres: `DO $body$ DECLARE v_synced_at bigint; BEGIN
+    SELECT synced_at INTO v_synced_at FROM fatura.current_freshness;
+    UPDATE fatura.freshness SET synced_at = v_synced_at WHERE only_one AND synced_at IS DISTINCT FROM v_synced_at;
+  END $body$`,
+}
 
 const saveStream = `
   INSERT INTO fatura.streams (name, cursor, succeeded_at, failed_at, error) VALUES ($1, $2, $3, $4, $5)

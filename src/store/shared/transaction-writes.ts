@@ -5,25 +5,29 @@ import { observationStamp, type WriteTransaction } from '../store.ts'
 import { changeWrites } from './changes.ts'
 import { connectorWrites } from './connector-state.ts'
 import { contentsWrites } from './contents.ts'
-import type { Counting } from './counts.ts'
+import { type Counting, type CustomerWrites, keepCounts } from './counts.ts'
 import type { Db } from './db.ts'
 import { endpointWrites } from './endpoints.ts'
 import { relinkInvoices } from './links.ts'
-import type { SharedRows } from './shared-rows.ts'
+import { gatherSharedRows } from './shared-rows.ts'
 import { documentWrites } from './write-documents.ts'
 
-export interface EngineWrites extends Pick<WriteTransaction, 'findKnown'> {
-  saveInvoices: (...given: Required<Parameters<WriteTransaction['saveInvoices']>>) => Promise<number>
+export interface EngineWrites extends CustomerWrites, Pick<WriteTransaction, 'findKnown'> {
+  saveInvoices(
+    counting: Counting,
+    ...given: Required<Parameters<WriteTransaction['saveInvoices']>>
+  ): Promise<number>
   /** Replaces what follows from the documents, of rows that are there. */
   updateDocuments(rows: readonly InvoiceRow[]): Promise<void>
 }
 
-export function transactionWrites(
-  engine: EngineWrites,
-  counting: Counting,
-  rows: SharedRows,
-  db: Db,
-): WriteTransaction {
+export type Writing = ReturnType<typeof startWriting>
+
+/** To be called within a transaction, which ends with the statements that `finish` returns. */
+export function startWriting(db: Db, engine: EngineWrites) {
+  const rows = gatherSharedRows()
+  const counting = keepCounts(db, engine, rows)
+
   async function remove(customerId: string, invoiceId: string): Promise<boolean> {
     await counting.lock([customerId])
     const [gone] = await db.query<Countable>(
@@ -43,7 +47,7 @@ export function transactionWrites(
   const invoices = {
     saveInvoices(records, observedAt = observationStamp()) {
       for (const stamp of [observedAt].flat()) rows.raiseObserved(stamp)
-      return engine.saveInvoices(records, observedAt)
+      return engine.saveInvoices(counting, records, observedAt)
     },
     async deleteInvoice(customerId, invoiceId, observedAt = observationStamp()) {
       rows.raiseObserved(observedAt)
@@ -65,12 +69,21 @@ export function transactionWrites(
     saveSuccess: rows.saveSuccess,
   } satisfies Partial<WriteTransaction>
 
-  return {
+  const tx: WriteTransaction = {
     ...invoices,
     ...documentWrites(db, rows),
     ...connectorWrites(db),
     ...changeWrites(db),
     ...endpointWrites(db),
     ...contentsWrites(db, invoices),
+  }
+  return {
+    db,
+    counting,
+    tx,
+    async finish() {
+      await counting.flush()
+      return rows.statements(db.engine)
+    },
   }
 }

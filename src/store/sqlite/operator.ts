@@ -1,11 +1,13 @@
+import type { DatabaseSync } from 'node:sqlite'
 import type { Db } from '../shared/db.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
 import { check, recount } from '../shared/recount.ts'
-import type { OperatorStore } from '../store.ts'
+import { batchSizeOf, walkStatements } from '../shared/walk-statements.ts'
+import type { InvoiceWalk, OperatorStore, WalkedInvoice } from '../store.ts'
 import { openReadOnly, type StoreFile } from './database.ts'
+import { translate } from './failures.ts'
 import { closeUnlessCurrent } from './migrations.ts'
-import { createDb } from './shared-db.ts'
-import { walkSqlite } from './walk-invoices.ts'
+import { createDb, writeForSqlite } from './shared-db.ts'
 
 export async function openSqliteOperator(path: string): Promise<OperatorStore> {
   const db = closeUnlessCurrent(openReadOnly(path))
@@ -15,10 +17,75 @@ export async function openSqliteOperator(path: string): Promise<OperatorStore> {
 export function readsOf(db: StoreFile, shared: Db): OperatorStore {
   return {
     ...operatorReads(shared),
-    walkInvoices: walk => walkSqlite(db.path, walk),
+    walkInvoices: walk => walkInvoices(db.path, walk),
     checkCounts: onProgress => recount(shared, some => check(shared, some), null, onProgress),
     async close() {
       db.close()
     },
   }
+}
+
+/** Limits of the read transaction, which keeps the log from being written back: while nobody takes a batch, and in all. */
+const longestPauseMs = 5_000
+const longestReadMs = 5 * 60_000
+
+/** On a connection of its own, in one snapshot. A slow receiver, such as a full pipe, gets the rest from a copy in a temporary file. */
+async function* walkInvoices(path: string, walk: InvoiceWalk): AsyncGenerator<WalkedInvoice[]> {
+  const size = batchSizeOf(walk)
+  const db = openReadOnly(path)
+  let rows = readAll(db, walk)
+  let failure: unknown = null
+  let timer: NodeJS.Timeout | undefined
+  const copy = () => {
+    try {
+      rows = copyRest(db, rows)
+    } catch (error) {
+      failure = error
+    }
+  }
+  const copyAt = performance.now() + longestReadMs
+  try {
+    // Each page is read once: to keep many would only take memory. The file is open for reading alone, the copy is not.
+    translate(path, () => db.exec('PRAGMA query_only = OFF; PRAGMA cache_size = -4096; BEGIN'))
+    for (;;) {
+      const batch = translate(path, () => {
+        if (failure !== null) throw failure
+        return takeSome(rows, size)
+      })
+      if (batch.length === 0) return
+      if (db.isTransaction) timer = setTimeout(copy, Math.min(longestPauseMs, copyAt - performance.now()))
+      yield batch
+      clearTimeout(timer)
+    }
+  } finally {
+    clearTimeout(timer)
+    db.close()
+  }
+}
+
+type Rows = IterableIterator<WalkedInvoice>
+
+function* readAll(db: DatabaseSync, walk: InvoiceWalk): Rows {
+  for (const { sql, values } of walkStatements(walk, 'sqlite'))
+    yield* db.prepare(writeForSqlite(sql)).iterate(...values) as unknown as Rows
+}
+
+function copyRest(db: DatabaseSync, rows: Rows): Rows {
+  db.exec('CREATE TEMP TABLE rest (summary, lines, document)')
+  const keep = db.prepare('INSERT INTO temp.rest VALUES (?, ?, ?)')
+  for (const { summary, lines, document } of rows) keep.run(summary, lines, document)
+  db.exec('COMMIT')
+  return db
+    .prepare('SELECT summary, lines, document FROM temp.rest ORDER BY rowid')
+    .iterate() as unknown as Rows
+}
+
+function takeSome(rows: Rows, size: number): WalkedInvoice[] {
+  const batch: WalkedInvoice[] = []
+  while (batch.length < size) {
+    const { value, done } = rows.next()
+    if (done === true) break
+    batch.push(value)
+  }
+  return batch
 }

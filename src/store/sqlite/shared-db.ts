@@ -50,7 +50,7 @@ export function createDb(db: StoreFile): Db {
     byIndex: name => `INDEXED BY ${name}`,
     // A write transaction is the only one: nobody else changes anything.
     holdNames: async () => false,
-    isCitus: () => false,
+    isCitus: false,
     keepRow: '',
     // Row ids are given one after the other: of those that were deleted, there is no row.
     readAtPoints: async points =>

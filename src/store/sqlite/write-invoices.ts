@@ -1,5 +1,4 @@
 /** The statements that write invoices, prepared once; they run within a transaction of the writer's. */
-import type { DatabaseSync } from 'node:sqlite'
 import type { InvoiceRecord } from '../../invoice.ts'
 import type { Countable } from '../read-model/counting.ts'
 import { type InvoiceRow, toRow } from '../read-model/invoice-row.ts'
@@ -8,17 +7,16 @@ import type { Db } from '../shared/db.ts'
 import { saveLinks } from '../shared/links.ts'
 import type { EngineWrites } from '../shared/transaction-writes.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
+import { customerWrites } from './counts.ts'
+import type { StoreFile } from './database.ts'
+import { translate } from './failures.ts'
 
 const columns =
   `customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, search_ids, summary,
   document, credited_cents, observed_at`.split(/,\s+/) as (keyof InvoiceRow | 'observed_at')[]
 
-/** `attempt` runs statements, and translates a failure. */
-export function writeInvoices(
-  db: DatabaseSync,
-  shared: Db,
-  attempt: <T>(work: () => T) => T,
-): (counting: Counting) => EngineWrites {
+export function engineWrites(db: StoreFile, shared: Db): EngineWrites {
+  const attempt = <T>(work: () => T): T => translate(db.path, work)
   const insertInvoice = db.prepare(`
     INSERT INTO invoices (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
     ON CONFLICT (customer_id, id) DO UPDATE SET ${columns
@@ -69,8 +67,9 @@ export function writeInvoices(
     return true
   }
 
-  return counting => ({
-    async saveInvoices(records, observedAt) {
+  return {
+    ...customerWrites(shared),
+    async saveInvoices(counting, records, observedAt) {
       await counting.lock(records.map(({ invoice }) => invoice.customer_id))
       const applied: InvoiceRecord[] = []
       let changed = 0
@@ -105,7 +104,7 @@ export function writeInvoices(
           )
       })
     },
-  })
+  }
 }
 
 type StoredRow = Countable &

@@ -1,28 +1,14 @@
 import { leaseWrites } from '../shared/connector-state.ts'
-import { type Counting, keepCounts } from '../shared/counts.ts'
 import { credentialWrites } from '../shared/credentials.ts'
 import { endpointCommands } from '../shared/endpoints.ts'
 import { check, recount, repairCustomer } from '../shared/recount.ts'
-import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
-import { transactionWrites } from '../shared/transaction-writes.ts'
+import { startWriting, type Writing } from '../shared/transaction-writes.ts'
 import type { ConnectorStores, ConnectorWait, LockWait, WriteStore } from '../store.ts'
-import { customerWrites } from './counts.ts'
 import { openReadWrite } from './database.ts'
-import { translate } from './failures.ts'
 import { checkSchema, closeUnlessCurrent, schema } from './migrations.ts'
 import { readsOf } from './operator.ts'
 import { createDb } from './shared-db.ts'
-import { writeInvoices } from './write-invoices.ts'
-
-const freshness: FreshnessStatements = {
-  hold: [],
-  save: 'UPDATE fatura.freshness SET synced_at = (SELECT synced_at FROM fatura.current_freshness)',
-}
-
-interface Writing {
-  counting: Counting
-  rows: SharedRows
-}
+import { engineWrites } from './write-invoices.ts'
 
 /** A connection has one transaction at a time: the next one waits for the last. */
 function createTurns() {
@@ -38,18 +24,16 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   const db = closeUnlessCurrent(await openReadWrite(path, { create: false, ...wait }))
   const version = db.prepare('PRAGMA user_version')
   const shared = createDb(db)
-  const writesOf = writeInvoices(db, shared, work => translate(path, work))
+  const engine = engineWrites(db, shared)
 
   async function runTransaction<T>(work: (writing: Writing) => Promise<T>): Promise<T> {
     const result = await db.transact(wait, async () => {
       db.checkPlace()
       // Rows that are written by another version's rules would be wrong for all who read them.
       if (version.get()?.user_version !== schema.migrations.length) checkSchema(db)
-      const rows = gatherSharedRows()
-      const counting = keepCounts(shared, customerWrites(shared), rows)
-      const result = await work({ counting, rows })
-      await counting.flush()
-      for (const { sql, values } of rows.statements(freshness)) await shared.query(sql, values)
+      const writing = startWriting(shared, engine)
+      const result = await work(writing)
+      for (const { sql, values } of await writing.finish()) await shared.query(sql, values)
       db.checkPlace()
       return result
     })
@@ -75,8 +59,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
 
   return {
     ...readsOf(db, shared),
-    transaction: work =>
-      transact(({ counting, rows }) => work(transactionWrites(writesOf(counting), counting, rows, shared))),
+    transaction: work => transact(({ tx }) => work(tx)),
     checkCounts: onProgress => recount(shared, checkInTurn, null, onProgress),
     repairCounts: onProgress => recount(shared, checkInTurn, repair, onProgress),
     ...inTransactions(leaseWrites(shared)),
