@@ -41,23 +41,14 @@ function unscale(text: string): bigint {
 }
 
 /** Writes its bytes out whenever a group is complete. */
-class FlushingWriter extends ByteWriter {
-  private readonly write: Write
-
-  constructor(write: Write) {
-    super()
-    this.write = write
+function flushingWriter(write: Write): ByteWriter {
+  const writer = new ByteWriter()
+  const flush = async () => {
+    const bytes = writer.getBytes().slice()
+    writer.index = 0
+    await write(bytes)
   }
-
-  async flush(): Promise<void> {
-    const bytes = this.getBytes().slice()
-    this.index = 0
-    await this.write(bytes)
-  }
-
-  override finish(): Promise<void> {
-    return this.flush()
-  }
+  return Object.assign(writer, { flush, finish: flush })
 }
 
 export function createParquetWriter<Source>({ columns, write }: RowOptions<Source>): RowWriter<Source> {
@@ -69,7 +60,7 @@ export function createParquetWriter<Source>({ columns, write }: RowOptions<Sourc
       ...storages[kind].element,
     })),
   ]
-  const writer = new ParquetWriter({ writer: new FlushingWriter(write), schema })
+  const writer = new ParquetWriter({ writer: flushingWriter(write), schema })
   const startGroup = () =>
     columns.map(({ name }) => ({ name, data: [] as (ReturnType<Storage['convert']> | null)[] }))
   let columnData = startGroup()

@@ -32,8 +32,7 @@ export async function checkTarget(from: OperatorStore, to: WriteStore, onProgres
 /** Whether something that only the target holds is gone from the source, and not from elsewhere. */
 async function mayGo(from: OperatorStore, name: KindName, [, id]: Content): Promise<boolean> {
   if (name === 'invoices') return (await from.findTombstone(String(id))) !== null
-  const kind: Kind = kinds[name]
-  return kind.mayGo === true
+  return 'mayGo' in kinds[name]
 }
 
 /** Writes what is missing or differs, and removes what the source no longer has: an interrupted copy goes on where it was. */

@@ -100,7 +100,8 @@ export async function openNodesReader(
     const inTurn = [...nodes.slice(first), ...nodes.slice(0, first)]
     await lookAtDue()
     const now = performance.now()
-    const theirs = customerId === undefined ? undefined : findGroup(customerId)
+    const isCitus = nodes.some(({ group }) => group !== null)
+    const theirs = isCitus && customerId !== undefined ? findGroup(customerId) : undefined
     const rankOf = ({ isDown, restsUntil, group }: Node) =>
       isDown || restsUntil > now ? 2 : group === theirs ? 0 : 1
     let failure: unknown = new StoreUnavailable('No database server with the newest content answers.')
@@ -165,12 +166,10 @@ export async function openNodesReader(
 }
 
 /** On Citus, the group of a customer's node, looked up for the next time when unknown. A wrong one costs a way between nodes. */
-function rememberGroups(lookUp: (customerId: string) => Promise<number | null>) {
+function rememberGroups(lookUp: (customerId: string) => Promise<number | undefined>) {
   const groups = new Map<string, number>()
-  let isCitus = true
   let since = performance.now()
   return (customerId: string): number | undefined => {
-    if (!isCitus) return undefined
     if (groups.size >= customersAtMost || performance.now() - since > keepMs) {
       groups.clear()
       since = performance.now()
@@ -178,10 +177,7 @@ function rememberGroups(lookUp: (customerId: string) => Promise<number | null>) 
     const group = groups.get(customerId)
     if (group === undefined)
       lookUp(customerId).then(
-        found => {
-          if (found === null) isCitus = false
-          else groups.set(customerId, found)
-        },
+        found => found !== undefined && groups.set(customerId, found),
         () => {},
       )
     return group

@@ -39,8 +39,8 @@ export interface PostgresReader extends ReadStore {
   readWrittenAt(): Promise<number>
   /** On Citus, the group of this node; elsewhere null. */
   group: number | null
-  /** On Citus, the group of the node that holds a customer's rows. */
-  findGroup(customerId: string): Promise<number | null>
+  /** The group of the node that holds a customer's rows: to be asked on Citus alone. */
+  findGroup(customerId: string): Promise<number | undefined>
 }
 
 export async function openPostgresReader(url: string, sharedBy = 1): Promise<PostgresReader> {
@@ -62,15 +62,12 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
     for (const pool of Object.values(pools)) await pool.end()
   }
 
-  let isCitus: boolean
   let group: number | null = null
   try {
     const askSchema = <Row extends object>(sql: string) => read<Row>(pools.others, { text: sql })
     await checkSchema(askSchema)
-    isCitus = await hasCitus(askSchema)
-    if (isCitus)
-      group =
-        (await askSchema<GroupRow>('SELECT groupid AS "group" FROM pg_dist_local_group'))[0]?.group ?? null
+    const localGroup = 'SELECT groupid AS "group" FROM pg_dist_local_group'
+    if (await hasCitus(askSchema)) group = (await askSchema<GroupRow>(localGroup))[0]?.group ?? null
   } catch (error) {
     await end()
     throw error
@@ -111,26 +108,23 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
     findKey: async kid => (await ask<KeyAccess>('key', kid)) ?? null,
     coversCustomer: async (id, customerId) =>
       (await ask<{ covers: boolean }>('covers', id, customerId))?.covers === true,
-    ...changeReads(call, isCitus),
+    ...changeReads(call, group !== null),
     group,
-    async findGroup(customerId) {
-      return isCitus ? ((await ask<GroupRow>('group', customerId))?.group ?? null) : null
-    },
+    findGroup: async customerId => (await ask<GroupRow>('group', customerId))?.group,
     async readWrittenAt() {
-      return isCitus ? 0 : ((await ask<{ written_at: number | null }>('written'))?.written_at ?? 0)
+      return group === null ? ((await ask<{ written_at: number | null }>('written'))?.written_at ?? 0) : 0
     },
     readNodes: async () => [],
     async readConnections() {
-      const waiting = { by_key: askByKey.underway(), others: askOthers.underway() }
-      return Object.entries(pools).map(([kind, pool]) => ({
-        kind,
-        open: pool.totalCount,
-        idle: pool.idleCount,
-        reads:
-          kind === 'searches'
-            ? pool.totalCount - pool.idleCount + pool.waitingCount
-            : waiting[kind as 'by_key'],
-      }))
+      const { totalCount, idleCount, waitingCount } = pools.searches
+      const reads: Record<string, number> = {
+        by_key: askByKey.underway(),
+        others: askOthers.underway(),
+        searches: totalCount - idleCount + waitingCount,
+      }
+      return Object.entries(pools).map(([kind, pool]) => {
+        return { kind, open: pool.totalCount, idle: pool.idleCount, reads: reads[kind] ?? 0 }
+      })
     },
     ping: async () => checkVersion((await call<{ version: number }>('version'))[0]?.version, schema),
     close: end,

@@ -1,5 +1,6 @@
 /** Invoices and customers in bulk: a batch is one message, on Citus one to each shard. */
 import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
+import type { Value } from '../contents.ts'
 import { type Countable, changeColumns } from '../read-model/counting.ts'
 import { type InvoiceRow, toRow } from '../read-model/invoice-row.ts'
 import type { GrownCustomer, LockedCustomer } from '../shared/counts.ts'
@@ -7,7 +8,7 @@ import { askForRest, keyOf, linkOf } from '../shared/links.ts'
 import type { EngineWrites } from '../shared/transaction-writes.ts'
 import { stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
-import { type ListType, type ListValue, writeList } from './lists.ts'
+import { type ListType, writeList } from './lists.ts'
 import type { PostgresDb } from './shared-db.ts'
 
 /** The lists that fatura.save_invoices is given, in the order of its parameters. */
@@ -168,7 +169,7 @@ export function engineWrites(db: PostgresDb): EngineWrites {
   }
 }
 
-type CountableRow = [number, string, string | null, string, number]
+type CountableRow = [number, Countable['status'], string | null, string, number]
 
 function readCountable([issued_at, status, ix_status, currency, total_cents]: CountableRow): Countable {
   return { issued_at, status, ix_status, currency, total_cents }
@@ -201,7 +202,7 @@ function splitText({ customer_id, id, ix_status, search_text, search_ids }: Invo
 
 function listColumns(given: readonly Given[]): (string | null)[] {
   const rows = given.map(
-    ({ record, row, observed_at }): Record<keyof typeof givenColumns, ListValue> => ({
+    ({ record, row, observed_at }): Record<keyof typeof givenColumns, Value> => ({
       ...row,
       ...splitText(row),
       observed_at,

@@ -8,6 +8,7 @@ import type { ChangeKind } from '../../change.ts'
 import { defaultPageSize, type InvoiceKey, type InvoiceStatus, type InvoiceSum } from '../../invoice.ts'
 import type { InvoiceQuery } from '../store.ts'
 import { type EngineName, type FilterName, filterNames, type InvoiceFilter } from './filters.ts'
+import type { InvoiceRow } from './invoice-row.ts'
 
 /** Above this many invoices a customer has counters. Up to it, scanning the index takes no longer than adding them up. */
 export const countedAbove = 2_000
@@ -33,13 +34,7 @@ export function isForHead(query: InvoiceQuery): boolean {
   return query.page === 1 && query.page_size === headSize && !isFiltered(query)
 }
 
-export interface Countable {
-  issued_at: number
-  status: string
-  ix_status: string | null
-  currency: string
-  total_cents: number
-}
+export type Countable = Pick<InvoiceRow, 'issued_at' | 'status' | 'ix_status' | 'currency' | 'total_cents'>
 
 /** A counter, or what is added to one. A sum is in two parts: integers end at 2^63 in the engines, and at 2^53 here. */
 export type Counter = [month: string, status: string, currency: string, ix: string, ...Amounts]

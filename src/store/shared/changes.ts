@@ -1,5 +1,4 @@
 /** The feed of changes over three statements of each engine. */
-import type { ChangeKind } from '../../change.ts'
 import type { ChangeReads, ChangeWrites, StoredChange } from '../change-store.ts'
 import type { EngineName } from '../read-model/filters.ts'
 import type { Db, DbValue } from './db.ts'
@@ -43,12 +42,9 @@ type AskFeed = <Row extends object>(
 /** Citus recovers a commit that a node did not hear of within this time. */
 const citusSettleMs = 120_000
 
-interface CustomerRow {
+interface CustomerRow extends Pick<StoredChange, 'invoice_id' | 'kind' | 'at'> {
   version: number | null
   previous: number
-  invoice_id: string
-  kind: ChangeKind
-  at: number
 }
 
 interface BatchRow {

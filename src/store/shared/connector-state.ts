@@ -12,6 +12,7 @@ import {
   refusedKinds,
   type SetAside,
 } from '../connector-store.ts'
+import { removeRows, writeRows } from './contents.ts'
 import { type Db, literals, places, queryColumn, returnsAny } from './db.ts'
 
 const driftColumns = ['compared', 'differing', 'listed', 'missing', 'repaired', 'neighbours'] as const
@@ -95,17 +96,11 @@ const atRisk: Record<Loss, string> = {
 
 export function connectorWrites(db: Db): ConnectorWrites {
   return {
-    holdsLease: epoch =>
-      returnsAny(db, `SELECT epoch FROM fatura.lease WHERE epoch = $1 AND holder IS NOT NULL ${db.keepRow}`, [
-        epoch,
-      ]),
-    async savePin({ system, account, pinned_at }) {
-      await db.query(
-        `INSERT INTO fatura.pins (system, account, pinned_at) VALUES ($1, $2, $3)
-         ON CONFLICT (system) DO UPDATE SET account = excluded.account, pinned_at = excluded.pinned_at`,
-        [system, account, pinned_at],
-      )
+    holdsLease(epoch) {
+      const sql = `SELECT epoch FROM fatura.lease WHERE epoch = $1 AND holder IS NOT NULL ${db.keepRow}`
+      return returnsAny(db, sql, [epoch])
     },
+    savePin: ({ system, account, pinned_at }) => writeRows(db, 'pins', [[system, account, pinned_at]]),
     async countAtRisk(loss) {
       return (await queryColumn<number>(db, `SELECT count(*) FROM ${atRisk[loss]}`))[0] ?? 0
     },
@@ -127,13 +122,11 @@ export function connectorWrites(db: Db): ConnectorWrites {
         [system, kind, id, reason, at],
       )
     },
-    async clearSetAside(keys) {
-      for (const { system, kind, id } of keys)
-        await db.query('DELETE FROM fatura.set_aside WHERE system = $1 AND kind = $2 AND id = $3', [
-          system,
-          kind,
-          id,
-        ])
-    },
+    clearSetAside: keys =>
+      removeRows(
+        db,
+        'setAside',
+        keys.map(({ system, kind, id }) => [system, kind, id]),
+      ),
   }
 }

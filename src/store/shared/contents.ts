@@ -65,6 +65,7 @@ export function contentsWrites(db: Db, tx: InvoiceWrites): ContentsWrites {
       } else if (name === 'streams')
         for (const [name, cursor, succeeded_at, failed_at, error] of contents)
           await tx.saveStream({ name, cursor, succeeded_at, failed_at, error } as Stream)
+      else if (name === 'stamps') await db.query(raiseTo, [contents[0]?.[0] ?? 0])
       else await writeRows(db, name, contents)
       if (name !== 'tokens' && name !== 'keys') return
       const { columns }: Kind = kinds[name]
@@ -103,13 +104,13 @@ function stampOf([, , , , observedAt]: Content): number {
   return Number(observedAt)
 }
 
-function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promise<unknown> {
-  if (name === 'stamps') return db.query(raiseTo, [contents[0]?.[0] ?? 0])
+/** Puts rows as they are in the place of those with their keys. */
+export async function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promise<void> {
   const { columns, keyLength }: Kind = kinds[name]
   const key = columns.slice(0, name === 'pins' ? 1 : keyLength)
-  const changes = columns.slice(keyLength).map(column => `${column} = ${newValue(column)}`)
+  const changes = columns.slice(key.length).map(column => `${column} = ${newValue(column)}`)
   const rest = `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${changes.join(', ')}`
-  return insertContents(db, name, contents, rest)
+  await insertContents(db, name, contents, rest)
 }
 
 /** A token or a key that was revoked on either side stays revoked, since the first time. */
@@ -119,7 +120,7 @@ function newValue(column: string): string {
     : `excluded.${column}`
 }
 
-async function removeRows(db: Db, name: KindName, contents: readonly Content[]): Promise<void> {
+export async function removeRows(db: Db, name: KindName, contents: readonly Content[]): Promise<void> {
   const { columns, keyLength, tables }: Kind = kinds[name]
   const key = columns.slice(0, keyLength)
   const condition = key.map((column, i) => `${column} = $${i + 1}`).join(' AND ')

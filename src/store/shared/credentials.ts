@@ -34,10 +34,8 @@ async function save<Table extends keyof Stored>(db: Db, table: Table, given: Sto
 async function revoke<Table extends keyof Stored>(db: Db, table: Table, id: string, at: number) {
   const [idColumn] = kinds[table].columns
   // Citus makes no JSON of what a write returns.
-  await db.query(`UPDATE fatura.${table} SET revoked_at = coalesce(revoked_at, $2) WHERE ${idColumn} = $1`, [
-    id,
-    at,
-  ])
+  const sql = `UPDATE fatura.${table} SET revoked_at = coalesce(revoked_at, $2) WHERE ${idColumn} = $1`
+  await db.query(sql, [id, at])
   const [row] = await read(db, table, `WHERE ${idColumn} = $1`, id)
   return row ?? null
 }

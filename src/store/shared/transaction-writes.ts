@@ -35,11 +35,10 @@ export function startWriting(db: Db, engine: EngineWrites) {
        RETURNING issued_at, status, ix_status, currency, total_cents`,
       [customerId, invoiceId],
     )
-    for (const table of ['invoice_lines', 'links'])
-      await db.query(`DELETE FROM fatura.${table} WHERE customer_id = $1 AND invoice_id = $2`, [
-        customerId,
-        invoiceId,
-      ])
+    for (const table of ['invoice_lines', 'links']) {
+      const sql = `DELETE FROM fatura.${table} WHERE customer_id = $1 AND invoice_id = $2`
+      await db.query(sql, [customerId, invoiceId])
+    }
     if (gone !== undefined) counting.note({ customer_id: customerId, id: invoiceId }, gone, null)
     return gone !== undefined
   }

@@ -2,6 +2,7 @@
 import { type Document, optionalFields } from '../../document.ts'
 import type { InvoiceKey } from '../../invoice.ts'
 import type { DocumentNames, DocumentWrites } from '../document-store.ts'
+import { writeRows } from './contents.ts'
 import { columnsFor, type Db, type Insertion, queryAny } from './db.ts'
 import { findClaimants, findDocuments } from './read-documents.ts'
 import type { SharedRows } from './shared-rows.ts'
@@ -84,13 +85,7 @@ export function documentWrites(
       )
       raiseObserved(observedAt)
     },
-    async saveClient(id, taxId, observedAt) {
-      await db.query(
-        `INSERT INTO fatura.document_clients (id, tax_id, observed_at) VALUES ($1, $2, $3)
-         ON CONFLICT (id) DO UPDATE SET tax_id = excluded.tax_id, observed_at = excluded.observed_at`,
-        [id, taxId, observedAt],
-      )
-    },
+    saveClient: (id, taxId, observedAt) => writeRows(db, 'clients', [[id, taxId, observedAt]]),
     async saveRelations(id, relations, observedAt) {
       await db.query(
         `UPDATE fatura.document_relations SET relations = coalesce($2, relations), observed_at = $3 WHERE id = $1`,

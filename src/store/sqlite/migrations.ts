@@ -10,7 +10,7 @@ import {
   type SchemaState,
 } from '../migrations.ts'
 import type { LockWait } from '../store.ts'
-import { applicationId, closeUnless, openReadWrite, type StoreFile } from './database.ts'
+import { applicationId, openReadWrite, type StoreFile } from './database.ts'
 import { translate } from './failures.ts'
 import { createDb } from './shared-db.ts'
 
@@ -41,11 +41,6 @@ export async function migrateSqlite(
 export function checkSchema(db: StoreFile): void {
   const state = translate(db.path, () => readState(db))
   checkState(`The database ${db.path}`, state, schema)
-}
-
-/** Closes the file unless its schema is this one. */
-export function closeUnlessCurrent(db: StoreFile): StoreFile {
-  return closeUnless(db, checkSchema)
 }
 
 export function readState(db: DatabaseSync): SchemaState {

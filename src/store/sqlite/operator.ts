@@ -4,13 +4,13 @@ import { operatorReads } from '../shared/operator-reads.ts'
 import { check, recount } from '../shared/recount.ts'
 import { batchSizeOf, walkStatements } from '../shared/walk-statements.ts'
 import type { InvoiceWalk, OperatorStore, WalkedInvoice } from '../store.ts'
-import { openReadOnly, type StoreFile } from './database.ts'
+import { closeUnless, openReadOnly, type StoreFile } from './database.ts'
 import { translate } from './failures.ts'
-import { closeUnlessCurrent } from './migrations.ts'
+import { checkSchema } from './migrations.ts'
 import { createDb, writeForSqlite } from './shared-db.ts'
 
 export async function openSqliteOperator(path: string): Promise<OperatorStore> {
-  const db = closeUnlessCurrent(openReadOnly(path))
+  const db = closeUnless(openReadOnly(path), checkSchema)
   return readsOf(db, createDb(db))
 }
 

@@ -10,9 +10,9 @@ import {
   StoreUnavailable,
   type TokenAccess,
 } from '../store.ts'
-import { openReadOnly } from './database.ts'
+import { closeUnless, openReadOnly } from './database.ts'
 import { attemptRead } from './failures.ts'
-import { closeUnlessCurrent, schema } from './migrations.ts'
+import { checkSchema, schema } from './migrations.ts'
 import { readPages } from './read-pages.ts'
 import { openSearchThreads } from './search-threads.ts'
 import { createDb } from './shared-db.ts'
@@ -77,7 +77,7 @@ function openAgain(path: string): OpenFile {
 type OpenFile = ReturnType<typeof openFile>
 
 function openFile(path: string) {
-  const db = closeUnlessCurrent(openReadOnly(path))
+  const db = closeUnless(openReadOnly(path), checkSchema)
   return {
     db,
     pages: readPages(db),

@@ -4,8 +4,8 @@ import { endpointCommands } from '../shared/endpoints.ts'
 import { check, recount, repairCustomer } from '../shared/recount.ts'
 import { startWriting, type Writing } from '../shared/transaction-writes.ts'
 import type { ConnectorStores, ConnectorWait, LockWait, WriteStore } from '../store.ts'
-import { openReadWrite } from './database.ts'
-import { checkSchema, closeUnlessCurrent, schema } from './migrations.ts'
+import { closeUnless, openReadWrite } from './database.ts'
+import { checkSchema, schema } from './migrations.ts'
 import { readsOf } from './operator.ts'
 import { createDb } from './shared-db.ts'
 import { engineWrites } from './write-invoices.ts'
@@ -21,7 +21,7 @@ function createTurns() {
 }
 
 export async function openSqliteWriter(path: string, wait: LockWait = {}): Promise<WriteStore> {
-  const db = closeUnlessCurrent(await openReadWrite(path, { create: false, ...wait }))
+  const db = closeUnless(await openReadWrite(path, { create: false, ...wait }), checkSchema)
   const version = db.prepare('PRAGMA user_version')
   const shared = createDb(db)
   const engine = engineWrites(db, shared)
