@@ -18,14 +18,10 @@ export interface Problem {
   reason: string
 }
 
-interface Check {
-  /** Completes the sentence "must be …". */
-  allowed: string
-  accepts: (value: unknown) => boolean
-  nullable: boolean
-}
+type Check = ReturnType<typeof check>
 
-const check = (allowed: string, accepts: Check['accepts'], nullable = false): Check => {
+/** `allowed` completes the sentence "must be …". */
+const check = (allowed: string, accepts: (value: unknown) => boolean, nullable = false) => {
   return { allowed, accepts, nullable }
 }
 const orNull = ({ allowed, accepts }: Check): Check => check(`${allowed}, or null`, accepts, true)

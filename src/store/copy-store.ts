@@ -6,11 +6,7 @@ import { type OperatorStore, StoreError, type WriteStore, type WriteTransaction 
 
 const batchSize = 500
 
-export interface Digest {
-  counts: Record<KindName, number>
-  /** SHA-256 over all of them, in the order of their kinds and keys. */
-  sha256: string
-}
+export type Digest = Awaited<ReturnType<typeof digestStore>>
 
 export type OnThings = (kind: KindName, done: number) => void
 
@@ -75,7 +71,8 @@ function inBatches(store: WriteStore, work: (tx: WriteTransaction, batch: Conten
   }
 }
 
-export async function digestStore(store: OperatorStore, onProgress: OnThings): Promise<Digest> {
+/** The number of things of each kind, and SHA-256 over all of them, in the order of their kinds and keys. */
+export async function digestStore(store: OperatorStore, onProgress: OnThings) {
   const hash = createHash('sha256')
   const counts = Object.fromEntries(kindNames.map(name => [name, 0])) as Record<KindName, number>
   for (const name of kindNames) {

@@ -82,12 +82,6 @@ export async function findMisplaced(ask: AskSchema): Promise<string[] | null> {
   ]
 }
 
-interface TablePlace {
-  name: string
-  way: Place
-  colocation: number | null
-}
-
 interface FunctionPlace {
   name: string
   signature: string
@@ -99,7 +93,7 @@ interface FunctionPlace {
 }
 
 async function readPlaces(ask: AskSchema) {
-  const tables = await ask<TablePlace>(`
+  const tables = await ask<{ name: string; way: Place; colocation: number | null }>(`
     SELECT c.oid::regclass::text AS name, p.colocationid AS colocation,
       CASE p.partmethod WHEN 'h' THEN column_to_column_name(p.logicalrelid, p.partkey) WHEN 'n' THEN CASE p.repmodel WHEN 't' THEN 'reference' ELSE 'shared' END ELSE 'coordinator' END AS way
     FROM pg_class c LEFT JOIN pg_dist_partition p ON p.logicalrelid = c.oid

@@ -1,5 +1,5 @@
 import type { Pool, QueryConfig } from 'pg'
-import type { Db, Insertion } from '../shared/db.ts'
+import { type Db, type Insertion, insertOf } from '../shared/db.ts'
 import { explain } from './pool.ts'
 
 /** The same text has the same name on every connection. */
@@ -39,16 +39,12 @@ export function createDb(asked: Pick<Pool, 'query'>, isCitus: boolean, isPrepare
     { into, columns, rest }: Insertion,
     rows: readonly (readonly unknown[])[],
   ): Promise<Row[]> {
-    const types = Object.values(columns)
-    const atOnce = Math.floor(parametersAtMost / types.length)
+    const names = Object.keys(columns)
+    const atOnce = Math.floor(parametersAtMost / names.length)
     const written: Row[] = []
     for (let at = 0; at < rows.length; at += atOnce) {
       const some = rows.slice(at, at + atOnce)
-      const places = some.map((_, row) =>
-        types.map((type, i) => `$${row * types.length + i + 1}::${type}`).join(', '),
-      )
-      const text = `INSERT INTO ${into} AS stored (${Object.keys(columns).join(', ')})
-        VALUES ${places.map(row => `(${row})`).join(', ')} ${rest}`
+      const text = insertOf(into, names, some.length, rest)
       written.push(...(await ask<Row>({ text, values: some.flat() })))
     }
     return written

@@ -42,19 +42,21 @@ export function places(count: number, before = 0): string {
   return Array.from({ length: count }, (_, i) => `$${before + i + 1}`).join(', ')
 }
 
+/** A statement that inserts so many rows. */
+export function insertOf(into: string, columns: readonly string[], rows: number, rest: string): string {
+  const given = Array.from({ length: rows }, (_, row) => `(${places(columns.length, row * columns.length)})`)
+  return `INSERT INTO ${into} AS stored (${columns.join(', ')}) VALUES ${given.join(', ')} ${rest}`
+}
+
 /** Inserts things of a kind; `rest` follows them, as in an `Insertion`. */
 export function insertContents(db: Db, kind: KindName, contents: readonly Content[], rest = '') {
   const { columns, tables }: Kind = kinds[kind]
-  const rows = contents.map((_, row) => `(${places(columns.length, row * columns.length)})`)
   const values = contents.flatMap(content =>
     content.map((value, i) =>
       columns[i] === 'customers' ? db.customersFromJson(value as string | null) : value,
     ),
   )
-  return db.query(
-    `INSERT INTO fatura.${tables[0]} AS stored (${columns.join(', ')}) VALUES ${rows.join(', ')} ${rest}`,
-    values,
-  )
+  return db.query(insertOf(`fatura.${tables[0]}`, columns, contents.length, rest), values)
 }
 
 export function columnsFor(kind: KindName, ...bigints: string[]): Insertion['columns'] {

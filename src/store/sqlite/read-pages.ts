@@ -22,18 +22,6 @@ function sumsOf(columns: string, table: string): string {
   return `SELECT ${columns} FROM ${table} WHERE customer_id = ?1 GROUP BY 1, 2, 3`
 }
 
-interface Found {
-  total: number
-  page: number
-  /** The row ids of the page's invoices. */
-  places: number[]
-}
-
-interface Standing extends Snapshot {
-  total: number
-  counted: number | null
-}
-
 export function readPages(db: DatabaseSync) {
   const prepare = prepareOnce(db)
   const begin = db.prepare('BEGIN')
@@ -52,12 +40,12 @@ export function readPages(db: DatabaseSync) {
     WHERE customer_id = ?1 AND status = 'open' AND credited_cents <> 0 GROUP BY currency`)
   for (const statement of [sumCounters, sumInvoices, sumCredits]) statement.setReturnArrays(true)
 
-  function readStanding(customerId: string): Standing {
-    return standing.get(customerId) as unknown as Standing
+  function readStanding(customerId: string) {
+    return standing.get(customerId) as unknown as Snapshot & { total: number; counted: number | null }
   }
 
-  /** One pass over the index. */
-  function find(query: InvoiceQuery): Found {
+  /** Total, page and the row ids of its invoices, by one pass over the index. */
+  function find(query: InvoiceQuery) {
     const { from, order, values } = matchingRows(query)
     const matches = `SELECT json_group_array(place) AS places FROM (SELECT rowid AS place ${from} ${order})`
     const places = JSON.parse(String(prepare(matches).get(...values)?.places)) as number[]
@@ -127,17 +115,10 @@ export function readPages(db: DatabaseSync) {
   }
 }
 
-/** A month, or what the filter leaves of it. */
-interface Part {
-  from: number
-  before: number
-  n: number
-}
-
 /** A page by counters: they give the total and the page's months, and only within these are invoices skipped. */
 function seekByCounters(prepare: (sql: string) => StatementSync) {
-  /** Months with invoices that match, latest first. One that the filter cuts is counted by its rows. */
-  function readParts(query: InvoiceQuery): Part[] {
+  /** Months with invoices that match, or what the filter leaves of them, latest first. One that it cuts is counted by its rows. */
+  function readParts(query: InvoiceQuery) {
     const { status, ix_status, issued_from, issued_before } = query
     const values: Value[] = [query.customer_id]
     const given = [
@@ -156,29 +137,30 @@ function seekByCounters(prepare: (sql: string) => StatementSync) {
       const whole = boundsOf(String(month))
       const from = Math.max(whole.from, issued_from ?? whole.from)
       const before = Math.min(whole.before, issued_before ?? whole.before)
-      if (from === whole.from && before === whole.before) return { from, before, n: Number(n) }
-      const cut = matchingRows({ ...query, issued_from: from, issued_before: before })
-      return { from, before, n: Number(prepare(`SELECT count(*) AS n ${cut.from}`).get(...cut.values)?.n) }
+      const part = { ...query, issued_from: from, issued_before: before }
+      if (from === whole.from && before === whole.before) return { part, n: Number(n) }
+      const cut = matchingRows(part)
+      return { part, n: Number(prepare(`SELECT count(*) AS n ${cut.from}`).get(...cut.values)?.n) }
     })
   }
 
-  function readPlaces(query: InvoiceQuery, { from, before }: Part, limit: number, skip: number): number[] {
-    const { order, values, ...rows } = matchingRows({ ...query, issued_from: from, issued_before: before })
+  function readPlaces(part: InvoiceQuery, limit: number, skip: number): number[] {
+    const { order, values, ...rows } = matchingRows(part)
     const found = prepare(`SELECT rowid AS place ${rows.from} ${order} ${cutOut(values, limit, skip)}`)
     return found.all(...values).map(({ place }) => Number(place))
   }
 
-  return (query: InvoiceQuery): Found => {
+  return (query: InvoiceQuery) => {
     const { page_size } = query
     const parts = readParts(query)
     const total = parts.reduce((sum, { n }) => sum + n, 0)
     const { page, skip } = clampPage(query, total)
     const places: number[] = []
     let left = skip
-    for (const part of parts) {
+    for (const { part, n } of parts) {
       if (places.length >= page_size) break
-      if (left < part.n) places.push(...readPlaces(query, part, page_size - places.length, left))
-      left = Math.max(0, left - part.n)
+      if (left < n) places.push(...readPlaces(part, page_size - places.length, left))
+      left = Math.max(0, left - n)
     }
     if (places.length !== Math.max(0, Math.min(page_size, total - skip)))
       throw new Error('The counters of a customer do not add up. Run: fatura doctor --repair')

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { InvoiceKey } from '../../invoice.ts'
-import { type Db, type DbValue, places } from '../shared/db.ts'
+import { type Db, type DbValue, insertOf } from '../shared/db.ts'
 import type { StoreFile } from './database.ts'
 import { translate } from './failures.ts'
 
@@ -39,10 +39,8 @@ export function createDb(db: StoreFile): Db {
       return translate(db.path, () => prepare(sql).all(...(given as string[]))) as unknown as Row[]
     },
     async insert({ into, columns, rest }, rows) {
-      const names = Object.keys(columns)
-      const sql = `INSERT INTO ${into} AS stored (${names.join(', ')}) VALUES (${places(names.length)}) ${rest}`
       translate(db.path, () => {
-        const statement = prepare(sql)
+        const statement = prepare(insertOf(into, Object.keys(columns), 1, rest))
         for (const row of rows) statement.run(...row)
       })
     },
