@@ -19,8 +19,3 @@ export interface ChangeReads {
 
 /** How many changes one transaction removes: some tenths of a second. */
 export const pruneAtOnce = 10_000
-
-export interface ChangeWrites {
-  /** Removes changes that were committed before a moment in milliseconds, the oldest first; returns how many. */
-  pruneChanges(before: number, limit: number): Promise<number>
-}

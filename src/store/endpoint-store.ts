@@ -24,16 +24,6 @@ export interface StoredEndpoint {
 
 export type Delivery = Pick<StoredEndpoint, 'cursor' | 'state' | 'attempts' | 'next_at' | 'error'>
 
-export interface EndpointReads {
-  /** The oldest first. */
-  listEndpoints(): Promise<StoredEndpoint[]>
-}
-
-export interface EndpointWrites {
-  /** Saves progress since a cursor; false when the endpoint is gone, was paused, or its cursor was moved meanwhile. */
-  saveDelivery(id: string, since: number, delivery: Delivery): Promise<boolean>
-}
-
 /** Each is a transaction of its own. */
 export interface EndpointCommands {
   addEndpoint(endpoint: StoredEndpoint): Promise<void>

@@ -5,11 +5,11 @@
  */
 import type { Claim } from '../document.ts'
 import type { InvoiceKey, InvoiceRecord, InvoiceSum } from '../invoice.ts'
-import type { ChangeReads, ChangeWrites } from './change-store.ts'
+import type { ChangeReads } from './change-store.ts'
 import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
-import type { EndpointCommands, EndpointReads, EndpointWrites } from './endpoint-store.ts'
+import type { Delivery, EndpointCommands, StoredEndpoint } from './endpoint-store.ts'
 import type { ConnectionUse, NodeState } from './facts.ts'
 import type { InvoiceFilter } from './read-model/filters.ts'
 
@@ -131,12 +131,7 @@ export interface ReadStore extends ChangeReads {
 }
 
 /** All that is written within one transaction: committed together, or not at all. */
-export interface WriteTransaction
-  extends DocumentWrites,
-    ConnectorWrites,
-    ContentsWrites,
-    ChangeWrites,
-    EndpointWrites {
+export interface WriteTransaction extends DocumentWrites, ConnectorWrites, ContentsWrites {
   /** Inserts or replaces each record whole, its lines included; returns how many differed. A later observation stays as it is: `observedAt` is the stamp before the source was asked. */
   saveInvoices(records: readonly InvoiceRecord[], observedAt?: number | readonly number[]): Promise<number>
   /** Returns whether there was such an invoice. That it is gone is remembered, so that no older observation revives it. */
@@ -148,14 +143,13 @@ export interface WriteTransaction
   saveStream(stream: Stream): Promise<void>
   /** Records that a stream of records reached its end: the next run begins anew. */
   saveSuccess(stream: string, at: number): Promise<void>
+  /** Removes changes that were committed before a moment in milliseconds, the oldest first; returns how many. */
+  pruneChanges(before: number, limit: number): Promise<number>
+  /** Saves progress since a cursor; false when the endpoint is gone, was paused, or its cursor was moved meanwhile. */
+  saveDelivery(id: string, since: number, delivery: Delivery): Promise<boolean>
 }
 
-export interface OperatorStore
-  extends DocumentReads,
-    ConnectorReads,
-    ContentsReads,
-    ChangeReads,
-    EndpointReads {
+export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsReads, ChangeReads {
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
   /** Invoices at some points of their table, from 0 up to 1: at a random one, each is as likely; at many there is none. */
@@ -173,6 +167,8 @@ export interface OperatorStore
   /** Newest first. */
   listTokens(): Promise<StoredToken[]>
   listKeys(): Promise<StoredKey[]>
+  /** The oldest first. */
+  listEndpoints(): Promise<StoredEndpoint[]>
   close(): Promise<void>
 }
 

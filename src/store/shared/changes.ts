@@ -1,6 +1,7 @@
 /** The feed of changes over three statements of each engine. */
-import type { ChangeReads, ChangeWrites, StoredChange } from '../change-store.ts'
+import type { ChangeReads, StoredChange } from '../change-store.ts'
 import type { EngineName } from '../read-model/filters.ts'
+import type { WriteTransaction } from '../store.ts'
 import type { Db, DbValue } from './db.ts'
 
 /**
@@ -122,7 +123,7 @@ function chooseSpans(batches: readonly BatchRow[], after: number, limit: number)
   return spans
 }
 
-export function changeWrites(db: Db): ChangeWrites {
+export function changeWrites(db: Db): Pick<WriteTransaction, 'pruneChanges'> {
   return {
     async pruneChanges(before, limit) {
       const [feed] = await db.query<{ pruned_seq: number }>('SELECT pruned_seq FROM fatura.feed')

@@ -1,10 +1,11 @@
 import { kinds } from '../contents.ts'
-import type { EndpointCommands, EndpointReads, EndpointWrites, StoredEndpoint } from '../endpoint-store.ts'
+import type { EndpointCommands, StoredEndpoint } from '../endpoint-store.ts'
+import type { OperatorStore, WriteTransaction } from '../store.ts'
 import { type Db, insertContents, returnsAny } from './db.ts'
 
 type EndpointRow = Omit<StoredEndpoint, 'customers'> & { customer_ids: string | null }
 
-export function endpointReads(db: Db): EndpointReads {
+export function endpointReads(db: Db): Pick<OperatorStore, 'listEndpoints'> {
   return {
     async listEndpoints() {
       const sql = `SELECT ${kinds.endpoints.columns.join(', ')} FROM fatura.endpoints ORDER BY created_at, id`
@@ -17,7 +18,7 @@ export function endpointReads(db: Db): EndpointReads {
   }
 }
 
-export function endpointWrites(db: Db): EndpointWrites {
+export function endpointWrites(db: Db): Pick<WriteTransaction, 'saveDelivery'> {
   return {
     saveDelivery: (id, since, { cursor, state, attempts, next_at, error }) =>
       returnsAny(

@@ -62,9 +62,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     transaction: work => transact(({ tx }) => work(tx)),
     checkCounts: onProgress => recount(shared, checkInTurn, null, onProgress),
     repairCounts: onProgress => recount(shared, checkInTurn, repair, onProgress),
-    ...inTransactions(leaseWrites(shared)),
-    ...inTransactions(credentialWrites(shared)),
-    ...inTransactions(endpointCommands(shared)),
+    ...inTransactions({ ...leaseWrites(shared), ...credentialWrites(shared), ...endpointCommands(shared) }),
   }
 }
 
