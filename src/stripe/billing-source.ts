@@ -11,11 +11,11 @@ import {
   unlessMissing,
 } from '../sources.ts'
 import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
-import { type CheckedInvoice, checkEvent, checkInvoice, checkPage } from './check-answer.ts'
+import { shape } from '../upstream/shape.ts'
 import { createStripe, paceFor, type StripeOptions } from './client.ts'
 import { neededEvents, readEvent } from './events.ts'
 import { forbidden, stripeFailures, unlessForbidden, unlessGone } from './failures.ts'
-import { type InvoiceHead, readAs, taxRateShape } from './invoice-shape.ts'
+import { eventShape, type InvoiceHead, invoiceShape, isId, readAs, taxRateShape } from './invoice-shape.ts'
 import { areDistinct, type LineQuery, listLines, readLinePage } from './list-lines.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
 import { addsUp, customerOf, mapInvoice, percentageOf, rateIds } from './map-invoice.ts'
@@ -90,7 +90,7 @@ export function createBillingSource(
   }
 
   async function observe(
-    { invoice, lines: carried }: CheckedInvoice,
+    { invoice, lines: carried }: ReturnType<typeof checkInvoice>,
     urgency: Urgency,
     isAgain = false,
   ): Promise<Observation> {
@@ -171,7 +171,11 @@ export function createBillingSource(
         if (page.nameless > 0) throw new SourceError('failed', 'Stripe sent an event without an id')
         return { ...page, now: readClock(answer) }
       })
-      const notifications = page.data.flatMap(event => readEvent(checkEvent(event)) ?? [])
+      const notifications = page.data.flatMap(event => {
+        // An event that does not fit is a failure: no change may be skipped.
+        readAs(eventShape, event, `an event (${event.id})`)
+        return readEvent(event) ?? []
+      })
       return { notifications, next: page.next, now: page.now }
     },
     /** The account and the mode of a key. */
@@ -188,6 +192,26 @@ export function createBillingSource(
       return { id, mode: invoice === undefined ? null : invoice.livemode ? 'live' : 'test' }
     },
   }
+}
+
+/** Keeps records with ids, and counts the others. None may be the one where the last page ended: the list would be read for ever. */
+function checkPage<T extends { id: string }>(page: { data: T[]; has_more: boolean }, after: string | null) {
+  const isPage = Array.isArray(page.data) && typeof page.has_more === 'boolean'
+  const data = isPage ? page.data.filter(hasId) : []
+  const fits = isPage && data.every(({ id }) => id !== after) && !(page.has_more && data.length === 0)
+  if (!fits) throw new SourceError('failed', 'Stripe sent a page that does not fit')
+  const next = page.has_more ? (data.at(-1)?.id ?? null) : null
+  return { data, next, nameless: page.data.length - data.length }
+}
+
+const hasId = shape({ id: isId })
+
+/** An invoice that fits, with its lines when it carries all of them. */
+function checkInvoice(answer: unknown) {
+  const invoice = readAs(invoiceShape, answer, 'an invoice')
+  const { lines } = invoice
+  const isCut = typeof lines === 'object' && lines !== null && 'has_more' in lines && lines.has_more === true
+  return { id: invoice.id, invoice, lines: isCut ? null : readLinePage(lines) }
 }
 
 /** When at least this many records come and none fits, the platform fails and not its records. */

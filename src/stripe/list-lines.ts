@@ -2,7 +2,7 @@
 import type { Line } from '../invoice.ts'
 import { UnfitRecord } from '../sources.ts'
 import { linePageShape, lineShape, readAs } from './invoice-shape.ts'
-import { mapLine } from './map-lines.ts'
+import { mapLine } from './map-invoice.ts'
 
 /** Far more than an invoice has: more pages are a loop. */
 const mostPages = 100

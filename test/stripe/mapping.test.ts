@@ -10,8 +10,14 @@ import { readRecord } from '../../src/import/check-record.ts'
 import { type Invoice, invoiceFields, type Line, lineFields } from '../../src/invoice.ts'
 import type { Refusal } from '../../src/sources.ts'
 import { invoiceShape, lineShape } from '../../src/stripe/invoice-shape.ts'
-import { divide, mapInvoice, percentageOf, rateIds, ratioPercent } from '../../src/stripe/map-invoice.ts'
-import { mapLine } from '../../src/stripe/map-lines.ts'
+import {
+  divide,
+  mapInvoice,
+  mapLine,
+  percentageOf,
+  rateIds,
+  ratioPercent,
+} from '../../src/stripe/map-invoice.ts'
 import { StripeSdk } from '../../src/stripe/sdk.ts'
 import { readPayloads } from '../support/payloads.ts'
 

@@ -8,8 +8,7 @@ import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import type { Invoice, Line } from '../../src/invoice.ts'
 import type { Observation } from '../../src/sources.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
-import { addsUp, mapInvoice } from '../../src/stripe/map-invoice.ts'
-import { mapLine } from '../../src/stripe/map-lines.ts'
+import { addsUp, mapInvoice, mapLine } from '../../src/stripe/map-invoice.ts'
 import { campaign } from '../support/campaign.ts'
 import {
   type ComputedInvoice,
