@@ -218,11 +218,7 @@ export function readFreshness(url: string): Promise<number | null> {
 const recountLimitMs = 2 * 60 * 60_000
 
 /** Compares stored totals and counters with a recount; with `isRepair`, `count` has replaced wrong ones. */
-export async function checkCounters(
-  report: Report,
-  count: () => Promise<number>,
-  isRepair: boolean,
-): Promise<void> {
+export async function checkCounters(report: Report, count: () => Promise<number>, isRepair: boolean) {
   const counters = report('Database: counters')
   const wrong = await counters.attempt('Try again when the database is less busy.', count, recountLimitMs)
   if (wrong === null) return

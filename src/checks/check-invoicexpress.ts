@@ -105,7 +105,7 @@ async function checkPdf(
   { id }: Document,
   options: InvoiceXpressOptions,
   ask: ReturnType<typeof createClient>,
-): Promise<void> {
+) {
   const next = 'Downloads would fail too. Try again; if it fails again, report it.'
   const found = await check.attempt(next, async signal => {
     for (let left = pdfTries; left > 0 && !signal.aborted; left--) {

@@ -21,11 +21,7 @@ export function describeKey(apiKey: string): { kind: string; mode: 'live' | 'tes
 }
 
 /** Whether invoices can be read. */
-export async function checkStripe(
-  report: Report,
-  options: StripeOptions,
-  hasWebhookSecret: boolean,
-): Promise<boolean> {
+export async function checkStripe(report: Report, options: StripeOptions, hasWebhookSecret: boolean) {
   const asker = createAsker(options)
   const check = report('Stripe: key')
   check.begin()

@@ -3,7 +3,7 @@ import { type Document, type DocumentType, noClaim } from '../document.ts'
 import { type Invoice, type InvoiceKey, invoiceFields, type Line, lineFields } from '../invoice.ts'
 import { deriveLink, type LinkRules, referenceOf, withReference } from '../linking/link.ts'
 import type { BillingSource, DocumentSource, Urgency } from '../sources.ts'
-import type { DocumentKey, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
+import type { DocumentKey, KnownDocument } from '../store/document-store.ts'
 import type { OperatorStore } from '../store/store.ts'
 
 /** As in `total_cents: 1230 → 1240`. */
@@ -128,24 +128,22 @@ export async function compareWithSources(
   )
 }
 
-async function readStored(
-  store: Compared['store'],
-  { customer_id, id }: InvoiceKey,
-): Promise<{ linked: LinkedInvoice; invoice: Invoice; lines: Line[] | null } | null> {
+async function readStored(store: Compared['store'], { customer_id, id }: InvoiceKey) {
   // The id without its last character comes before it, and all but a few others before that.
   const before = { customer_id, id: id.slice(0, -1) }
   const linked = (await store.readLinked(before, 100, customer_id)).find(other => other.id === id)
   if (linked === undefined) return null
   const records = await store.readInvoices(before, 100)
   const lines = records.find(other => other.id === id)?.lines ?? null
-  return { linked, invoice: JSON.parse(linked.summary), lines: lines === null ? null : JSON.parse(lines) }
+  return {
+    linked,
+    invoice: JSON.parse(linked.summary) as Invoice,
+    lines: lines === null ? null : (JSON.parse(lines) as Line[]),
+  }
 }
 
 /** A document that is not there changes nothing yet: it counts as gone only when it was missed twice. */
-function applyAnswers(
-  known: readonly KnownDocument[],
-  answers: ReadonlyMap<number, Document | null>,
-): KnownDocument[] {
+function applyAnswers(known: readonly KnownDocument[], answers: ReadonlyMap<number, Document | null>) {
   const byId = new Map(known.map(each => [each.id, each]))
   return [...answers].map(([id, document]) =>
     document === null

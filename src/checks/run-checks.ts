@@ -181,10 +181,7 @@ export async function checkSample(
 const pointsEach = 100
 
 /** Up to `count` keys, evenly from the whole table; the same ones every time until it changes. */
-export async function pickSample(
-  store: Pick<OperatorStore, 'readLinked' | 'readAtPoints'>,
-  count: number,
-): Promise<InvoiceKey[]> {
+export async function pickSample(store: Pick<OperatorStore, 'readLinked' | 'readAtPoints'>, count: number) {
   const first = await store.readLinked(null, count + 1, null)
   if (first.length <= count) return first
   const points = count * pointsEach

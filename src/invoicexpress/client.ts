@@ -14,26 +14,7 @@ export interface InvoiceXpressOptions {
   pdfOrigins?: readonly string[]
 }
 
-export interface Answer {
-  status: number
-  retryAfter: string | undefined
-  date?: string | undefined
-  body: unknown
-}
-
-/** Rejects with a `SourceError` when there is no whole answer: `timeout`, `failed`, or `Withdrawn`. */
-export type Ask = (
-  path: string,
-  query?: readonly (readonly [name: string, value: string])[],
-  signal?: AbortSignal,
-) => Promise<Answer>
-
-/** The caller no longer wants the answer: no fault of InvoiceXpress. */
-export class Withdrawn extends SourceError {
-  constructor() {
-    super('failed', 'InvoiceXpress’ answer was no longer wanted')
-  }
-}
+export type Answer = Awaited<ReturnType<ReturnType<typeof createClient>>>
 
 /** Any other address is a sandbox's. */
 export function isInvoiceXpressOwn(base: string): boolean {
@@ -42,13 +23,18 @@ export function isInvoiceXpressOwn(base: string): boolean {
 
 const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'fatura' }
 
+/** The client rejects with a `SourceError` when there is no whole answer: `timeout` or `failed`. */
 export function createClient(
   { apiKey, base, timeoutMs = 20_000 }: InvoiceXpressOptions,
   refusal?: ExchangeOptions['refusal'],
-): Ask {
+) {
   const setting = isInvoiceXpressOwn(base) ? 'INVOICEXPRESS_ACCOUNT' : 'INVOICEXPRESS_API_BASE'
   const exchange = createExchange({ name: 'InvoiceXpress', base, setting, refusal })
-  return async (path, query = [], signal) => {
+  return async (
+    path: string,
+    query: readonly (readonly [name: string, value: string])[] = [],
+    signal?: AbortSignal,
+  ) => {
     const url = new URL(path, base)
     for (const [name, value] of [...query, ['api_key', apiKey] as const]) url.searchParams.append(name, value)
     return withDeadline(timeoutMs, overdue('InvoiceXpress'), signal, async waiting => {
@@ -59,24 +45,21 @@ export function createClient(
   }
 }
 
-/** Runs work with a signal of its own: aborted as `late` after a time limit, or as `Withdrawn` with the caller's signal. */
+/** Runs work with a signal of its own: it fails with `late` after a time limit, and is given up with the caller's signal. */
 export async function withDeadline<T>(
   timeoutMs: number,
   late: SourceError,
   signal: AbortSignal | undefined,
   work: (waiting: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const waiting = new AbortController()
-  const timer = setTimeout(() => waiting.abort(late), timeoutMs)
-  const stop = () => waiting.abort(new Withdrawn())
-  signal?.addEventListener('abort', stop, { once: true })
-  if (signal?.aborted) stop()
+  const deadline = new AbortController()
+  const timer = setTimeout(() => deadline.abort(), timeoutMs)
   try {
-    return await work(waiting.signal)
+    return await work(AbortSignal.any([deadline.signal, ...(signal === undefined ? [] : [signal])]))
   } catch (error) {
-    throw waiting.signal.aborted ? waiting.signal.reason : error
+    if (deadline.signal.aborted) throw late
+    throw signal?.aborted ? new SourceError('failed', 'InvoiceXpress’ answer was no longer wanted') : error
   } finally {
     clearTimeout(timer)
-    signal?.removeEventListener('abort', stop)
   }
 }

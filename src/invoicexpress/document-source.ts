@@ -33,10 +33,7 @@ export const documentPaths: Record<DocumentType, string> = {
   CashInvoice: 'cash_invoices',
 }
 
-export function createDocumentSource(
-  options: InvoiceXpressOptions,
-  pace: Pace = paceFor(options.base),
-): DocumentSource & { atHalfPace: DocumentSource } {
+export function createDocumentSource(options: InvoiceXpressOptions, pace: Pace = paceFor(options.base)) {
   const call = createPacedCall({ ...pace, slowlyPerSecond: pace.perSecond / 2 }, invoiceXpressFailures)
   const ask = createClient(options, call.refusal)
   return {

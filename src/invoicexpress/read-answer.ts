@@ -7,7 +7,7 @@ export class Refused extends SourceError {
   readonly status: number
   readonly after: string | undefined
 
-  constructor({ status, retryAfter }: Answer) {
+  constructor({ status, retryAfter }: Omit<Answer, 'date'>) {
     const message = explanations[status] ?? `InvoiceXpress answered ${status}`
     super(status === 404 ? 'missing' : 'failed', message, { scope: scopeOf(status) })
     this.status = status
@@ -67,10 +67,7 @@ const isCount = isWhole(0, /^[0-9]{1,15}$/)
 const pagination = shape({ current_page: isCount, total_pages: isCount, total_entries: isCount })
 
 /** The requested page and no other: else one might be read for ever, or in another's place. */
-export function readPage(
-  answer: Answer,
-  page: number,
-): { records: readonly unknown[]; pages: number; total: number } {
+export function readPage(answer: Answer, page: number) {
   const { pagination: found, ...rest } = readObject(answer)
   const { current_page, total_pages, total_entries } = readAs(pagination, found, 'a list')
   // The list is called `invoices`, or seldom by the name of a type.

@@ -43,29 +43,23 @@ const headers = { 'accept-encoding': 'identity', 'user-agent': 'fatura' }
  */
 export async function fetchPdf(url: string, guard: PdfGuard, signal: AbortSignal): Promise<Pdf> {
   const { maximumBytes = 25 * 1024 * 1024, deadlineMs = 30_000, type = 'application/pdf' } = guard
-  const transfer = new AbortController()
-  const stop = () => transfer.abort(explainAbort(signal))
-  const timer = setTimeout(() => transfer.abort(overdue()), deadlineMs)
-  const release = () => {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', stop)
-  }
-  signal.addEventListener('abort', stop, { once: true })
-  if (signal.aborted) stop()
+  const deadline = new AbortController()
+  const timer = setTimeout(() => deadline.abort(new DOMException('late', 'TimeoutError')), deadlineMs)
+  const ended = AbortSignal.any([signal, deadline.signal])
   try {
-    const response = await follow(URL.parse(url), guard, transfer.signal)
+    const response = await follow(URL.parse(url), guard, ended)
     try {
       const size = readSize(response, maximumBytes)
-      const body = await openBody(response, maximumBytes, type, transfer.signal)
-      finished(body, release)
+      const body = await openBody(response, maximumBytes, type, ended)
+      finished(body, () => clearTimeout(timer))
       return { body, size }
     } catch (error) {
       response.destroy()
       throw error
     }
   } catch (error) {
-    release()
-    throw redact(error, transfer.signal)
+    clearTimeout(timer)
+    throw redact(error, ended)
   }
 }
 
@@ -120,15 +114,10 @@ function refuseStatus(status = 0, retryAfter: string | undefined): SourceError {
   return new SourceError('failed', message, { retryAfter: Math.min(seconds, maxRetryAfterSeconds) })
 }
 
-function openBody(
-  response: IncomingMessage,
-  maximumBytes: number,
-  type: FileType,
-  signal: AbortSignal,
-): Promise<Readable> {
-  return new Promise((resolve, reject) => {
+function openBody(response: IncomingMessage, maximumBytes: number, type: FileType, signal: AbortSignal) {
+  return new Promise<Readable>((resolve, reject) => {
     const body = createPdfCheck(maximumBytes, type, () => resolve(body))
-    const stop = () => body.destroy(signal.reason)
+    const stop = () => body.destroy(explainAbort(signal))
     signal.addEventListener('abort', stop, { once: true })
     finished(response, { writable: false }, error => {
       if (error) body.destroy(redact(error, signal))
@@ -187,7 +176,7 @@ function overdue(): SourceError {
 
 /** Keeps only the code of an error of Node or the network. */
 function redact(error: unknown, signal: AbortSignal): SourceError {
-  if (signal.aborted) return signal.reason
+  if (signal.aborted) return explainAbort(signal)
   if (error instanceof SourceError) return error
   if (error instanceof NoResponse)
     return new SourceError('failed', 'The server of the PDF closed the connection without a response.', retry)

@@ -58,13 +58,8 @@ class Idle extends Error {
 }
 
 /** Sends a request over a connection of its own, and directly: Node's global agent may be set to go through a proxy. */
-export function requestOnce(
-  url: URL,
-  allowPrivate: boolean,
-  options: RequestOptions,
-  body?: string,
-): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
+export function requestOnce(url: URL, allowPrivate: boolean, options: RequestOptions, body?: string) {
+  return new Promise<IncomingMessage>((resolve, reject) => {
     const own = { ...options, agent: false, ...(allowPrivate ? {} : { lookup: lookupPublic }) }
     const request =
       url.protocol === 'https:'

@@ -20,12 +20,29 @@ export function createStripe(
   refusal?: ExchangeOptions['refusal'],
 ): Stripe {
   const { protocol, hostname, port } = new URL(base)
+  const exchange = createExchange({ name: 'Stripe', base, setting: 'STRIPE_API_BASE', refusal })
   return new StripeSdk(apiKey, {
     apiVersion,
     host: hostname,
     protocol: protocol === 'http:' ? 'http' : 'https',
     ...(port !== '' && { port }),
-    httpClient: createHttpClient(base, refusal),
+    // Requests are sent as all requests to an upstream are.
+    httpClient: {
+      getClientName: () => 'node',
+      async makeRequest(_host, _port, path, method, headers, body, _protocol, timeout) {
+        const options = { method, headers: headers as OutgoingHttpHeaders, timeout }
+        const answer = await exchange(new URL(path, base), options, body)
+        return {
+          getStatusCode: () => answer.status,
+          getHeaders: () => answer.headers as Record<string, string>,
+          getRawResponse: () => answer,
+          toStream: () => {
+            throw new Error('No answer of Stripe is read as a stream')
+          },
+          toJSON: async () => readObject(answer.status, answer.text),
+        }
+      },
+    },
     telemetry: false,
     maxNetworkRetries: 0,
     timeout: timeoutMs,
@@ -35,29 +52,6 @@ export function createStripe(
 /** Any other address is a sandbox's. */
 export function isStripesOwn(base: string): boolean {
   return new URL(base).hostname.endsWith('.stripe.com')
-}
-
-type HttpClient = ReturnType<typeof StripeSdk.createNodeHttpClient>
-
-/** Sends the requests of Stripe's client as all requests to an upstream are sent. */
-function createHttpClient(base: string, refusal?: ExchangeOptions['refusal']): HttpClient {
-  const exchange = createExchange({ name: 'Stripe', base, setting: 'STRIPE_API_BASE', refusal })
-  return {
-    getClientName: () => 'node',
-    async makeRequest(_host, _port, path, method, headers, body, _protocol, timeout) {
-      const options = { method, headers: headers as OutgoingHttpHeaders, timeout }
-      const answer = await exchange(new URL(path, base), options, body)
-      return {
-        getStatusCode: () => answer.status,
-        getHeaders: () => answer.headers as Record<string, string>,
-        getRawResponse: () => answer,
-        toStream: () => {
-          throw new Error('No answer of Stripe is read as a stream')
-        },
-        toJSON: async () => readObject(answer.status, answer.text),
-      }
-    },
-  }
 }
 
 /** The client expects an object, and takes any without `error` for a success: an error stays one, whatever its body holds. */

@@ -27,10 +27,7 @@ export function areDistinct(lines: readonly Line[]): boolean {
 }
 
 /** Reads page by page; `first` are the lines that an invoice carries. */
-export async function listLines(
-  list: (query: LineQuery) => Promise<LinePage>,
-  first?: LinePage,
-): Promise<Line[]> {
+export async function listLines(list: (query: LineQuery) => Promise<LinePage>, first?: LinePage) {
   const all = new Map<string, Line>()
   let page = first
   for (let count = 0; count < mostPages; count++) {

@@ -15,10 +15,7 @@ export const usualKeys: MetadataKeys = {
 }
 
 /** Anybody can write metadata: an unreadable value counts as not recorded. */
-export function mapClaim(
-  metadata: Readonly<Record<string, string>> | null | undefined,
-  keys: MetadataKeys,
-): Claim {
+export function mapClaim(metadata: Readonly<Record<string, string>> | null | undefined, keys: MetadataKeys) {
   const read = (name: keyof Claim): string | null => {
     const value = metadata?.[keys[name]]
     return typeof value === 'string' && value.trim() !== '' ? value.trim() : null

@@ -110,12 +110,7 @@ function taxOf({ total, total_excluding_tax, total_taxes }: InvoiceHead): number
 }
 
 /** A single rate is returned as it is; several as the ratio of the amounts. */
-function taxPercentOf(
-  source: InvoiceHead,
-  tax: number,
-  rates: TaxRates,
-  previous: Invoice | null,
-): number | null {
+function taxPercentOf(source: InvoiceHead, tax: number, rates: TaxRates, previous: Invoice | null) {
   const rate = onlyRate(source)
   const percentage = rate === null ? null : (embeddedRate(source, rate) ?? rates.get(rate) ?? null)
   if (percentage !== null) return percentage

@@ -154,11 +154,7 @@ export async function applyObservations(
 }
 
 /** Links records to their documents. Those without a claim are left as they are. */
-async function linkRecords(
-  tx: WriteTransaction,
-  records: readonly InvoiceRecord[],
-  options: LinkOptions,
-): Promise<{ records: InvoiceRecord[]; contested: number[] }> {
+async function linkRecords(tx: WriteTransaction, records: readonly InvoiceRecord[], options: LinkOptions) {
   const claimed = records.flatMap(({ invoice, claim }) => (claim === undefined ? [] : [{ invoice, claim }]))
   if (claimed.length === 0) return { records: [...records], contested: [] }
   const { linked, contested } = await linkInvoices(tx, claimed, options)

@@ -62,10 +62,7 @@ export function coalesce<Cause, Result>(
 }
 
 /** Reads rows in the order of their keys, a batch at a time: rows that change meanwhile are not read twice. */
-export async function* readBatches<T>(
-  read: (after: T | null, limit: number) => Promise<T[]>,
-  size = 500,
-): AsyncGenerator<T[]> {
+export async function* readBatches<T>(read: (after: T | null, limit: number) => Promise<T[]>, size = 500) {
   let after: T | null = null
   for (;;) {
     const batch = await read(after, size)

@@ -29,10 +29,7 @@ export async function readList(query: DocumentQuery, options: ListOptions): Prom
   }
 }
 
-async function readPass(
-  query: DocumentQuery,
-  { source, atOnce, beforePage, onPage }: ListOptions,
-): Promise<{ listed: number; isWhole: boolean }> {
+async function readPass(query: DocumentQuery, { source, atOnce, beforePage, onPage }: ListOptions) {
   const ids = new Set<number>()
   const doubt = (what: string) => new SourceError('failed', `${source.name} ${what}`)
   let [pages, total, latest, misfits, repeats] = [1, 0, 0, 0, 0]

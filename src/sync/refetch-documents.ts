@@ -97,11 +97,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
         await enqueue(() => setAside.add('field', id, `left out: ${left_out}`))
   }
 
-  async function savePage(
-    { documents, misfits }: DocumentPage,
-    askedAt: number,
-    swept: Swept,
-  ): Promise<void> {
+  async function savePage({ documents, misfits }: DocumentPage, askedAt: number, swept: Swept) {
     const given = documents.map(document => withReference(document, rules))
     const changed = await commit(given, tx => tx.saveDocuments(given, askedAt), 'list')
     swept.changed += changed
@@ -151,9 +147,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
     if (document !== null) await noteLeftOut([document], true)
   }
 
-  async function saveRelations(
-    found: readonly { id: number; record: Relations | null; askedAt: number }[],
-  ): Promise<number> {
+  async function saveRelations(found: readonly { id: number; record: Relations | null; askedAt: number }[]) {
     if (found.length === 0) return 0
     const ids = found.map(({ id }) => id)
     return enqueue(() =>

@@ -43,11 +43,7 @@ export function createTimer(intervalMs: number, { elapsed }: Clocks, firstMs = 0
 }
 
 /** The rest of an interval since a stored moment. A moment in the future was stored by a wrong clock: nothing is left. */
-export function leftSince(
-  moment: number | null,
-  intervalMs: number,
-  { calendar }: Pick<Clocks, 'calendar'>,
-): number {
+export function leftSince(moment: number | null, intervalMs: number, { calendar }: Pick<Clocks, 'calendar'>) {
   const age = moment === null ? intervalMs : calendar() - moment
   return age < 0 ? 0 : Math.max(0, intervalMs - age)
 }

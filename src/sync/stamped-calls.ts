@@ -188,10 +188,7 @@ export async function createStampedCalls(
 
 const waiting = { kind: waitingKind, reason: 'part of the database was out of reach' }
 
-function keepObservations(
-  answers: readonly Answer[],
-  isKept: (observation: Observation) => boolean,
-): Answer[] {
+function keepObservations(answers: readonly Answer[], isKept: (observation: Observation) => boolean) {
   return answers.flatMap(({ askedAt, observations }) => {
     const kept = observations.filter(isKept)
     return kept.length === 0 ? [] : [{ askedAt, observations: kept }]

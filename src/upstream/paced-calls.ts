@@ -26,10 +26,7 @@ export type PacedCall = <T>(
 ) => Promise<T>
 
 /** Every call waits for its turn, and after a refusal for the pause: `refusal` stops those that had their turn and are not sent yet. */
-export function createPacedCall(
-  pace: Pace,
-  failures: Failures,
-): PacedCall & { refusal(): SourceError | null } {
+export function createPacedCall(pace: Pace, failures: Failures) {
   const throttle = createThrottle(pace)
   // No call heeds the signal, and to abort it costs more than the rest of the policy.
   const bounded = timeout(pace.patienceMs, { strategy: TimeoutStrategy.Aggressive, abortOnReturn: false })
