@@ -6,33 +6,13 @@ import { decodeXml, FileError } from './decode-xml.ts'
 
 export type SaftHeader = ReturnType<typeof readHeader>
 
-export interface SaftDocument {
-  section: SaftSection
-  /** As printed, such as "FT A/123". */
-  number: string
-  atcud: string | null
-  /** Such as FT, or RG of a receipt. */
-  type: string
-  /** N: normal; A: canceled; S, R and F: self-billed, summarized, billed by another document. */
-  status: string
-  date: string
-  customer: string
-  /** Decimals in euros. */
-  net: string
-  gross: string
-  /** The total in the document's own currency, where it is not the euro. */
-  foreign: { currency: string; amount: string } | null
-}
+export type SaftDocument = ReturnType<typeof readDocument>
 
 /** A section's own figures, and those of its documents. Amounts are in millionths. */
-export interface SaftTotals {
-  section: SaftSection
-  declared: Record<TotalName, string>
-  counted: { NumberOfEntries: number; TotalDebit: bigint; TotalCredit: bigint }
-}
+export type SaftTotals = ReturnType<typeof noTotals>
 
 type TotalName = keyof SaftTotals['counted']
-export type SaftSection = 'SalesInvoices' | 'Payments'
+type SaftSection = 'SalesInvoices' | 'Payments'
 
 export type SaftPart =
   | { kind: 'header'; header: SaftHeader }
@@ -175,7 +155,7 @@ function createParser(emit: (part: SaftPart) => void) {
   }
 }
 
-function noTotals(section: SaftSection): SaftTotals {
+function noTotals(section: SaftSection) {
   const declared = { NumberOfEntries: '', TotalDebit: '', TotalCredit: '' }
   return { section, declared, counted: { NumberOfEntries: 0, TotalDebit: 0n, TotalCredit: 0n } }
 }
@@ -203,7 +183,7 @@ function readHeader(fields: ReadonlyMap<string, string>) {
   return header
 }
 
-function readDocument(section: SaftSection, fields: ReadonlyMap<string, string>): SaftDocument {
+function readDocument(section: SaftSection, fields: ReadonlyMap<string, string>) {
   const isSale = section === 'SalesInvoices'
   const kind = isSale ? 'Invoice' : 'Payment'
   const need = (name: string) => {
@@ -215,15 +195,20 @@ function readDocument(section: SaftSection, fields: ReadonlyMap<string, string>)
   const currency = fields.get('DocumentTotals/Currency/CurrencyCode')
   return {
     section,
+    /** As printed, such as "FT A/123". */
     number: need(isSale ? 'InvoiceNo' : 'PaymentRefNo'),
     // Series older than the code have this in its place.
     atcud: atcud === '' || atcud === '0' ? null : atcud,
+    /** Such as FT, or RG of a receipt. */
     type: need(`${kind}Type`),
+    /** N: normal; A: canceled; S, R and F: self-billed, summarized, billed by another document. */
     status: need(`DocumentStatus/${kind}Status`),
     date: need(isSale ? 'InvoiceDate' : 'TransactionDate'),
     customer: fields.get('CustomerID') ?? '',
+    /** Decimals in euros. */
     net: need('DocumentTotals/NetTotal'),
     gross: need('DocumentTotals/GrossTotal'),
+    /** The total in the document's own currency, where it is not the euro. */
     foreign: currency
       ? { currency, amount: fields.get('DocumentTotals/Currency/CurrencyAmount') ?? '' }
       : null,

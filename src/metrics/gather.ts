@@ -13,10 +13,6 @@ interface AskReading {
   askReading: number
 }
 
-interface GiveReading extends AskReading {
-  reading: Reading
-}
-
 /** Time limit of an answer. */
 const patienceMs = 2_000
 
@@ -24,7 +20,7 @@ const patienceMs = 2_000
 export function answerReadings(
   roles: MetricsRoles,
   messages: { on(event: 'message', hear: (message: unknown) => void): unknown },
-  send: (answer: GiveReading) => void,
+  send: (answer: AskReading & { reading: Reading }) => void,
 ): void {
   const metrics = startMetrics(roles)
   messages.on('message', message => {

@@ -40,16 +40,11 @@ export async function readState(store: OperatorStore) {
 
 const examplesShown = 3
 
-export interface Refused {
-  /** Not stored at all, or stored as it was before. */
-  kind: RefusedKind
-  reason: string
-  count: number
-  examples: readonly string[]
-}
+/** `kind`: not stored at all, or stored as it was before. */
+export type Refused = Awaited<ReturnType<typeof readRefused>>[number]
 
-async function readRefused(store: OperatorStore, counts: readonly SetAsideCount[]): Promise<Refused[]> {
-  const refused: Refused[] = []
+async function readRefused(store: OperatorStore, counts: readonly SetAsideCount[]) {
+  const refused = []
   for (const { system, kind, reason, count } of counts) {
     if (!isRefusedKind(kind) || reason === null) continue
     const newest = await store.listSetAside(examplesShown, system, { kind, reason, newestFirst: true })
