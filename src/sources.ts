@@ -191,18 +191,16 @@ export type SourceFailure = 'missing' | 'not_ready' | 'timeout' | 'failed'
 /** The scope of a failure: the requested record, the key's permissions, or the source as a whole. */
 export type FailureScope = 'record' | 'access' | 'source'
 
+type FailureOptions = { retryAfter?: number; scope?: FailureScope }
+
 export class SourceError extends Error {
   readonly failure: SourceFailure
   readonly scope: FailureScope
   /** Seconds until a retry makes sense; undefined when it does not pass by itself, or when is not known. */
   readonly retryAfter: number | undefined
 
-  constructor(
-    failure: SourceFailure,
-    message: string,
-    options: { cause?: unknown; retryAfter?: number; scope?: FailureScope } = {},
-  ) {
-    super(message, { cause: options.cause })
+  constructor(failure: SourceFailure, message: string, options: FailureOptions = {}) {
+    super(message)
     this.failure = failure
     this.scope = options.scope ?? 'source'
     this.retryAfter = options.retryAfter

@@ -6,17 +6,12 @@ const warnAboveMs = 5_000
 const failAboveMs = 300_000
 
 /** A moment by another clock, and by ours before and after it was read. All in milliseconds. */
-export interface ClockReading {
-  theirs: number
-  before: number
-  after: number
-  /** Resolution of the other clock: a Date header has whole seconds. */
-  grain: number
-}
+export type ClockReading = NonNullable<ReturnType<typeof readDateHeader>>
 
 /** Null when the header holds no time. */
-export function readDateHeader(date: string | undefined, before: number, after: number): ClockReading | null {
+export function readDateHeader(date: string | undefined, before: number, after: number) {
   const theirs = Date.parse(date ?? '')
+  // The resolution of the other clock: a Date header has whole seconds.
   return Number.isNaN(theirs) ? null : { theirs, before, after, grain: 1_000 }
 }
 

@@ -9,7 +9,7 @@ import {
 } from '../invoicexpress/client.ts'
 import { createDocumentSource } from '../invoicexpress/document-source.ts'
 import { pdfGuardFor } from '../invoicexpress/invoicing-system.ts'
-import { readObject } from '../invoicexpress/read-answer.ts'
+import { readObject, readPdfUrl } from '../invoicexpress/read-answer.ts'
 import { isAllowed } from '../pdf/allowed-origins.ts'
 import type { DocumentSource } from '../sources.ts'
 import type { Pace } from '../upstream/paced-calls.ts'
@@ -110,7 +110,7 @@ async function checkPdf(
   const found = await check.attempt(next, async signal => {
     for (let left = pdfTries; left > 0 && !signal.aborted; left--) {
       const answer = await ask(`/api/pdf/${id}.json`)
-      if (answer.status !== 202) return readPdfUrl(answer)
+      if (answer.status !== 202) return new URL(readPdfUrl(answer))
       await sleep(pdfPauseMs)
     }
     return 'making'
@@ -123,11 +123,4 @@ async function checkPdf(
     `${found.origin} is not among ${origins.join(', ')}: downloads are refused`,
     `If this address belongs to InvoiceXpress, set INVOICEXPRESS_PDF_ORIGINS=${[...(options.pdfOrigins ?? origins), found.origin].join(',')}`,
   )
-}
-
-function readPdfUrl(answer: Answer): URL {
-  const { output } = readObject(answer) as { output?: { pdfUrl?: unknown } }
-  const url = URL.parse(String(output?.pdfUrl))
-  if (url === null) throw new TypeError('no address')
-  return url
 }

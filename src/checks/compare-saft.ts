@@ -1,7 +1,7 @@
 /** One document of a SAF-T file against the store's, and the invoice that it certifies. Pure. */
 import { isInForce, printedNumberOf } from '../document.ts'
 import { currencyOf } from '../document-json.ts'
-import { isSameTaxId, type LinkRules } from '../linking/link.ts'
+import { anonymousTaxId, isSameTaxId, type LinkRules } from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
 import { isNear, isSameAmount } from './compare-amounts.ts'
 import { knownSources } from './known-sources.ts'
@@ -63,14 +63,11 @@ function compareAmounts(filed: SaftDocument, { document, invoice }: StoredSide) 
   return onInvoice === null ? both : `${both}, ${onInvoice} at ${knownSources.billing.name}`
 }
 
-/** Portugal's number of an unknown customer. */
-const anonymous = '999999990'
-
 function compareTaxIds(filed: string | null, { client_tax_id, invoice }: StoredSide) {
   const known: [taxId: string, where: string][] = []
   if (client_tax_id) known.push([client_tax_id, "of the document's client"])
   if (invoice?.customer_tax_id) known.push([invoice.customer_tax_id, `at ${knownSources.billing.name}`])
-  const own = filed || anonymous
+  const own = filed || anonymousTaxId
   if (known.every(([taxId]) => isSameTaxId(own, taxId))) return null
   return [`${filed || 'none'} in the file`, ...known.map(([taxId, where]) => `${taxId} ${where}`)].join(', ')
 }

@@ -3,9 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fetchPdf, type PdfGuard } from '../pdf/fetch-pdf.ts'
 import { type InvoicingSystem, SourceError } from '../sources.ts'
 import { createGuardedCall } from '../upstream/guarded-calls.ts'
-import { isAnything, isFilled, shape } from '../upstream/shape.ts'
 import { createClient, type InvoiceXpressOptions, isInvoiceXpressOwn, withDeadline } from './client.ts'
-import { invoiceXpressFailures, readAs, readObject, readQrUrl } from './read-answer.ts'
+import { invoiceXpressFailures, readPdfUrl, readQrUrl } from './read-answer.ts'
 
 /** In milliseconds, until the PDF is made; and for one answer, which is less. */
 const usualPatience = { budget: 10_000, answer: 5_000 }
@@ -22,9 +21,6 @@ const retryAfter = 5
 
 const largestQrBytes = 1024 * 1024
 
-const made = shape({ output: isAnything })
-const output = shape({ pdfUrl: isFilled })
-
 export function createInvoicingSystem(
   options: InvoiceXpressOptions,
   { budget, answer } = usualPatience,
@@ -37,8 +33,7 @@ export function createInvoicingSystem(
   function findPdf(ixId: number, signal: AbortSignal): Promise<string | null> {
     return guarded(answer, signal, async () => {
       const found = await ask(`/api/pdf/${ixId}.json`, [], signal)
-      if (found.status === 202) return null
-      return readAs(output, readAs(made, readObject(found), 'a PDF').output, 'a PDF').pdfUrl
+      return found.status === 202 ? null : readPdfUrl(found)
     })
   }
 

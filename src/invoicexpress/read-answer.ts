@@ -55,6 +55,14 @@ export function readWrapped(answer: Answer): [key: string, record: unknown] {
   return sole
 }
 
+const pdfAnswer = shape({ output: isAnything })
+const pdf = shape({ pdfUrl: isFilled })
+
+/** The address of a PDF. It holds a secret. */
+export function readPdfUrl(answer: Answer): string {
+  return readAs(pdf, readAs(pdfAnswer, readObject(answer), 'a PDF').output, 'a PDF').pdfUrl
+}
+
 const qrAnswer = shape({ qr_code: isAnything })
 const qrCode = shape({ url: isFilled })
 

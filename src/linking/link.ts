@@ -54,8 +54,8 @@ export function withReference(document: Document, rules: LinkRules): Document {
     : document
 }
 
-/** Tax IDs of an anonymous client: Portugal's "Consumidor Final". */
-const anonymousTaxIds = ['999999990']
+/** Tax ID of an anonymous client: Portugal's "Consumidor Final". */
+export const anonymousTaxId = '999999990'
 
 /** The invoice that a document's reference names, by the convention or as a plain id. */
 export function namedBy({ reference }: Document, rules: LinkRules): string | null {
@@ -83,7 +83,7 @@ export function findRefusal(
   const isOther = ({ customer_tax_id }: Invoice) =>
     customer_tax_id !== null &&
     client_tax_id !== null &&
-    !anonymousTaxIds.includes(client_tax_id) &&
+    client_tax_id !== anonymousTaxId &&
     !isSameTaxId(customer_tax_id, client_tax_id)
   if (isOther(invoice))
     return {

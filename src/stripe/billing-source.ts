@@ -16,7 +16,7 @@ import { createStripe, paceFor, type StripeOptions } from './client.ts'
 import { neededEvents, readEvent } from './events.ts'
 import { forbidden, stripeFailures, unlessForbidden, unlessGone } from './failures.ts'
 import { eventShape, type InvoiceHead, invoiceShape, isId, readAs, taxRateShape } from './invoice-shape.ts'
-import { areDistinct, type LineQuery, listLines, readLinePage } from './list-lines.ts'
+import { areDistinct, listLines, readLinePage } from './list-lines.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
 import { addsUp, customerOf, mapInvoice, percentageOf, rateIds } from './map-invoice.ts'
 import { stripeIdentity } from './source-identity.ts'
@@ -97,8 +97,10 @@ export function createBillingSource(
     if (carried !== null && areDistinct(carried.lines) && rateIds(invoice).every(isSettled))
       return observed(invoice, carried.lines)
     const path = `/v1/invoices/${encodeURIComponent(invoice.id)}/lines`
-    const list = (query: LineQuery) =>
-      call('lines', urgency, async () => readLinePage(await getPlain(path, { ...query })))
+    const list = (after: string | undefined) =>
+      call('lines', urgency, async () =>
+        readLinePage(await getPlain(path, { limit: pageSize, starting_after: after })),
+      )
     const reading = unlessMissing(listLines(list, carried ?? undefined))
     const [lines] = await Promise.all([reading, learnRates(invoice, urgency)])
     // A line or the invoice itself was changed since it was read.

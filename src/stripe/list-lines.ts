@@ -9,11 +9,6 @@ const mostPages = 100
 
 type LinePage = ReturnType<typeof readLinePage>
 
-export interface LineQuery {
-  limit: number
-  starting_after?: string
-}
-
 export function readLinePage(answer: unknown) {
   const { data, has_more } = readAs(linePageShape, answer, 'a list of lines')
   const lines = data.map(line => mapLine(readAs(lineShape, line, 'a line')))
@@ -26,13 +21,12 @@ export function areDistinct(lines: readonly Line[]): boolean {
   return new Set(lines.map(({ id }) => id)).size === lines.length
 }
 
-/** Reads page by page; `first` are the lines that an invoice carries. */
-export async function listLines(list: (query: LineQuery) => Promise<LinePage>, first?: LinePage) {
+/** Reads page by page, each after a line; `first` are the lines that an invoice carries. */
+export async function listLines(list: (after: string | undefined) => Promise<LinePage>, first?: LinePage) {
   const all = new Map<string, Line>()
   let page = first
   for (let count = 0; count < mostPages; count++) {
-    const after = [...all.keys()].at(-1)
-    page ??= await list({ limit: 100, ...(after !== undefined && { starting_after: after }) })
+    page ??= await list([...all.keys()].at(-1))
     for (const line of page.lines) {
       if (all.has(line.id)) throw unfit()
       all.set(line.id, line)

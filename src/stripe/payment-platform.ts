@@ -38,11 +38,12 @@ export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
     async fetchLines(invoiceId, signal) {
       return guarded(linesTimeoutMs, signal, given =>
         unlessGone(invoiceId, () =>
-          listLines(async params => {
+          listLines(async after => {
             given.throwIfAborted()
             signal.throwIfAborted()
+            const query = { limit: 100, ...(after !== undefined && { starting_after: after }) }
             return readLinePage(
-              await stripe.invoices.listLineItems(invoiceId, params, { timeout: linesTimeoutMs }),
+              await stripe.invoices.listLineItems(invoiceId, query, { timeout: linesTimeoutMs }),
             )
           }),
         ),

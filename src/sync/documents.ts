@@ -16,8 +16,6 @@ import { everyMs } from './schedule.ts'
 import { createSetAside } from './set-aside-documents.ts'
 import { createStreams, newStream, readStreams } from './streams.ts'
 
-export type { Swept } from './refetch-documents.ts'
-
 /** A document is dated on the day of its creation, or shortly before. */
 const recentDays = 3
 /** For differing clocks and time zones. */

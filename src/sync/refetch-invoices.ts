@@ -15,10 +15,7 @@ const pagesNear = 10
 /** Events remembered as applied: they come by webhook and in the list, and again when they are read twice. */
 const rememberedEvents = 20_000
 
-interface FetchCause {
-  customerId: string | null
-  notifications: readonly Notification[]
-}
+type FetchCause = { customerId: string | null; notifications: readonly Notification[] }
 
 export function createRefetch(context: SyncContext) {
   const { source, store, calls, signal } = context
