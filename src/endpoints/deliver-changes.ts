@@ -98,9 +98,8 @@ async function deliverSome(
     }
   if (page.changes.length === 0) return null
   const wanted = customers && new Set(customers)
-  const isWanted = ({ customer_id }: StoredChange) => wanted?.has(customer_id) ?? true
   // After a failure, one attempt shows whether the endpoint is back.
-  const { some, until } = chooseSome(page.changes, isWanted, attempts === 0 ? sentAtOnce : 1)
+  const { some, until } = chooseSome(page.changes, wanted, attempts === 0 ? sentAtOnce : 1)
   const answers = await Promise.all(
     some.map(async (change): Promise<Answer> => {
       if (delivered.has(change.seq)) return { status: 200, outcome: '' }
@@ -133,17 +132,13 @@ async function deliverSome(
   }
 }
 
-/** The next changes to send, no two of one invoice; and the place that is reached with them. */
-function chooseSome(
-  changes: readonly StoredChange[],
-  isWanted: (change: StoredChange) => boolean,
-  atMost: number,
-): { some: StoredChange[]; until: number } {
+/** The next changes to send, no two of one invoice, of the wanted customers or all; and the place that is reached with them. */
+function chooseSome(changes: readonly StoredChange[], wanted: Set<string> | null, atMost: number) {
   const some = new Map<string, StoredChange>()
   let until = 0
   for (const change of changes) {
     const key = `${change.customer_id} ${change.invoice_id}`
-    if (isWanted(change)) {
+    if (wanted?.has(change.customer_id) ?? true) {
       if (some.size === atMost || some.has(key)) break
       some.set(key, change)
     }

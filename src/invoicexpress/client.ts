@@ -14,6 +14,8 @@ export interface InvoiceXpressOptions {
   pdfOrigins?: readonly string[]
 }
 
+type Query = ConstructorParameters<typeof URLSearchParams>[0]
+
 export type Answer = Awaited<ReturnType<ReturnType<typeof createClient>>>
 
 /** Any other address is a sandbox's. */
@@ -30,13 +32,10 @@ export function createClient(
 ) {
   const setting = isInvoiceXpressOwn(base) ? 'INVOICEXPRESS_ACCOUNT' : 'INVOICEXPRESS_API_BASE'
   const exchange = createExchange({ name: 'InvoiceXpress', base, setting, refusal })
-  return async (
-    path: string,
-    query: readonly (readonly [name: string, value: string])[] = [],
-    signal?: AbortSignal,
-  ) => {
+  return async (path: string, query: Query = {}, signal?: AbortSignal) => {
     const url = new URL(path, base)
-    for (const [name, value] of [...query, ['api_key', apiKey] as const]) url.searchParams.append(name, value)
+    url.search = `${new URLSearchParams(query)}`
+    url.searchParams.append('api_key', apiKey)
     return withDeadline(timeoutMs, overdue('InvoiceXpress'), signal, async waiting => {
       const answer = await exchange(url, { headers, signal: waiting })
       const { 'retry-after': retryAfter, date } = answer.headers

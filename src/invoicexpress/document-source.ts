@@ -118,20 +118,17 @@ function withType(record: unknown, type: DocumentType): unknown {
   return typeof record === 'object' && record !== null ? { type, ...record } : record
 }
 
-function writeQuery(
-  { from, to, statuses = listStatuses, isArchived = false }: DocumentQuery,
-  page: number,
-): [name: string, value: string][] {
-  return [
-    ...documentTypes.map((type): [string, string] => ['type[]', type]),
-    ...statuses.map((status): [string, string] => ['status[]', status]),
-    // One of the two: their combination is not documented.
-    [isArchived ? 'archived' : 'non_archived', 'true'],
-    ...(from === undefined ? [] : [['date[from]', writeDate(from)] as [string, string]]),
-    ...(to === undefined ? [] : [['date[to]', writeDate(to)] as [string, string]]),
-    ['page', String(page)],
-    ['per_page', String(pageSize)],
-  ]
+function writeQuery({ from, to, statuses = listStatuses, isArchived = false }: DocumentQuery, page: number) {
+  const query = new URLSearchParams()
+  for (const type of documentTypes) query.append('type[]', type)
+  for (const status of statuses) query.append('status[]', status)
+  // One of the two: their combination is not documented.
+  query.append(isArchived ? 'archived' : 'non_archived', 'true')
+  if (from !== undefined) query.append('date[from]', writeDate(from))
+  if (to !== undefined) query.append('date[to]', writeDate(to))
+  query.append('page', String(page))
+  query.append('per_page', String(pageSize))
+  return query
 }
 
 function readDocuments(records: readonly unknown[]): { documents: Document[]; misfits: Misfit[] } {

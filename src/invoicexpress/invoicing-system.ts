@@ -32,7 +32,7 @@ export function createInvoicingSystem(
   /** The PDF's address; null while it is being made. */
   function findPdf(ixId: number, signal: AbortSignal): Promise<string | null> {
     return guarded(answer, signal, async () => {
-      const found = await ask(`/api/pdf/${ixId}.json`, [], signal)
+      const found = await ask(`/api/pdf/${ixId}.json`, {}, signal)
       return found.status === 202 ? null : readPdfUrl(found)
     })
   }
@@ -57,7 +57,7 @@ export function createInvoicingSystem(
     },
     async openQr(ixId, signal) {
       const url = await guarded(answer, signal, async () =>
-        readQrUrl(await ask(`/api/qr_codes/${ixId}.json`, [], signal)),
+        readQrUrl(await ask(`/api/qr_codes/${ixId}.json`, {}, signal)),
       )
       const image = { ...guard, type: 'image/png', maximumBytes: largestQrBytes } as const
       return { ...(await fetchPdf(url, image, signal)), type: image.type }

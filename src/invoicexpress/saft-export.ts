@@ -39,11 +39,7 @@ async function awaitExport(options: InvoiceXpressOptions, month: string, onWait:
   const ask = createClient(options, call.refusal)
   const [year = '', number = ''] = month.split('-')
   // Its documents have `year`, and `years` in their examples.
-  const query = [
-    ['year', year],
-    ['years', year],
-    ['month', String(Number(number))],
-  ] as const
+  const query = { year, years: year, month: String(Number(number)) }
   const began = performance.now()
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     const answer = await call(async () => {

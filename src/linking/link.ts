@@ -146,7 +146,7 @@ export function deriveLink(
   claimants: readonly Claimed[] = [],
 ): Link {
   const refusal = findClaimRefusal(invoice, claim, known, claimants, rules)
-  const candidates = matching(invoice, refusal === null ? claim.ix_id : null, known, rules)
+  const candidates = matching(referenceOf(invoice.id, rules), refusal === null ? claim.ix_id : null, known)
   const [found] = candidates
   if (found !== undefined) {
     const how =
@@ -197,13 +197,7 @@ export function deriveLink(
 }
 
 /** The documents that certify the invoice, the best first. */
-function matching(
-  invoice: Invoice,
-  claimedId: number | null,
-  known: readonly KnownDocument[],
-  rules: LinkRules,
-): Document[] {
-  const reference = referenceOf(invoice.id, rules)
+function matching(reference: string, claimedId: number | null, known: readonly KnownDocument[]): Document[] {
   const rank = ({ id, status }: Document) => (id === claimedId ? 0 : status === 'canceled' ? 2 : 1)
   return known
     .filter(known => !isGone(known))
@@ -227,14 +221,12 @@ function keepsDocument({ ix_id }: Invoice, known: readonly KnownDocument[]): str
 }
 
 /** Why an invoice needs no document; null when it does. */
-export function ignoredBecause(
-  { total_cents, issued_at }: Invoice,
-  claim: Claim,
-  { ignoreZero, ignoreBefore }: LinkRules,
-): string | null {
+export function ignoredBecause(invoice: Invoice, claim: Claim, rules: LinkRules): string | null {
+  const { ignoreZero, ignoreBefore } = rules
   if (claim.state === 'ignored') return 'it is recorded as ignored'
-  if (ignoreZero && total_cents === 0) return 'its total is zero'
-  return ignoreBefore !== null && issued_at < ignoreBefore ? `it was issued before ${ignoreBefore}` : null
+  if (ignoreZero && invoice.total_cents === 0) return 'its total is zero'
+  const isBefore = ignoreBefore !== null && invoice.issued_at < ignoreBefore
+  return isBefore ? `it was issued before ${ignoreBefore}` : null
 }
 
 export function isOverdue({ attempted_at }: Claim, atMost: number, now: number): boolean {

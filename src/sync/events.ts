@@ -17,11 +17,7 @@ const reportedAhead = 300
 const atOnce = 16
 
 /** `patienceMs` is how long to wait for lists of whole customers; until their end when not given. */
-export function followEvents(
-  context: SyncContext,
-  refetch: Refetch,
-  lists: Pick<AccountLists, 'listAgain' | 'begunAtMs'>,
-): (patienceMs?: number) => Promise<Applied> {
+export function followEvents(context: SyncContext, refetch: Refetch, lists: AccountLists) {
   const { source, store, streams, names, log } = context
   const { handled } = refetch
   // A gap nearly as long as events are kept is closed by listing everything again.
@@ -131,5 +127,5 @@ export function followEvents(
       })
   }
 
-  return patienceMs => streams.run(names.events, stream => readEvents(stream, patienceMs))
+  return (patienceMs?: number) => streams.run(names.events, stream => readEvents(stream, patienceMs))
 }

@@ -111,11 +111,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
   }
 
   /** Undefined when the record does not fit: it is set aside. */
-  async function fetchOne<T>(
-    kind: DocumentRecordKind,
-    id: number,
-    fetch: () => Promise<T | null>,
-  ): Promise<{ record: T | null; askedAt: number } | undefined> {
+  async function fetchOne<T>(kind: DocumentRecordKind, id: number, fetch: () => Promise<T | null>) {
     signal.throwIfAborted()
     const askedAt = nextStamp()
     try {
