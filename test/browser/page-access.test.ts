@@ -228,6 +228,26 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
       assert.deepEqual(await page.evaluate('shifts'), [])
     })
 
+  test('nothing moves for those who want no motion', options, async t => {
+    const animations = async (reducedMotion: 'reduce' | 'no-preference') => {
+      const held: Route[] = []
+      const { page } = await open(t, {
+        reducedMotion,
+        prepare: page => page.route(/\/invoices(\?|$)/, route => void held.push(route), { times: 1 }),
+      })
+      const ofFirst = (selector: string) =>
+        page.evaluate(`getComputedStyle(document.querySelector('${selector}')).animationName`)
+      await page.locator('.bone').first().waitFor()
+      const ofOutline = await ofFirst('.bone')
+      for (const route of held) await route.continue()
+      await page.locator('.invoices').waitFor()
+      await page.evaluate("document.querySelector('.invoices tbody tr').classList.add('changed')")
+      return [ofOutline, await ofFirst('.changed')]
+    }
+    assert.deepEqual(await animations('no-preference'), ['breathe', 'changed'])
+    assert.deepEqual(await animations('reduce'), ['none', 'none'])
+  })
+
   test('in forced colours every state is told apart by its words and shape', options, async t => {
     const { page } = await open(t, { forcedColors: 'active' })
     await page.locator('.charts').waitFor()
