@@ -168,7 +168,7 @@ function Invoices(props: AppProps & { session: Session; nav: Navigation; languag
       {invoice !== null ? (
         <InvoiceDetail id={invoice} />
       ) : nav.state.isStatement ? (
-        <Statement />
+        <Statement key={JSON.stringify(nav.state.filters)} />
       ) : (
         <InvoiceList />
       )}

@@ -114,7 +114,6 @@ function useAll() {
     isDone: false,
     problem: null as Problem | null,
   })
-  // The filters by their content.
   useEffect(() => {
     const stop = new AbortController()
     const read = async () => {
@@ -138,7 +137,7 @@ function useAll() {
     }
     void read()
     return () => stop.abort()
-  }, [JSON.stringify(filters), attempt])
+  }, [attempt])
   return { ...state, retry: () => setAttempt(count => count + 1) }
 }
 

@@ -221,6 +221,16 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assert.equal(watched.requests.length, asked)
   })
 
+  test('a statement of other filters that cannot be read shows none of the last one', options, async t => {
+    const { page } = await open(t, { path: '/?statement=1&status=paid' })
+    await page.locator('.statement').waitFor()
+    await page.route(/\/invoices\?/, route => route.abort())
+    await page.evaluate(`history.pushState(null, '', '/?statement=1&status=open')
+      dispatchEvent(new PopStateEvent('popstate'))`)
+    await page.getByRole('button', { name: 'Try again' }).waitFor()
+    assert.equal(await page.locator('.statement').count(), 0)
+  })
+
   test(
     'the statement lists all that was found with totals by currency, and prints as such',
     options,
