@@ -1,5 +1,5 @@
 /** The store as an operator must know it: reachable, of the right version, with the right permissions. */
-import { findDamage, openReadStore, readFacts } from '../store/engines.ts'
+import { findDamage, openReadStore, readFacts, useStore } from '../store/engines.ts'
 import {
   type FileFacts,
   type HostFacts,
@@ -9,7 +9,6 @@ import {
   supportedMajors,
   whatServerLacks,
 } from '../store/facts.ts'
-import { useStore } from '../store/use-store.ts'
 import { checkClock, formatSpan } from './check-clock.ts'
 import { type Report, restoreAdvice } from './findings.ts'
 

@@ -52,8 +52,7 @@ function refuseForeign(scope: FastifyInstance, { identity }: RouteDependencies):
 
 function createHandler(app: FastifyInstance, dependencies: RouteDependencies, options: ExplainOptions) {
   const { store, log, identity } = dependencies
-  const { explain, close } = createExplain(options)
-  app.addHook('onClose', close)
+  const explain = createExplain(options)
   const handler = sdk.createMcpHandler(createServer, {
     maxRequestBodySize: maxRequestBytes,
     // Nothing can be subscribed to: the tools are always the same.

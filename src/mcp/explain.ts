@@ -3,7 +3,7 @@ import { type Explanation, explainInvoice } from '../checks/explain.ts'
 import { ApiError } from '../errors.ts'
 import type { LinkRules } from '../linking/link.ts'
 import type { JournalEntry } from '../store/document-store.ts'
-import { openOperatorStore } from '../store/engines.ts'
+import { openOperatorStore, useStore } from '../store/engines.ts'
 import { type OperatorStore, StoreError, StoreUnavailable } from '../store/store.ts'
 import { plain, showRecord } from './answer.ts'
 
@@ -16,37 +16,32 @@ export interface ExplainOptions {
 /** Entries of the journal, documents and sentences that are shown. */
 const maxEntries = 5
 
-/** The store is opened with the first call, and again after a failure. */
+/** One call after the other, each with the store opened for it: a failure is that call's alone, and connections stay few. */
 export function createExplain({ operatorUrl, rules }: ExplainOptions) {
-  let opened: Promise<OperatorStore> | undefined
-
-  async function close(): Promise<void> {
-    const closing = opened
-    opened = undefined
-    await (await closing?.catch(() => undefined))?.close()
-  }
+  let last: Promise<unknown> = Promise.resolve()
 
   /** One for each customer that has, or had, an invoice of this id. */
-  async function explain(invoiceId: string): Promise<object[]> {
-    try {
-      opened ??= openOperatorStore(operatorUrl)
-      const store = await opened
-      const { found, deleted, aside } = await explainInvoice(store, invoiceId, rules)
-      const gone = deleted && { customer_id: deleted.customer_id, journal: showJournal(deleted.journal) }
-      const set_aside = aside && plain(aside.reason)
-      return [
-        ...found.map(explanation => ({ deleted: false, set_aside, ...show(explanation) })),
-        ...(gone === null ? [] : [{ deleted: true, set_aside, ...gone }]),
-      ]
-    } catch (error) {
-      await close()
-      if (!(error instanceof StoreError) || error instanceof StoreUnavailable) throw error
-      const message = 'The database role that serves may not read this; fatura explain shows it.'
-      throw new ApiError('unavailable', message, { cause: error })
-    }
+  async function explain(store: OperatorStore, invoiceId: string): Promise<object[]> {
+    const { found, deleted, aside } = await explainInvoice(store, invoiceId, rules)
+    const gone = deleted && { customer_id: deleted.customer_id, journal: showJournal(deleted.journal) }
+    const set_aside = aside && plain(aside.reason)
+    return [
+      ...found.map(explanation => ({ deleted: false, set_aside, ...show(explanation) })),
+      ...(gone === null ? [] : [{ deleted: true, set_aside, ...gone }]),
+    ]
   }
 
-  return { explain, close }
+  return (invoiceId: string): Promise<object[]> => {
+    const turn = last
+      .then(() => useStore(openOperatorStore(operatorUrl), store => explain(store, invoiceId)))
+      .catch(error => {
+        if (!(error instanceof StoreError) || error instanceof StoreUnavailable) throw error
+        const message = 'The database role that serves may not read this; fatura explain shows it.'
+        throw new ApiError('unavailable', message, { cause: error })
+      })
+    last = turn.catch(() => {})
+    return turn
+  }
 }
 
 function show({ invoice, derived, documents, journal, next, reference, isStale }: Explanation): object {

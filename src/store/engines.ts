@@ -118,3 +118,15 @@ export function isMissing(url: string): boolean {
 export async function prepareStore(url: string, wait?: LockWait): Promise<void> {
   if (fileOf(url) !== null) await migrateStore(url, undefined, wait)
 }
+
+export async function useStore<Store extends { close(): Promise<void> }, T>(
+  opening: Promise<Store>,
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
+  const store = await opening
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}

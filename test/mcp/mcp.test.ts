@@ -443,9 +443,20 @@ for (const engine of engines)
     assert.match(explained.next_looks.join(' '), /stripe:events/)
   })
 
+const postgres = engines.find(({ name }) => name === 'postgres') ?? assert.fail()
+
+it('explains several invoices at once, whatever becomes of one of them', async t => {
+  const explain = createExplain({ operatorUrl: await postgres.createStore(t), rules: usualRules })
+  const failing = assert.rejects(explain('in_\0'))
+  const others = Array.from({ length: 8 }, (_, index) => explain(`in_${index}`))
+  await failing
+  assert.deepEqual(
+    await Promise.all(others),
+    others.map(() => []),
+  )
+})
+
 it("explains nothing with the API's role, which may read no table", async t => {
-  const postgres = engines.find(({ name }) => name === 'postgres')
-  assert.ok(postgres !== undefined)
   const url = await postgres.createStore(t)
   const role = new URL(url)
   role.username = `api_${role.pathname.slice(1)}`
@@ -453,8 +464,7 @@ it("explains nothing with the API's role, which may read no table", async t => {
   const grant = `CREATE ROLE ${role.username} LOGIN PASSWORD 'test'; GRANT USAGE ON SCHEMA fatura TO ${role.username}`
   await runSql(url, grant)
   t.after(() => runSql(postgresServer(), `DROP ROLE IF EXISTS ${role.username}`))
-  const { explain, close } = createExplain({ operatorUrl: role.href, rules: usualRules })
-  t.after(close)
+  const explain = createExplain({ operatorUrl: role.href, rules: usualRules })
   await assert.rejects(explain('in_1'), {
     code: 'unavailable',
     message: /role that serves may not read this/,

@@ -121,15 +121,7 @@ const rules: Record<string, Rule> = {
   'src/sync/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: ['pino'] },
   'src/checks/': {
     ours: [
-      ...[
-        ...domain,
-        ...sources,
-        ...storeSeen,
-        'src/store/facts.ts',
-        'src/store/engines.ts',
-        'src/store/use-store.ts',
-        'src/linking/',
-      ],
+      ...[...domain, ...sources, ...storeSeen, 'src/store/facts.ts', 'src/store/engines.ts', 'src/linking/'],
       ...['src/sync/', 'src/stripe/', 'src/invoicexpress/', 'src/upstream/', 'src/pdf/'],
       'src/metrics/drift-estimate.ts',
     ],

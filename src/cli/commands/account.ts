@@ -1,7 +1,6 @@
 import { knownSources } from '../../checks/known-sources.ts'
 import { SourceError } from '../../sources.ts'
-import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
-import { useStore } from '../../store/use-store.ts'
+import { openOperatorStore, openWriteStore, useStore } from '../../store/engines.ts'
 import { fenceStore, waitForLease } from '../../sync/lease.ts'
 import { type Comparison, changePins, compareAccounts, formatAccount } from '../../sync/pins.ts'
 import { hasEnded, nameProcess } from '../../sync/process-name.ts'

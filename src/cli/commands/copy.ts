@@ -1,8 +1,13 @@
 import { type KindName, kindNames, kinds, tellCount } from '../../store/contents.ts'
 import { checkTarget, copyStore, type Digest, digestStore } from '../../store/copy-store.ts'
-import { findAddressProblem, migrateStore, openOperatorStore, openWriteStore } from '../../store/engines.ts'
+import {
+  findAddressProblem,
+  migrateStore,
+  openOperatorStore,
+  openWriteStore,
+  useStore,
+} from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
-import { useStore } from '../../store/use-store.ts'
 import { loadEnvFile } from '../settings/environment.ts'
 import { SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'

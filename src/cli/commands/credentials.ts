@@ -1,7 +1,6 @@
 /** The frame of `fatura token` and `fatura key`: a command that makes one, `list` (also of `fatura endpoint`) and `revoke`. */
-import { isMissing, openOperatorStore, openWriteStore, prepareStore } from '../../store/engines.ts'
+import { isMissing, openOperatorStore, openWriteStore, prepareStore, useStore } from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
-import { useStore } from '../../store/use-store.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { hideSecrets } from '../terminal/hide-secrets.ts'
