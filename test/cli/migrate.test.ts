@@ -43,6 +43,18 @@ describe('fatura migrate', { concurrency: 2 }, () => {
     for (const { code, stderr } of await Promise.all(runs)) assert.deepEqual([code, stderr], [0, ''])
   })
 
+  it('reports before fatura serve --migrate that it waits for another writer, and ends at a signal', async t => {
+    const cli = await createCli(t)
+    const db = new DatabaseSync(join(cli.folder, 'busy.db'))
+    t.after(() => db.close())
+    db.exec('PRAGMA journal_mode = WAL; BEGIN IMMEDIATE')
+    const serving = cli.start(['serve', '--migrate', '--port', '0', '--database-url', 'sqlite:busy.db'])
+    await serving.waitFor(/"msg":"waiting: another process writes to this store"/)
+    const { code, stdout, stderr } = await serving.stop('SIGTERM')
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.doesNotMatch(stdout, /"msg":"listening"/)
+  })
+
   it('may be killed at any moment, and goes on from there when run again', async t => {
     const cli = await createCli(t)
     await Promise.all(

@@ -3,9 +3,9 @@ import { migrateStore } from '../../store/engines.ts'
 import { adminOf, apiOf } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { settingsOf } from '../settings/settings.ts'
-import { createLog } from '../terminal/log.ts'
+import { createLog, logWaiting } from '../terminal/log.ts'
 import { withAdminPort } from '../wiring/admin-channel.ts'
-import { delayAfter, waitForSignal } from '../wiring/signals.ts'
+import { delayAfter, unlessAborted, waitForSignal } from '../wiring/signals.ts'
 import { runWorkers, serveAsWorker } from '../wiring/workers.ts'
 
 const used = settingsOf('serve')
@@ -27,9 +27,17 @@ async function serve(options: { migrate?: true } & Options): Promise<void> {
   const load = () => import('../wiring/start-api.ts')
   const prepare = async () => (await load()).prepareApi(api)
 
-  const delay = waitForSignal().then(signal => delayAfter(signal, settings.SHUTDOWN_DELAY))
+  const stop = new AbortController()
+  const delay = waitForSignal().then(signal => {
+    stop.abort()
+    return delayAfter(signal, settings.SHUTDOWN_DELAY)
+  })
   if (cluster.isWorker) return serveAsWorker(prepare, delay, admin !== null)
-  if (options.migrate === true) await migrateStore(settings.DATABASE_URL)
+  if (options.migrate === true) {
+    const wait = { onWait: logWaiting(log), signal: stop.signal }
+    await unlessAborted(stop.signal, migrateStore(settings.DATABASE_URL, undefined, wait))
+    if (stop.signal.aborted) return log.info('stopped')
+  }
   // The role that serves may call the API's functions, and read nothing else.
   const store = { readUrl: api.url, operatorUrl: null, hasDocuments: api.invoiceXpress !== null }
   await withAdminPort(admin, store, log, async channel => {
