@@ -6,6 +6,7 @@ import { StoreError } from '../store/store.ts'
 import { CliError } from './terminal/cli-error.ts'
 import { hideSecrets } from './terminal/hide-secrets.ts'
 import { movingLine } from './terminal/progress.ts'
+import { leave } from './wiring/signals.ts'
 
 /** Every command, in the order of the help, and one line of use for the end of its own; `export` has several in its notes. */
 const examples: Readonly<Record<string, string | null>> = {
@@ -91,6 +92,7 @@ try {
     const prefix = styleText('red', 'fatura:', { stream: process.stderr })
     process.stderr.write(`${prefix} ${hideSecrets(isExpected ? error.message : fault)}\n`)
     process.exitCode = error instanceof CliError ? error.exitCode : process.exitCode || 1
+    leave()
   }
 }
 

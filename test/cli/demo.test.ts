@@ -12,6 +12,7 @@ import {
   assertOneLine,
   type Cli,
   createCli,
+  entryPoint,
   eventually,
   get,
   occupyPort,
@@ -240,6 +241,22 @@ describe('fatura demo', { concurrency: 6 }, () => {
     const port = await occupyPort(t)
     const outcome = await cli.run(['demo', '--port', String(port)], { env: { TMPDIR: temporary } })
     assertOneLine(outcome, new RegExp(`\\b${port}\\b`), /--port/)
+    assert.deepEqual(await readdir(temporary), [])
+  })
+
+  it('ends by itself when it fails midway, and leaves nothing behind', async t => {
+    const { temporary } = await createFolders(t)
+    // No file may be larger than 32 KB: there is no room for the store.
+    const demo = execFile(
+      'bash',
+      ['-c', `ulimit -f 64 && exec '${process.execPath}' '${entryPoint}' demo --port 0`],
+      {
+        env: { ...process.env, TMPDIR: temporary },
+        timeout: 60_000,
+        killSignal: 'SIGKILL',
+      },
+    )
+    assert.deepEqual(await once(demo, 'close'), [1, null])
     assert.deepEqual(await readdir(temporary), [])
   })
 

@@ -53,7 +53,7 @@ export async function unlessAborted(signal: AbortSignal, work: Promise<unknown>)
   })
 }
 
-/** A call to another system cannot be called off, and would keep the process for minutes: it is left behind. */
+/** Ends the process though something keeps it: a call to another system cannot be called off, and a failed command ends whatever it began. */
 export function leave(): void {
   setTimeout(() => process.exit(), 100).unref()
 }
