@@ -36,7 +36,8 @@ export function createSourceCall(source: Source, what = 'document') {
     else reply.raw.once('close', leave)
     const endTurn = await takeTurn(request.grant?.token_id ?? '', request.params.customerId, signal)
     const overdue = () => transfer.abort(new SourceError('timeout', 'The transfer took too long.'))
-    const clock = setTimeout(overdue, downloadDeadlineMs)
+    // The client may be gone by now: the clock keeps no process.
+    const clock = setTimeout(overdue, downloadDeadlineMs).unref()
     reply.raw.once('close', () => clearTimeout(clock))
     const asking = withTrace(readTrace(request.headers.traceparent), () => ask(signal, endTurn))
     const result = await orAborted(asking, signal).catch(error => {

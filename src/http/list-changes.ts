@@ -1,5 +1,6 @@
 /** The feed of changes: of a customer, or of all. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { dayMs } from '../calendar.ts'
 import type { ChangeList } from '../change.ts'
 import { createChangeWaiters } from '../changes/wait-for-changes.ts'
 import { ApiError } from '../errors.ts'
@@ -17,7 +18,6 @@ declare module 'fastify' {
   }
 }
 
-const dayMs = 86_400_000
 /** Between two looks at the token of a request that waits: a revoked one is refused within a second everywhere. */
 const recheckMs = 1_000
 /** Requests of a token that wait at once. */
