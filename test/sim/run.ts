@@ -10,24 +10,35 @@ import { parseArgs } from 'node:util'
 import { type Planted, planted } from './planted.ts'
 import { formatOutcome, openStage } from './world.ts'
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string' },
-    from: { type: 'string', default: '1' },
-    seeds: { type: 'string', default: '2000' },
-    short: { type: 'boolean', default: false },
-    planted: { type: 'boolean', default: false },
-    /** Only the planted faults with this in their names. */
-    only: { type: 'string', default: '' },
-    /** Worlds that fail before it stops. */
-    most: { type: 'string', default: '3' },
-  },
-})
+const options = {
+  seed: { type: 'string' },
+  from: { type: 'string', default: '1' },
+  seeds: { type: 'string', default: '2000' },
+  short: { type: 'boolean', default: false },
+  planted: { type: 'boolean', default: false },
+  /** Only the planted faults with this in their names. */
+  only: { type: 'string', default: '' },
+  /** Worlds that fail before it stops. */
+  most: { type: 'string', default: '3' },
+} as const
+const values = readOptions()
 const write = (text: string) => process.stdout.write(`${text}\n`)
 
 if (values.planted) runPlanted()
 else if (values.seed !== undefined) await runSeeds(Number(values.seed), 1)
 else await runSeeds(Number(values.from), Number(values.seeds))
+
+function readOptions() {
+  try {
+    const { values } = parseArgs({ options })
+    const numbers = [values.seed ?? '1', values.from, values.seeds, values.most]
+    if (numbers.every(text => /^\d+$/.test(text))) return values
+  } catch {}
+  process.stderr.write(
+    'Usage: npm run sim -- [--seed N | --from N --seeds N] [--short] [--most N] [--planted [--only NAME]]\n',
+  )
+  process.exit(2)
+}
 
 async function runSeeds(from: number, count: number): Promise<void> {
   const stage = await openStage(values.short)
@@ -75,8 +86,8 @@ function runWith(copy: string, { file, from, to }: Planted): string {
     path,
     before.replace(from, () => to),
   )
-  const options = ['--from', values.from, '--seeds', values.seeds, '--most', values.most]
-  const { stdout, stderr } = spawnSync(process.execPath, [join(copy, 'test/sim/run.ts'), ...options], {
+  const args = ['--from', values.from, '--seeds', values.seeds, '--most', values.most]
+  const { stdout, stderr } = spawnSync(process.execPath, [join(copy, 'test/sim/run.ts'), ...args], {
     encoding: 'utf8',
     maxBuffer: 1 << 30,
   })
