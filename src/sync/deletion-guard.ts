@@ -26,18 +26,18 @@ export async function createDeletionGuard(store: WriteStore, log: Logger, letThr
   const states = { deletion: createState(), downgrade: createState() } satisfies Record<Loss, unknown>
   for (const { kind, id } of await store.listSetAside(Number.MAX_SAFE_INTEGER, guardSystem)) {
     const state = states[kind as Loss]
-    ;(letThrough ? state.released : state.held).add(id)
+    for (const known of [state.stored, letThrough ? state.released : state.held]) known.add(id)
   }
 
-  async function isPlausible(tx: WriteTransaction, loss: Loss, count: number): Promise<boolean> {
+  async function isPlausible(tx: WriteTransaction, loss: Loss, names: readonly string[]): Promise<boolean> {
     const state = states[loss]
     // Once something is held back, an operator decides: the next hour does not let it through.
     if (state.held.size > 0) return false
     if (performance.now() - state.since > spanMs)
-      Object.assign(state, { since: performance.now(), done: 0, limit: findLimit(tx, loss) })
-    // Several transactions may ask at once: each takes its place in the count before it waits.
-    state.done += count
-    const place = state.done
+      Object.assign(state, { since: performance.now(), done: new Set(), limit: findLimit(tx, loss) })
+    // Several transactions may ask at once: each takes its place in the count before it waits, and one that is done again has it already.
+    for (const name of names) state.done.add(name)
+    const place = state.done.size
     const limit = await state.limit
     if (place <= limit) return true
     log.error({ loss, limit }, `the deletion guard holds back changes that look wrong: ${advice}`)
@@ -52,14 +52,12 @@ export async function createDeletionGuard(store: WriteStore, log: Logger, letThr
   }
 
   async function forget(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<void> {
-    const { held, released } = states[loss]
-    if (held.size === 0 && released.size === 0) return
-    const names = keys.map(keyOf).filter(name => held.has(name) || released.has(name))
+    const { stored, held, released } = states[loss]
+    if (stored.size === 0) return
+    const names = keys.map(keyOf).filter(name => stored.has(name))
     await tx.clearSetAside(names.map(id => ({ system: guardSystem, kind: loss, id })))
-    for (const name of names) {
-      held.delete(name)
-      released.delete(name)
-    }
+    for (const known of [stored, held, released])
+      for (const name of names) tx.afterCommit(() => known.delete(name))
   }
 
   return {
@@ -69,14 +67,15 @@ export async function createDeletionGuard(store: WriteStore, log: Logger, letThr
       const state = states[loss]
       const names = keys.map(keyOf)
       const unexpected = names.filter(name => !state.released.has(name))
-      if (unexpected.length === 0 || (await isPlausible(tx, loss, unexpected.length))) {
+      if (unexpected.length === 0 || (await isPlausible(tx, loss, unexpected))) {
         await forget(tx, loss, keys)
         return true
       }
       const reason = `${reasons[loss]}: more than ${(await state.limit) || 'was plausible'} within an hour`
       for (const id of names) {
         await tx.setAside({ system: guardSystem, kind: loss, id, reason }, Date.now())
-        state.held.add(id)
+        state.stored.add(id)
+        tx.afterCommit(() => state.held.add(id))
       }
       return false
     },
@@ -103,11 +102,13 @@ export function formatHeld({ deletion, downgrade }: Record<Loss, number>): strin
 
 function createState() {
   return {
+    /** All that may be stored as held back, by a transaction under way as well. */
+    stored: new Set<string>(),
     held: new Set<string>(),
     released: new Set<string>(),
     /** The beginning of the span, by a monotonic clock. */
     since: Number.NEGATIVE_INFINITY,
-    done: 0,
+    done: new Set<string>(),
     /** Counted once a span. */
     limit: Promise.resolve(0),
   }

@@ -44,7 +44,8 @@ export function addFaults({ store, leases }: ConnectorStores, options: FaultyOpt
 
   /** All methods of a store or a transaction, each with a point before it. */
   function wrap<T extends object>(target: T, waits: number, share: number): T {
-    const methods = Object.entries(target).map(([name, method]) => [
+    const asked = Object.entries(target).filter(([name]) => name !== 'afterCommit')
+    const methods = asked.map(([name, method]) => [
       name,
       async (...given: unknown[]) => {
         await point(name, waits, faults.storeRate * share)
@@ -52,7 +53,7 @@ export function addFaults({ store, leases }: ConnectorStores, options: FaultyOpt
         return count(() => method(...given))
       },
     ])
-    return Object.fromEntries(methods) as T
+    return { ...target, ...Object.fromEntries(methods) }
   }
 
   const faulty: WriteStore = {

@@ -282,6 +282,22 @@ export function createDirectSource(account: StripeAccount, pageSize = 2): Billin
 
 const ranks: Record<InvoiceStatus, number> = { draft: 0, open: 1, uncollectible: 2, paid: 3, void: 3 }
 
+/** Rolls back every transaction once, after its work; it is then done again, as after a deadlock. */
+export function rollBackOnce(store: WriteStore): WriteStore {
+  const rolledBack = new Error('rolled back')
+  return {
+    ...store,
+    async transaction(work) {
+      const first = store.transaction(async tx => {
+        await work(tx)
+        throw rolledBack
+      })
+      await assert.rejects(first, error => error === rolledBack)
+      return store.transaction(work)
+    },
+  }
+}
+
 /** Looks after every commit: no invoice goes back in its life, none that vanished comes back. */
 export function watchStore(store: WriteStore): WriteStore & { settled(): Promise<void> } {
   const seen = new Map<string, InvoiceStatus>()

@@ -23,10 +23,11 @@ export interface EngineWrites extends CustomerWrites, Pick<WriteTransaction, 'fi
 
 export type Writing = ReturnType<typeof startWriting>
 
-/** To be called within a transaction, which ends with the statements that `finish` returns. */
+/** Of one transaction, which ends with the statements that `finish` returns. */
 export function startWriting(db: Db, engine: EngineWrites) {
   const rows = gatherSharedRows()
   const counting = keepCounts(db, engine, rows)
+  const actions: (() => void)[] = []
 
   async function remove(customerId: string, invoiceId: string): Promise<boolean> {
     await counting.lock([customerId])
@@ -75,6 +76,7 @@ export function startWriting(db: Db, engine: EngineWrites) {
     ...changeWrites(db),
     ...endpointWrites(db),
     ...contentsWrites(db, invoices),
+    afterCommit: action => void actions.push(action),
   }
   return {
     db,
@@ -83,6 +85,9 @@ export function startWriting(db: Db, engine: EngineWrites) {
     async finish() {
       await counting.flush()
       return rows.statements(db.engine)
+    },
+    committed() {
+      for (const action of actions) action()
     },
   }
 }

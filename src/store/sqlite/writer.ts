@@ -27,11 +27,11 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   const engine = engineWrites(db, shared)
 
   async function runTransaction<T>(work: (writing: Writing) => Promise<T>): Promise<T> {
+    const writing = startWriting(shared, engine)
     const result = await db.transact(wait, async () => {
       db.checkPlace()
       // Rows that are written by another version's rules would be wrong for all who read them.
       if (version.get()?.user_version !== schema.migrations.length) checkSchema(db)
-      const writing = startWriting(shared, engine)
       const result = await work(writing)
       for (const { sql, values } of await writing.finish()) await shared.query(sql, values)
       db.checkPlace()
@@ -39,6 +39,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     })
     // A commit to a file that was taken away meanwhile is not stored.
     db.checkPlace()
+    writing.committed()
     return result
   }
 
