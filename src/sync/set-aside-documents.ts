@@ -26,7 +26,7 @@ export async function createSetAside(system: string, store: WriteStore, log: Log
       const keys = ids.map(id => keyOf(kind, id)).filter(key => known.has(nameOf(key)))
       if (keys.length === 0) return
       await tx.clearSetAside(keys)
-      for (const key of keys) known.delete(nameOf(key))
+      for (const key of keys) tx.afterCommit(() => known.delete(nameOf(key)))
     },
     /** The ids tried longest ago, and not since a moment. */
     async due(since: number) {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { WriteStore, WriteTransaction } from '../../src/store/store.ts'
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
+import { createSetAside } from '../../src/sync/set-aside-documents.ts'
 import { engines } from '../support/engines.ts'
 import { createLog, openStores, rollBackOnce } from '../support/sync.ts'
 
@@ -65,5 +66,15 @@ for (const engine of engines)
       const guard = await createDeletionGuard(store, log, true)
       assert.ok(await rollBackOnce(store).transaction(tx => guard.allows(tx, 'deletion', keys(25))))
       assert.deepEqual([guard.released('deletion').length, await countHeld(store)], [0, 0])
+    })
+
+    test('clears a document that fits again', async t => {
+      const { store } = await openStores(t, engine)
+      const setAside = await createSetAside('invoicexpress', store, createLog().log)
+      await setAside.add('document', 7, 'a total that does not fit')
+      await rollBack(store, tx => setAside.clear(tx, 'document', [7]))
+      assert.ok(setAside.has('document', 7))
+      await rollBackOnce(store).transaction(tx => setAside.clear(tx, 'document', [7]))
+      assert.deepEqual([setAside.has('document', 7), await store.listSetAside(9)], [false, []])
     })
   })
