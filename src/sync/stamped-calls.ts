@@ -26,8 +26,17 @@ interface Aside {
   askedAt: number
 }
 
+interface Answered {
+  at: number
+  isGone: boolean
+}
+
+/** What a transaction remembered of its answers, and what was known before them: taken back when they are written again. */
+type Remembered = { id: string; own: Answered; last: Answered }[]
+
 interface Writing {
   tx: WriteTransaction
+  remembered: Remembered
   /** Changes to the set-aside records, remembered once this is committed; null for those that are cleared. */
   changes: Map<string, Aside | null>
 }
@@ -39,7 +48,7 @@ export async function createStampedCalls(
   const { system, store, rules, guard, log } = options
   const nextStamp = createStamps(await store.readLastObserved())
   /** The stamp at which the last answer about each invoice arrived, and whether there is none. A request made before may have seen more or less. */
-  const answered = new Map<string, { at: number; isGone: boolean }>()
+  const answered = new Map<string, Answered>()
   const aside = new Map<string, Aside>()
 
   /** Remembers records as set aside, so that they are cleared once they fit. */
@@ -48,9 +57,12 @@ export async function createStampedCalls(
   }
   expect(await store.listSetAside(asideAtStart, system))
 
-  function remember({ id, map }: Observation): void {
+  /** Before the commit: who waits for it may go on before it is known here. */
+  function remember({ remembered }: Writing, { id, map }: Observation): void {
+    const own = { at: nextStamp(), isGone: map === null }
+    remembered.push({ id, own, last: answered.get(id) ?? { at: 0, isGone: false } })
     answered.delete(id)
-    answered.set(id, { at: nextStamp(), isGone: map === null })
+    answered.set(id, own)
     if (answered.size > rememberedAtMost) answered.delete(answered.keys().next().value as string)
   }
 
@@ -90,7 +102,7 @@ export async function createStampedCalls(
       refused.set(id, { kind: isStored ? 'outdated' : 'refused', reason })
     const options = { isOpen, isGone, rules, cause, guard, onRefused, isPartial }
     const applied = await applyObservations(writing.tx, observations, stamps, options)
-    for (const observation of observations) remember(observation)
+    for (const observation of observations) remember(writing, observation)
     const nameless = answers.reduce((sum, { nameless = 0 }) => sum + nameless, 0)
     if (nameless > 0) {
       applied.refused.no_id = nameless
@@ -104,30 +116,32 @@ export async function createStampedCalls(
     return applied
   }
 
-  async function write(
+  function write(
     answers: readonly Answer[],
+    remembered: Remembered,
     cause: Cause | null,
     isPartial: boolean,
     alongside: (writing: Writing) => Promise<void> | undefined = async () => {},
   ): Promise<Applied> {
-    let changes: Writing['changes'] = new Map()
-    const total = await store.transaction(async tx => {
-      changes = new Map()
+    return store.transaction(async tx => {
+      for (const { id, own, last } of remembered.splice(0).reverse())
+        if (answered.get(id) === own) answered.set(id, last)
+      const writing: Writing = { tx, remembered, changes: new Map() }
       let applied = nothingApplied
       for (const some of withoutRepeats(answers))
-        applied = addApplied(applied, await apply({ tx, changes }, some, cause, isPartial))
-      await alongside({ tx, changes })
+        applied = addApplied(applied, await apply(writing, some, cause, isPartial))
+      await alongside(writing)
+      for (const [id, change] of writing.changes)
+        tx.afterCommit(() => (change === null ? aside.delete(id) : aside.set(id, change)))
+      tx.afterCommit(() => remembered.splice(0))
       return applied
     })
-    for (const [id, change] of changes)
-      if (change === null) aside.delete(id)
-      else aside.set(id, change)
-    return total
   }
 
   /** While a node is out of reach: commits the customers of each node alone, where possible. All are fetched again once it is back. */
   async function writeByNode(
     answers: readonly Answer[],
+    remembered: Remembered,
     cause: Cause | null,
     groups: readonly (readonly string[])[],
     alongside: ((tx: WriteTransaction) => Promise<void>) | undefined,
@@ -138,14 +152,14 @@ export async function createStampedCalls(
       const isTheirs = ({ customer_id, map }: Observation) =>
         map !== null && customer_id !== null && customers.includes(customer_id)
       try {
-        total = addApplied(total, await write(keepObservations(answers, isTheirs), cause, true))
+        total = addApplied(total, await write(keepObservations(answers, isTheirs), remembered, cause, true))
         left = keepObservations(left, observation => !isTheirs(observation))
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error
       }
     }
     const misfits = answers.map(answer => ({ ...answer, observations: [] }))
-    const rest = await write(misfits, null, true, async writing => {
+    const rest = await write(misfits, remembered, null, true, async writing => {
       for (const { askedAt, observations } of left)
         for (const { id } of observations) await replaceAside(writing, id, askedAt, waiting)
       await alongside?.(writing.tx)
@@ -168,12 +182,14 @@ export async function createStampedCalls(
       cause: Cause | null = null,
       alongside?: (tx: WriteTransaction) => Promise<void>,
     ): Promise<Applied> {
-      const total = await write(answers, cause, false, ({ tx }) => alongside?.(tx)).catch(async error => {
+      const remembered: Remembered = []
+      const written = write(answers, remembered, cause, false, ({ tx }) => alongside?.(tx))
+      const total = await written.catch(async error => {
         if (!(error instanceof StoreUnavailable)) throw error
         const customers = answers.flatMap(({ observations }) => observations.map(each => each.customer_id))
         const groups = await store.groupByNode([...new Set(customers)].filter(each => each !== null))
         if (groups === null) throw error
-        return writeByNode(answers, cause, groups, alongside)
+        return writeByNode(answers, remembered, cause, groups, alongside)
       })
       for (const { unfit = [] } of answers)
         for (const { id, reason } of unfit)

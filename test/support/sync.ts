@@ -49,7 +49,12 @@ export interface Rig {
   /** What was logged, each entry as it was written. */
   logged: { level: number; msg: string }[]
   /** Another connector on the same store, as after a restart. */
-  connect(options?: { source?: BillingSource; signal?: AbortSignal; rules?: LinkRules }): Promise<Connector>
+  connect(options?: {
+    source?: BillingSource
+    store?: WriteStore
+    signal?: AbortSignal
+    rules?: LinkRules
+  }): Promise<Connector>
   stream(name: string): Promise<Stream | undefined>
 }
 
@@ -71,9 +76,10 @@ export async function startRig(t: TestContext, engine: Engine, options: RigOptio
   const { log, logged } = createLog()
   const connect: Rig['connect'] = ({
     source: other = source,
+    store: above = store,
     signal = new AbortController().signal,
     rules = usualRules,
-  } = {}) => createConnector({ source: other, store, log, signal, rules })
+  } = {}) => createConnector({ source: other, store: above, log, signal, rules })
   return {
     sandbox,
     account: sandbox.account,

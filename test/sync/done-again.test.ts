@@ -1,11 +1,12 @@
 /** A transaction that is rolled back, and one that is done again, leave no trace in the memory of the connector. */
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
-import type { WriteStore, WriteTransaction } from '../../src/store/store.ts'
+import { describe, type TestContext, test } from 'node:test'
+import type { BillingSource } from '../../src/sources.ts'
+import { StoreUnavailable, type WriteStore, type WriteTransaction } from '../../src/store/store.ts'
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
 import { createSetAside } from '../../src/sync/set-aside-documents.ts'
 import { engines } from '../support/engines.ts'
-import { createLog, openStores, rollBackOnce } from '../support/sync.ts'
+import { createLog, openStores, readAll, rollBackOnce, startRig } from '../support/sync.ts'
 
 const keys = (count: number, customer_id = 'cus_1') =>
   Array.from({ length: count }, (_, i) => ({ customer_id, id: `in_${i}` }))
@@ -76,5 +77,100 @@ for (const engine of engines)
       assert.ok(setAside.has('document', 7))
       await rollBackOnce(store).transaction(tx => setAside.clear(tx, 'document', [7]))
       assert.deepEqual([setAside.has('document', 7), await store.listSetAside(9)], [false, []])
+    })
+
+    /** Of an invoice that was not found once, and was deleted, and is found again. */
+    async function comeBack(t: TestContext, above: (store: WriteStore) => WriteStore): Promise<void> {
+      const { account, source, store, connect } = await startRig(t, engine, { invoices: 10, seed: 71 })
+      const id = account.change('create')
+      let isGone = true
+      const forgetful: BillingSource = {
+        ...source,
+        fetchInvoice: async (id, customer_id, ...more) =>
+          isGone ? { id, customer_id, map: null } : source.fetchInvoice(id, customer_id, ...more),
+      }
+      let now = store
+      const transaction: WriteStore['transaction'] = work => now.transaction(work)
+      const connector = await connect({ source: forgetful, store: { ...above(store), transaction } })
+      await connector.backfill()
+      const find = async () => (await readAll(store)).find(row => row.id === id)
+      const key = (await find()) ?? assert.fail()
+      assert.equal((await connector.refetch(key)).deleted, 1)
+      assert.equal(await find(), undefined)
+      isGone = false
+      now = above(store)
+      const { superseded } = await connector.refetch(key)
+      assert.deepEqual([superseded, (await find())?.id], [0, id])
+    }
+
+    test('does not take its own answer for another: an invoice that is found again is shown again', t =>
+      comeBack(t, rollBackOnce))
+
+    test('nor does one that goes on node by node', t =>
+      comeBack(t, store => {
+        let isFirst = true
+        return {
+          ...store,
+          // As if all customers were on one node, and another one were out of reach.
+          groupByNode: async customers => [[...customers]],
+          transaction: work =>
+            store.transaction(async tx => {
+              const result = await work(tx)
+              if (isFirst) {
+                isFirst = false
+                throw new StoreUnavailable('a node is out of reach')
+              }
+              return result
+            }),
+        }
+      }))
+
+    test('an answer is remembered also when nobody hears of its commit', async t => {
+      const { account, source, store, connect } = await startRig(t, engine, { invoices: 10, seed: 71 })
+      const id = account.change('create')
+      const [asked, listed, finalized, lost] = [1, 2, 3, 4].map(() => Promise.withResolvers<void>())
+      let isSlow = false
+      const slow: BillingSource = {
+        ...source,
+        async fetchInvoice(...query) {
+          asked?.resolve()
+          await finalized?.promise
+          return source.fetchInvoice(...query)
+        },
+        async listInvoices(...query) {
+          const page = await source.listInvoices(...query)
+          if (!isSlow) return page
+          listed?.resolve()
+          await lost?.promise
+          return page
+        },
+      }
+      let isLost = false
+      const deaf: WriteStore = {
+        ...store,
+        async transaction(work) {
+          const result = await store.transaction(work)
+          if (isLost) throw new StoreUnavailable('the connection broke after the commit')
+          return result
+        },
+      }
+      const connector = await connect({ source: slow, store: deaf })
+      await connector.backfill()
+      const find = async () => (await readAll(store)).find(row => row.id === id) ?? assert.fail()
+      const key = await find()
+      const fetched = connector.refetch(key)
+      await asked?.promise
+      isSlow = true
+      // Asked for later, and answered earlier.
+      const list = connector.refetchNear(key.customer_id, null)
+      await listed?.promise
+      account.change('finalize', id)
+      isLost = true
+      finalized?.resolve()
+      await assert.rejects(fetched, /broke after the commit/)
+      isLost = false
+      lost?.resolve()
+      assert.equal((await list).superseded, 1)
+      assert.equal(JSON.parse((await find()).summary).status, 'open')
     })
   })
