@@ -73,11 +73,18 @@ export async function openWriteStore(url: string, wait: LockWait = {}): Promise<
     : (await import('./sqlite/writer.ts')).openSqliteWriter(file, wait)
 }
 
-export async function openConnectorStores(url: string, wait: ConnectorWait): Promise<ConnectorStores> {
-  const file = fileOf(url)
-  if (file !== null) return (await import('./sqlite/writer.ts')).openSqliteConnector(file, wait)
-  const { openPostgresWriter } = await import('./postgres/writer.ts')
-  return { store: await openPostgresWriter(url), leases: await openPostgresWriter(url, wait.leasePatienceMs) }
+export async function openConnectorStores(
+  url: string,
+  { leasePatienceMs, ...wait }: ConnectorWait,
+): Promise<ConnectorStores> {
+  const store = await openWriteStore(url, wait)
+  try {
+    const stores = { store, leases: await openWriteStore(url, { patienceMs: leasePatienceMs }) }
+    return fileOf(url) === null ? stores : (await import('./sqlite/writer.ts')).takeTurns(stores)
+  } catch (error) {
+    await store.close()
+    throw error
+  }
 }
 
 /** Looks at a store of whatever version, and changes nothing. */

@@ -19,7 +19,7 @@ import { SourceError } from '../../src/sources.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
 import { openSqliteOperator } from '../../src/store/sqlite/operator.ts'
 import { openSqliteReader } from '../../src/store/sqlite/reader.ts'
-import { openSqliteConnector } from '../../src/store/sqlite/writer.ts'
+import { openSqliteWriter, takeTurns } from '../../src/store/sqlite/writer.ts'
 import { type ConnectorStores, type ReadStore, StoreError } from '../../src/store/store.ts'
 import { type Connector, createConnector } from '../../src/sync/connector.ts'
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
@@ -347,7 +347,12 @@ class World {
   /** As `fatura sync` is wired. */
   private async connect(process: ConnectorProcess, { letThrough = false, isFull = false }): Promise<void> {
     const { log, time, faults } = this
-    const stores = await (this.idle.pop() ?? openSqliteConnector(this.path, { leasePatienceMs: 200 }))
+    const stores =
+      this.idle.pop() ??
+      takeTurns({
+        store: await openSqliteWriter(this.path),
+        leases: await openSqliteWriter(this.path, { patienceMs: 200 }),
+      })
     const {
       store: faulty,
       leases,

@@ -5,7 +5,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { migrateStore, openConnectorStores, openOperatorStore } from '../../src/store/engines.ts'
 import { StoreError } from '../../src/store/store.ts'
-import { createFolder, type Engine, engines } from '../support/engines.ts'
+import { eventually } from '../support/cli.ts'
+import { createFolder, type Engine, engines, postgresServer, runSql } from '../support/engines.ts'
+import { assertWithin } from '../support/machine-speed.ts'
+import { countBackends } from '../support/own-postgres.ts'
 import { makeRecord } from '../support/records.ts'
 
 async function openStores(t: TestContext, engine: Engine) {
@@ -121,4 +124,21 @@ test('where there is no store, that is said, and no thread is left', async t => 
     openConnectorStores(`sqlite:${path}`, { leasePatienceMs: 1 }),
     error => error instanceof StoreError && /There is no database at .*none\.db/.test(error.message),
   )
+})
+
+test('where the lease gets no connection on PostgreSQL, that is said, and the writer’s is closed at once', async t => {
+  const postgres = engines.find(({ name }) => name === 'postgres') as Engine
+  const address = new URL(await postgres.createStore(t))
+  const role = `one_${address.pathname.slice(1)}`
+  await runSql(
+    address.href,
+    `CREATE ROLE ${role} LOGIN PASSWORD 'test' CONNECTION LIMIT 1; GRANT USAGE ON SCHEMA fatura TO ${role}`,
+  )
+  t.after(() => runSql(postgresServer(), `DROP ROLE IF EXISTS ${role}`))
+  const url = Object.assign(new URL(address), { username: role, password: 'test' }).href
+  await assert.rejects(openConnectorStores(url, { leasePatienceMs: 2_000 }), /too many connections for role/)
+  const failed = performance.now()
+  await eventually('it is closed', async () => (await countBackends(address.href, 'fatura-writer')) === 0)
+  // A pool that nobody closes lets go of what is idle after 10 s.
+  assertWithin(performance.now() - failed, 5_000)
 })

@@ -3,7 +3,7 @@ import { credentialWrites } from '../shared/credentials.ts'
 import { endpointCommands } from '../shared/endpoints.ts'
 import { check, recount, repairCustomer } from '../shared/recount.ts'
 import { startWriting, type Writing } from '../shared/transaction-writes.ts'
-import type { ConnectorStores, ConnectorWait, LockWait, WriteStore } from '../store.ts'
+import type { ConnectorStores, LockWait, WriteStore } from '../store.ts'
 import { closeUnless, openReadWrite } from './database.ts'
 import { checkSchema, schema } from './migrations.ts'
 import { readsOf } from './operator.ts'
@@ -68,24 +68,14 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
 }
 
 /** The lease has a connection of its own, and takes turns with transactions; but it is given back at once. */
-export async function openSqliteConnector(
-  path: string,
-  { leasePatienceMs, onWait }: ConnectorWait,
-): Promise<ConnectorStores> {
-  const store = await openSqliteWriter(path, { ...(onWait && { onWait }) })
-  try {
-    const leases = await openSqliteWriter(path, { patienceMs: leasePatienceMs })
-    const inTurn = createTurns()
-    return {
-      store: { ...store, transaction: work => inTurn(() => store.transaction(work)) },
-      leases: {
-        ...leases,
-        takeLease: (seen, holder) => inTurn(() => leases.takeLease(seen, holder)),
-        renewLease: epoch => inTurn(() => leases.renewLease(epoch)),
-      },
-    }
-  } catch (error) {
-    await store.close()
-    throw error
+export function takeTurns({ store, leases }: ConnectorStores): ConnectorStores {
+  const inTurn = createTurns()
+  return {
+    store: { ...store, transaction: work => inTurn(() => store.transaction(work)) },
+    leases: {
+      ...leases,
+      takeLease: (seen, holder) => inTurn(() => leases.takeLease(seen, holder)),
+      renewLease: epoch => inTurn(() => leases.renewLease(epoch)),
+    },
   }
 }
