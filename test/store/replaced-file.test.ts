@@ -5,7 +5,7 @@ import { copyFile, rename, rm } from 'node:fs/promises'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openReadStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
+import { openOperatorStore, openReadStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { campaign, reportFigure } from '../support/campaign.ts'
 import { createCli, eventually, type Serving } from '../support/cli.ts'
@@ -147,6 +147,19 @@ describe('a sqlite file that is replaced or deleted', { concurrency: 2 }, () => 
     const reader = await openReadStore(url)
     assert.equal((await reader.listInvoices(query)).total, 1)
     await reader.close()
+  })
+
+  it('is not read any more by a command that only looks, whatever it asks for', async t => {
+    const { path, url } = await createStore(t)
+    const backup = backUp(path)
+    const operator = await openOperatorStore(url)
+    t.after(() => operator.close())
+    assert.equal((await operator.readAtPoints([0])).length, 1)
+    await restore(path, backup)
+    // It looks four times a second.
+    await sleep(300)
+    await assert.rejects(operator.readAtPoints([0]), /was replaced while it was open/)
+    await assert.rejects(operator.readInvoices(null, 1), /was replaced while it was open/)
   })
 
   it('is not read with the log of the one before, which would change it', async t => {

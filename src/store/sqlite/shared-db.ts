@@ -1,5 +1,4 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { InvoiceKey } from '../../invoice.ts'
 import { type Db, type DbValue, insertOf } from '../shared/db.ts'
 import type { StoreFile } from './database.ts'
 import { translate } from './failures.ts'
@@ -31,13 +30,14 @@ export function prepareOnce(db: DatabaseSync): (sql: string) => StatementSync {
 
 export function createDb(db: StoreFile): Db {
   const prepare = prepareOnce(db)
+  const query = async <Row extends object>(sql: string, values: readonly DbValue[] = []): Promise<Row[]> => {
+    db.look()
+    const given = values.map(value => (Array.isArray(value) ? JSON.stringify(value) : value))
+    return translate(db.path, () => prepare(sql).all(...(given as string[]))) as unknown as Row[]
+  }
   return {
     engine: 'sqlite',
-    async query<Row extends object>(sql: string, values: readonly DbValue[] = []): Promise<Row[]> {
-      db.look()
-      const given = values.map(value => (Array.isArray(value) ? JSON.stringify(value) : value))
-      return translate(db.path, () => prepare(sql).all(...(given as string[]))) as unknown as Row[]
-    },
+    query,
     async insert({ into, columns, rest }, rows) {
       translate(db.path, () => {
         const statement = prepare(insertOf(into, Object.keys(columns), 1, rest))
@@ -51,8 +51,7 @@ export function createDb(db: StoreFile): Db {
     isCitus: false,
     keepRow: '',
     // Row ids are given one after the other: of those that were deleted, there is no row.
-    readAtPoints: async points =>
-      translate(db.path, () => prepare(atPoints).all(JSON.stringify(points))) as unknown as InvoiceKey[],
+    readAtPoints: points => query(atPoints, [points]),
     customersAsJson: 'customers',
     customersFromJson: json => json,
   }
