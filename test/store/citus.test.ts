@@ -80,6 +80,47 @@ describe('migrate on Citus', { skip: skipCitus }, () => {
     await migrateStore(url)
     assert.deepEqual(await misplaced(url), ['fatura.first_page()'])
   })
+
+  test('what is spread apart from the customer’s invoices is named, and the next migrate brings it there', async t => {
+    const [url = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
+    const writer = await openWriteStore(url)
+    await writer.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_1' }, [makeLine()])]))
+    await writer.close()
+    await runSql(
+      url,
+      `SELECT update_distributed_table_colocation('fatura.invoice_lines', colocate_with => 'none');
+       SELECT update_distributed_table_colocation('fatura.document_clients', colocate_with => 'none');
+       SELECT create_distributed_function('fatura.read_version(text)', 'p_customer_id', colocate_with => 'fatura.invoice_lines');
+       SELECT create_distributed_function('fatura.find_invoice(text,text)', 'p_invoice_id', colocate_with => 'fatura.invoices');
+       ALTER FUNCTION fatura.read_sums(text) RESET plan_cache_mode`,
+    )
+    const named = await misplaced(url)
+    await migrateStore(url)
+    assert.deepEqual(
+      { named, left: await misplaced(url) },
+      {
+        named: [
+          'fatura.invoice_lines',
+          'fatura.document_clients',
+          'fatura.read_version()',
+          'fatura.find_invoice()',
+          'fatura.read_sums()',
+        ],
+        left: [],
+      },
+    )
+    const reader = await openReadStore(url)
+    t.after(() => reader.close())
+    assert.ok((await reader.findInvoice('cus_ana', 'in_1'))?.lines)
+  })
+
+  test('where the invoices themselves were not spread, the next migrate brings all the rest to them', async t => {
+    const [url = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
+    await runSql(url, "SELECT undistribute_table('fatura.invoices')")
+    assert.ok((await misplaced(url))?.includes('fatura.invoices'))
+    await migrateStore(url)
+    assert.deepEqual(await misplaced(url), [])
+  })
 })
 
 /** The commands that Citus sent to other nodes for what `work` asked of a store at this address. */

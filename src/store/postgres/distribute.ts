@@ -31,10 +31,10 @@ export async function changeOneAfterAnother(ask: AskSchema): Promise<void> {
 /** Within the transaction that changed the schema. What lies as it should stays as it is; rows move with their table. */
 export async function distribute(ask: AskSchema): Promise<void> {
   if (!(await hasCitus(ask))) return
-  const found = await readPlaces(ask)
+  let found = await readPlaces(ask)
   for (const [table, wanted] of Object.entries(tables)) {
     const way = found.tables.get(table)?.way
-    if (way === undefined || way === wanted) continue
+    if (way === undefined || isRight(found, table, wanted)) continue
     if (way !== 'coordinator') await ask(`SELECT undistribute_table('${table}')`)
     if (wanted === 'reference') await ask(`SELECT create_reference_table('${table}')`)
     else if (wanted === 'shared') await ask(`SELECT citus_add_local_table_to_metadata('${table}')`)
@@ -42,6 +42,8 @@ export async function distribute(ask: AskSchema): Promise<void> {
       const together = table === anchors[wanted] ? 'none' : anchors[wanted]
       await ask(`SELECT create_distributed_table('${table}', '${wanted}', colocate_with => '${together}')`)
     }
+    // Others may have lost the table that they lie with.
+    found = await readPlaces(ask)
   }
   for (const [name, kind] of Object.entries(functions)) {
     const place = found.functions.get(name)
@@ -49,7 +51,7 @@ export async function distribute(ask: AskSchema): Promise<void> {
     // Citus chooses the shard of a function that reads more than one table while it plans: no plan serves all customers.
     if (kind === 'list' && !place.isPlannedEachTime)
       await ask(`ALTER FUNCTION ${place.signature} SET plan_cache_mode = force_custom_plan`)
-    if (kind === 'everywhere' ? !place.isCitus : place.argument === null)
+    if (!isCallable(found, name, kind))
       await ask(
         `SELECT create_distributed_function('${place.signature}'${kind === 'everywhere' ? '' : `, 'p_customer_id', colocate_with => '${anchor}'`})`,
       )
@@ -60,26 +62,31 @@ export async function distribute(ask: AskSchema): Promise<void> {
 export async function findMisplaced(ask: AskSchema): Promise<string[] | null> {
   if (!(await hasCitus(ask))) return null
   const found = await readPlaces(ask)
-  const colocationOf = (table: string) => found.tables.get(table)?.colocation
-  const isRight = (table: string, wanted: Place) => {
-    const place = found.tables.get(table)
-    // Nodes other than the coordinator know nothing of what lies there alone.
-    if (wanted === 'coordinator') return (place?.way ?? wanted) === wanted
-    if (place?.way !== wanted) return false
-    return wanted in anchors
-      ? place.colocation === colocationOf(anchors[wanted as keyof typeof anchors])
-      : true
-  }
-  const isCallable = (name: string, kind: string) => {
-    const place = found.functions.get(name)
-    if (kind === 'everywhere') return place?.isCitus === true
-    const isPlanned = kind === 'key' || place?.isPlannedEachTime === true
-    return place?.argument === 0 && place.colocation === colocationOf(anchor) && isPlanned
-  }
   return [
-    ...Object.entries(tables).flatMap(([table, wanted]) => (isRight(table, wanted) ? [] : table)),
-    ...Object.entries(functions).flatMap(([name, kind]) => (isCallable(name, kind) ? [] : `${name}()`)),
+    ...Object.entries(tables).flatMap(([table, wanted]) => (isRight(found, table, wanted) ? [] : table)),
+    ...Object.entries(functions).flatMap(([name, kind]) =>
+      isCallable(found, name, kind) ? [] : `${name}()`,
+    ),
   ]
+}
+
+type Places = Awaited<ReturnType<typeof readPlaces>>
+
+function isRight(found: Places, table: string, wanted: Place): boolean {
+  const place = found.tables.get(table)
+  // Nodes other than the coordinator know nothing of what lies there alone.
+  if (wanted === 'coordinator') return (place?.way ?? wanted) === wanted
+  if (place?.way !== wanted) return false
+  return wanted in anchors
+    ? place.colocation === found.tables.get(anchors[wanted as keyof typeof anchors])?.colocation
+    : true
+}
+
+function isCallable(found: Places, name: string, kind: string): boolean {
+  const place = found.functions.get(name)
+  if (kind === 'everywhere') return place?.isCitus === true
+  const isPlanned = kind === 'key' || place?.isPlannedEachTime === true
+  return place?.argument === 0 && place.colocation === found.tables.get(anchor)?.colocation && isPlanned
 }
 
 interface FunctionPlace {
