@@ -1,13 +1,14 @@
 /** One client does not slow the others: searches of a token are limited, and what cannot be served is refused at once. */
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { securityHeaders } from '../../src/server/bare-answer.ts'
 import { searchWords } from '../../src/store/read-model/search.ts'
 import { openSearchThreads } from '../../src/store/sqlite/search-threads.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { eventually } from '../support/cli.ts'
-import { engines } from '../support/engines.ts'
+import { createFolder, engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
 import { assertError, startService } from '../support/service.ts'
 
@@ -239,4 +240,17 @@ test('a search on SQLite is given up after its time, and the next one finds its 
   assert.equal((await threads.search(query)).total, 11)
   await service.save(makeRecord({ id: 'in_59x' }))
   assert.equal((await threads.search(query)).total, 12)
+})
+
+test('a search on SQLite whose thread cannot open the file says why', async t => {
+  const path = join(await createFolder(t), 'none.db')
+  const threads = openSearchThreads(path)
+  t.after(() => threads.close())
+  const query = { customer_id: 'cus_ana', page: 1, page_size: 10, words: searchWords('in_59') }
+  // More than there are threads: one that ends is not asked again.
+  for (let i = 0; i < 3; i++)
+    await assert.rejects(threads.search(query), error => {
+      assert.ok(error instanceof StoreUnavailable && error.cause instanceof Error, String(error))
+      return /There is no database at .*none\.db/.test(error.cause.message)
+    })
 })

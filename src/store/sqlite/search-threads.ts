@@ -23,12 +23,11 @@ export function openSearchThreads(path: string, limitMs = searchAtMostMs) {
     threads.add(thread)
     // A thread that waits for questions keeps no process alive.
     thread.unref()
-    thread.on('error', () => {})
-    thread.on('exit', () => {
+    const forget = () => {
       threads.delete(thread)
       if (idle.includes(thread)) idle.splice(idle.indexOf(thread), 1)
-    })
-    return thread
+    }
+    return thread.on('error', forget).on('exit', forget)
   }
 
   async function take(): Promise<Worker> {
@@ -54,10 +53,11 @@ export function openSearchThreads(path: string, limitMs = searchAtMostMs) {
 
   function ask(thread: Worker, query: InvoiceQuery): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    const lose = () => reject(new StoreUnavailable('The thread that searches ended.'))
-    thread.on('message', resolve).on('exit', lose)
+    const lose = (cause: unknown) =>
+      reject(new StoreUnavailable('The thread that searches ended.', { cause }))
+    thread.on('message', resolve).on('error', lose).on('exit', lose)
     thread.postMessage(query)
-    return promise.finally(() => thread.off('message', resolve).off('exit', lose))
+    return promise.finally(() => thread.off('message', resolve).off('error', lose).off('exit', lose))
   }
 
   return {
