@@ -1,6 +1,6 @@
 /**
- * Writes the demo's store, on both engines, and its answers into test/store/released/VERSION, which later versions must answer alike.
- * Run once a release, and until 1.0.0 after every change of the schema, with an empty database of PostgreSQL 15 and the pg_dump of that version on the PATH:
+ * Writes the demo's store, on both engines, its answers and all public names into test/store/released/VERSION, which later versions must keep.
+ * Run once a release, with an empty database of PostgreSQL 15 and the pg_dump of that version on the PATH:
  * `node scripts/write-released-store.ts postgres://postgres@127.0.0.1:5432/released`.
  */
 import { execFileSync } from 'node:child_process'
@@ -16,6 +16,7 @@ import { startApi } from '../src/cli/wiring/start-api.ts'
 import type { Invoice } from '../src/invoice.ts'
 import { version } from '../src/package.ts'
 import { openWriteStore } from '../src/store/engines.ts'
+import { listPublicNames } from './public-names.ts'
 
 const [database = ''] = process.argv.slice(2)
 const folder = join(import.meta.dirname, '../test/store/released', version)
@@ -30,6 +31,7 @@ write('sqlite.json', await fill(`sqlite:${path}`))
 write('sqlite.db', copyFile())
 write('postgres.json', await fill(database))
 write('postgres.sql', dumpDatabase())
+write('names.txt', (await listPublicNames()).join('\n'))
 rmSync(temporary, { recursive: true, force: true })
 
 /** The answers of a store that is filled before, with the token that they were asked for with. */

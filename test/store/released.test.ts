@@ -1,11 +1,15 @@
-/** Stores that released versions made: each is migrated, and answers every request as it did then. */
+/** What released versions made and named: their stores are migrated and answer every request as they did then, and no name is gone. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
+import { listPublicNames } from '../../scripts/public-names.ts'
 import { migrateStore } from '../../src/store/engines.ts'
+import type { Schema } from '../../src/store/migrations.ts'
+import { schema as postgres } from '../../src/store/postgres/schema-version.ts'
+import { schema as sqlite } from '../../src/store/sqlite/migrations.ts'
 import { createDatabase, createFolder, runSql } from '../support/engines.ts'
 import { startService } from '../support/service.ts'
 
@@ -38,8 +42,29 @@ function project(answer: unknown, then: unknown): unknown {
   )
 }
 
+test('the text of a released migration never changes', () => {
+  const hashes = {
+    sqlite: ['2e9a8b33ce4c0c573669d61cf007886a91013b010938dcb45b148e3ad833b336'],
+    postgres: ['d75f449cc3a89b3f2689aa47430f045db35ff03dd2918701c9da09bb32dee761'],
+  }
+  const found = (released: string[], { migrations }: Schema) =>
+    migrations.slice(0, released.length).map(({ sha256 }) => sha256)
+  assert.deepEqual(found(hashes.sqlite, sqlite), hashes.sqlite)
+  assert.deepEqual(found(hashes.postgres, postgres), hashes.postgres)
+})
+
 for (const version of readdirSync(folder))
   describe(`a store of ${version}`, () => {
+    it('was served under names that are all there still', async () => {
+      const names = new Set(await listPublicNames())
+      const released = unpack(version, 'names.txt.gz').toString().split('\n')
+      assert.ok(released.length > 1_000)
+      assert.deepEqual(
+        released.filter(name => !names.has(name)),
+        [],
+      )
+    })
+
     for (const [name, createStore] of Object.entries(restore))
       it(`is migrated and answers as it did, on ${name}`, async t => {
         const { token, answers } = JSON.parse(unpack(version, `${name}.json.gz`).toString())
