@@ -255,7 +255,8 @@ describe('fatura serve and rude clients', { concurrency: true }, () => {
       }, 500)
       t.after(() => clearInterval(drip))
       await sleep(500)
-      const [usual = [], meanwhile = []] = await measureLive(150, share().calm, api)
+      // So many that one pause of the machine is not the 99th of a hundred.
+      const [usual = [], meanwhile = []] = await measureLive(400, share().calm, api)
       assertWithin(p99(meanwhile), Math.max(2 * p99(usual), 100))
       await Promise.all(dripping.map(({ ended }) => ended))
       await eventually('all are let go', () => countSockets(api.pid) < 20)
