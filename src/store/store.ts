@@ -147,7 +147,7 @@ export interface WriteTransaction extends DocumentWrites, ConnectorWrites, Conte
   pruneChanges(before: number, limit: number): Promise<number>
   /** Saves progress since a cursor; false when the endpoint is gone, was paused, or its cursor was moved meanwhile. */
   saveDelivery(id: string, since: number, delivery: Delivery): Promise<boolean>
-  /** For memory that follows what is stored: not called for work that is rolled back, or done again. */
+  /** Calls it once the transaction is committed, so that memory follows the store. Work that is rolled back calls nothing. */
   afterCommit(action: () => void): void
 }
 

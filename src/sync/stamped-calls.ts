@@ -57,7 +57,7 @@ export async function createStampedCalls(
   }
   expect(await store.listSetAside(asideAtStart, system))
 
-  /** Before the commit: who waits for it may go on before it is known here. */
+  /** Called before the commit: another transaction, waiting for this one, may go on before this process hears of the commit. */
   function remember({ remembered }: Writing, { id, map }: Observation): void {
     const own = { at: nextStamp(), isGone: map === null }
     remembered.push({ id, own, last: answered.get(id) ?? { at: 0, isGone: false } })

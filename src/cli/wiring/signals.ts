@@ -53,7 +53,7 @@ export async function unlessAborted(signal: AbortSignal, work: Promise<unknown>)
   })
 }
 
-/** Ends the process though something keeps it: a call to another system cannot be called off, and a failed command ends whatever it began. */
+/** Ends the process soon, whatever is still open: a call to another system cannot be called off, and a failed command must not stay. */
 export function leave(): void {
   setTimeout(() => process.exit(), 100).unref()
 }
