@@ -246,9 +246,9 @@ describe('fatura demo', { concurrency: 6 }, () => {
 
   it('ends by itself when it fails midway, and leaves nothing behind', async t => {
     const { temporary } = await createFolders(t)
-    // No file may be larger than 32 KB: there is no room for the store.
+    // No file may be larger than 64 KB: there is no room for the store.
     const demo = execFile(
-      'bash',
+      'sh',
       ['-c', `ulimit -f 64 && exec '${process.execPath}' '${entryPoint}' demo --port 0`],
       {
         env: { ...process.env, TMPDIR: temporary },
