@@ -6,12 +6,18 @@ import { writeBareAnswer } from '../server/bare-answer.ts'
 import type { UnreadableRequest } from '../server/connection.ts'
 import { tunnelRequested } from '../server/guarded-server.ts'
 import { spacedLine } from '../server/request-line.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { StoreBusy, StoreUnavailable } from '../store/store.ts'
 import { maxUrlBytes } from './check-request.ts'
 import { type Cors, findOrigin } from './cors.ts'
 import { allowedMethods, answerOptions, refuseMethod } from './methods.ts'
 import { createRequestId } from './request-id.ts'
 import { sendJson } from './send-json.ts'
+
+export const overloaded = new ApiError(
+  'overloaded',
+  'More requests come than can be served; try again shortly.',
+  { retryAfter: 1 },
+)
 
 export function writeError({ code, message, param }: ApiError, requestId: string): string {
   return JSON.stringify({ error: { code, message, param, request_id: requestId } })
@@ -48,6 +54,7 @@ function toApiError(error: Error & { code?: string }): ApiError {
   if (error instanceof ApiError) return error
   if (error.code === 'FST_ERR_BAD_URL')
     return new ApiError('invalid_request', 'The path must be percent-encoded UTF-8.')
+  if (error instanceof StoreBusy) return overloaded
   if (error instanceof StoreUnavailable)
     return new ApiError('unavailable', 'The store cannot be read right now; try again shortly.', {
       cause: error,

@@ -1,25 +1,24 @@
 /** The answer to a request beyond the service's capacity: one text, made once a second but for its request id. */
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
-import { ApiError, errorCodes } from '../errors.ts'
+import { errorCodes } from '../errors.ts'
 import { writeBareAnswer } from '../server/bare-answer.ts'
 import { findFault } from '../server/find-fault.ts'
 import type { ExcessShell } from '../server/guarded-server.ts'
 import { type Cors, findOrigin, preflightHeaders } from './cors.ts'
-import { writeError } from './errors.ts'
+import { overloaded, writeError } from './errors.ts'
 import { logRefusal } from './log-requests.ts'
 import { createRequestId } from './request-id.ts'
 
-const refusal = new ApiError('overloaded', 'More requests come than can be served; try again shortly.')
-const { status } = errorCodes[refusal.code]
-const headers = { 'cache-control': 'no-store', 'retry-after': '1' }
+const { status } = errorCodes[overloaded.code]
+const headers = { 'cache-control': 'no-store', 'retry-after': String(overloaded.retryAfter) }
 
 /** The path, also as a whole URL. */
 const live = /^(?:https?:\/\/[^/?]*)?\/live$/i
 
 export function refuseExcess(log: Logger, cors: Cors | null): ExcessShell {
   const place = createRequestId()
-  const body = writeError(refusal, place).split(place)
+  const body = writeError(overloaded, place).split(place)
   let whole: string[] = []
   let madeAt = -1
 

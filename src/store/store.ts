@@ -223,6 +223,9 @@ export class StoreError extends Error {}
 /** A store that cannot be read at the moment, but may be again shortly. */
 export class StoreUnavailable extends StoreError {}
 
+/** A store that answers, but slower than it is asked. */
+export class StoreBusy extends StoreUnavailable {}
+
 /** A store whose content is damaged or gone: only a backup helps. */
 export class StoreDamaged extends StoreUnavailable {
   constructor(what: string, options?: ErrorOptions) {

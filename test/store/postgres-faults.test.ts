@@ -12,12 +12,14 @@ import { schema } from '../../src/store/postgres/schema-version.ts'
 import { StoreError, StoreUnavailable } from '../../src/store/store.ts'
 import { assertOneLine, createCli, eventually, ndjson, type Outcome } from '../support/cli.ts'
 import { runSql } from '../support/engines.ts'
-import { ask } from '../support/load.ts'
+import { ask, type Sample } from '../support/load.ts'
 import { assertWithin } from '../support/machine-speed.ts'
 import {
+  assertCleanEnd,
   createDatabase,
   createStore,
   detail,
+  list,
   lock,
   serve,
   server,
@@ -333,6 +335,32 @@ describe('a fault', { concurrency: true }, () => {
         throw fault
       })
       await assert.rejects(failing, error => error === fault)
+    })
+
+    it('answers slowly: 200 lists wait for it, and more are 503 overloaded at once, without a trace in the log each', async t => {
+      const cli = await createCli(t)
+      const { url, token } = await createStore()
+      const api = await serve(cli, url, 'warn')
+      assert.equal((await ask(`${api.address}${list}?page_size=5`, token)).status, 200)
+      const release = await lock(t, url, 'LOCK TABLE fatura.customers IN ACCESS EXCLUSIVE MODE')
+      const answers: Sample[] = []
+      const asked = Promise.all(
+        Array.from({ length: 300 }, async () => {
+          answers.push(await ask(`${api.address}${list}?page_size=5`, token))
+        }),
+      )
+      await eventually('a hundred are refused', () => answers.length === 100)
+      await release()
+      await asked
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [...Array(100).fill(503), ...Array(200).fill(200)],
+      )
+      for (const { text, headers } of answers.slice(0, 100)) {
+        assert.equal(JSON.parse(text).error.code, 'overloaded')
+        assert.equal(headers['retry-after'], '1')
+      }
+      assertCleanEnd(await api.stop())
     })
 
     it('keeps a lock from a command for longer than its patience: one line', async t => {

@@ -63,10 +63,10 @@ export interface Api extends Program {
   address: string
 }
 
-/** `fatura serve`, which logs nothing but faults of its own. */
-export async function serve(cli: Cli, url: string): Promise<Api> {
+/** `fatura serve`, which by default logs nothing but faults of its own. */
+export async function serve(cli: Cli, url: string, level = 'error'): Promise<Api> {
   const port = await freePort()
-  const env = { DATABASE_URL: url, PORT: String(port), RATE_LIMIT: 'off', LOG_LEVEL: 'error' }
+  const env = { DATABASE_URL: url, PORT: String(port), RATE_LIMIT: 'off', LOG_LEVEL: level }
   const program = cli.start(['serve'], { env })
   await eventually('it listens', async () => {
     assert.equal(program.child.exitCode, null, program.stderr)

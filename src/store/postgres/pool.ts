@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import pg from 'pg'
 import type { HostFacts } from '../facts.ts'
 import { changedBelow } from '../migrations.ts'
-import { StoreError, StoreUnavailable } from '../store.ts'
+import { StoreBusy, StoreError, StoreUnavailable } from '../store.ts'
 import { chooseHosts, readHost } from './hosts.ts'
 import { splitHosts } from './split-hosts.ts'
 import { writeOptions } from './write-limits.ts'
@@ -22,7 +22,7 @@ const connectionPatienceMs = 1_500
 const maxWaiting = 200
 
 export function checkCrowd(waiting: number): void {
-  if (waiting >= maxWaiting) throw new StoreUnavailable('Too many reads wait for a connection.')
+  if (waiting >= maxWaiting) throw new StoreBusy('Too many reads wait for a connection.')
 }
 
 /** Longer than any read takes, and longer than any by a key does; a server that fell silent is given up on. */
