@@ -98,7 +98,7 @@ export const promises = {
       { file: 'test/http/fairness.test.ts', only: 'far more requests than can be served' },
       {
         file: 'bench/sections/overload.ts',
-        args: ['--engine', 'sqlite', '--rounds', '1', '--seconds', '4'],
+        args: ['--engine', 'sqlite', '--rounds', '3', '--seconds', '4'],
         readFigure: readOverload,
       },
     ],

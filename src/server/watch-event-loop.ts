@@ -5,7 +5,7 @@
  */
 
 /** Time for which a turn serves requests. */
-const maxTurnMs = 25
+const maxTurnMs = 35
 
 /** Requests that a turn serves in any case: so few at once are no overload, however slow the machine is. */
 const minServed = 32

@@ -45,74 +45,24 @@ for (const engine of engines) {
   })
 }
 
-test('far more requests than can be served are 503 overloaded at once; /live never is, and it passes', async t => {
-  // Whatever the store is: it is the event loop that has too much to do.
-  const [sqlite] = engines
-  assert.ok(sqlite !== undefined)
-  const service = await startService(t, sqlite, { records: [makeRecord()] })
-  const token = await service.createToken()
-  const request = (path: string) =>
-    `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`
-  // Each connection asks again and again without waiting for an answer.
-  const asked = 5
-  const burst = request('/api/v1/client/cus_ana/invoices').repeat(asked)
-  let received = ''
-  const open = (): Promise<Socket> =>
-    new Promise(resolve => {
-      const socket = connect(service.port, '127.0.0.1', () => resolve(socket))
-      socket.setEncoding('latin1')
-      socket.on('error', () => {})
-      socket.on('data', chunk => {
-        if (received.length < 50_000_000) received += chunk
-        answers += String(chunk).split('HTTP/1.1 ').length - 1
-      })
-    })
-  let answers = 0
-  const sockets: Socket[] = []
-  while (sockets.length < 800) sockets.push(...(await Promise.all(Array.from({ length: 100 }, open))))
-  const [live = await open()] = sockets
-  const isShed = () => received.includes('"code":"overloaded"')
-  for (let round = 0; round < 100 && !isShed(); round++) {
-    answers = 0
-    for (const socket of sockets) socket.write(burst)
-    live.write(request('/live'))
-    // Shedding closes no connection, so every request has its answer.
-    while (answers < asked * sockets.length + 1) await new Promise(resolve => setTimeout(resolve, 10))
-  }
-  for (const socket of sockets) socket.destroy()
-  assert.ok(isShed(), 'something was shed')
-  const [refusal = ''] = /HTTP\/1\.1 503 [^{]*\{[^}]*\}\}/.exec(received) ?? []
-  for (const header of [
-    /\r\nretry-after: 1\r\n/,
-    /\r\ncache-control: no-store\r\n/,
-    /\r\nrequest-id: req_\w+\r\n/,
-  ])
-    assert.match(refusal, header)
-  assert.match(refusal, /\r\ncontent-type: application\/json\r\n/)
-  assert.match(refusal, /"request_id":"req_\w+"\}\}$/)
-  assert.ok(received.includes('{"status":"ok"}'), '/live answered meanwhile')
-  assert.doesNotMatch(received, /HTTP\/1\.1 (4|500|502)/)
-  assert.equal((await service.list('')).status, 200)
-})
-
-test('while requests are refused, each question has one answer, however it is cut; and all is served again after', async t => {
+test('far more requests than can be served are 503 overloaded at once, never /live; each has one answer, however it is cut, and all are served again after', async t => {
   const [sqlite] = engines
   assert.ok(sqlite !== undefined)
   const origin = 'https://app.example.com'
   const service = await startService(t, sqlite, { records: [makeRecord()], corsOrigins: [origin] })
   const token = await service.createToken()
   const list = `GET /api/v1/client/cus_ana/invoices HTTP/1.1\r\nHost: x\r\nOrigin: ${origin}\r\nAuthorization: Bearer ${token}\r\n\r\n`
-  const clients = await openClients(service.port, 800)
-  const askAll = async (text: string) => {
-    for (const client of clients) client.socket.write(text)
-    while (clients.some(client => client.answers.length < client.asked)) await pause()
-  }
-  // Until one is refused that was not read as a request: then no header of Node's own is in the answer.
+  // So many that their requests are a long turn on a fast machine, too.
+  const clients = await openClients(service.port, 1_500)
+  // Until some are refused that were not read as requests: then no header of Node's own is in the answer.
   const isUnread = (answer: string) => answer.startsWith('HTTP/1.1 503') && !/\r\nkeep-alive: /i.test(answer)
   const unread = () => clients.filter(({ answers }) => isUnread(answers.at(-1) ?? ''))
   for (let round = 0; round < 300 && unread().length < 50; round++) {
-    for (const client of clients) client.asked++
-    await askAll(list)
+    for (const client of clients) {
+      client.asked++
+      client.socket.write(list)
+    }
+    while (clients.some(client => client.answers.length < client.asked)) await pause()
   }
   const refused = unread()
   assert.ok(refused.length >= 50, 'many were refused')
@@ -124,8 +74,10 @@ test('while requests are refused, each question has one answer, however it is cu
   ])
     assert.ok(answer.includes(`\r\n${header}\r\n`), header)
   for (const { answers } of clients)
-    for (const text of answers.filter(text => text.startsWith('HTTP/1.1 503')))
+    for (const text of answers) {
+      assert.match(text, /^HTTP\/1\.1 (?:200 |503 [\s\S]*\r\nretry-after: 1\r\n[\s\S]*"code":"overloaded")/)
       assert.ok(text.includes(`\r\naccess-control-allow-origin: ${origin}\r\n`), 'read as a request, or not')
+    }
   const ids = refused.map(({ answers }) => /\r\nrequest-id: (req_\w+)\r\n/.exec(answers.at(-1) ?? '')?.[1])
   assert.equal(new Set(ids).size, refused.length)
   assert.ok(answer.endsWith(`"request_id":"${ids[0]}"}}`))
