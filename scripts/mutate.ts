@@ -30,7 +30,7 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
   linking: { files: ['src/linking/link.ts'], tests: ['test/linking/link.test.ts'] },
   stamps: { files: ['src/store/stamps.ts'], tests: ['test/store/stamps.test.ts'] },
   counting: {
-    files: ['src/store/read-model/counting.ts'],
+    files: ['src/store/read-model/counting.ts', 'src/store/shared/counts.ts'],
     tests: [
       skip('on (postgres|citus)'),
       ...['store/changes', 'store/counts', 'http/summary'].map(name => `test/${name}.test.ts`),

@@ -130,6 +130,11 @@ for (const engine of engines) {
       const { total } = await reader.listInvoices({ customer_id: 'cus_ana', page: 1, page_size: 1 })
       assert.ok(total > countedAbove, `${total} are counted`)
       assert.equal(await writer.checkCounts(), 0)
+      // Alone in its counter, which goes with it.
+      const alone = makeInvoice({ id: 'in_alone', customer_id: 'cus_ana', currency: 'usd' })
+      await writer.transaction(tx => tx.saveInvoices([{ invoice: alone, lines: null }]))
+      await writer.transaction(tx => tx.deleteInvoice(alone.customer_id, alone.id))
+      assert.equal(await writer.checkCounts(), 0)
       const transactions = fc.array(transaction, { minLength: 1, maxLength: 4 })
       await fc.assert(
         fc.asyncProperty(
