@@ -1,11 +1,12 @@
-/** Writes to a store until it is killed: run with the store's address, and after how many turns to say so. */
+/** Writes to a store until it is killed, or its test has ended: run with the store's address, and after how many turns to say so. */
 import { invoiceStatuses } from '../../src/invoice.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { makeRecord, withDocument } from './records.ts'
 
 const [, , url = '', told] = process.argv
 const store = await openWriteStore(url)
-for (let turn = 0; ; turn++) {
+const parent = process.ppid
+for (let turn = 0; process.ppid === parent; turn++) {
   const records = Array.from({ length: 40 }, (_, i) =>
     makeRecord({
       ...(i % 2 === 0 && withDocument),
