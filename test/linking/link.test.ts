@@ -158,6 +158,10 @@ describe('the table, row by row', () => {
           ...nothing,
         })
   })
+  it('the last document was not read yet: it stays, though another one that is recorded is gone', () => {
+    const invoice = { ...withDocument, ix_id: 10 }
+    assert.equal(idOf({ invoice, claim: { ix_id: 9 }, known: [unseen(9, 2)] }), 10)
+  })
   it('6. otherwise: not_synced', () => {
     assert.deepEqual(derive({}).fields, { ix_sync_state: 'not_synced', ...nothing })
     assert.equal(stateOf({ claim: { state: 'synced' } }), 'not_synced')
