@@ -24,9 +24,10 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
     tests: [fast, ...access('link.test', 'guard.test', 'access.test').map(inTests)],
   },
   counts: {
-    files: access('token', 'recent-map', 'windows', 'fair-queue'),
+    files: access('token', 'recent-map', 'windows'),
     tests: [fast, ...access('guard.test', 'access.test').map(inTests)],
   },
+  queue: { files: access('fair-queue'), tests: ['test/access/fair-queue.test.ts'] },
   linking: { files: ['src/linking/link.ts'], tests: ['test/linking/link.test.ts'] },
   stamps: { files: ['src/store/stamps.ts'], tests: ['test/store/stamps.test.ts'] },
   counting: {

@@ -1,0 +1,125 @@
+/** The queue before what is scarce: its limits, its order, and its ways out. */
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
+import { createFairQueue, type QueueLimits } from '../../src/access/fair-queue.ts'
+
+/** Who still waits leaves with the test. */
+function openQueue({ signal }: TestContext, limits: Partial<QueueLimits>) {
+  const take = createFairQueue(
+    { perGroup: 100, waitingPerGroup: 100, waitMs: 5_000, ...limits },
+    isOwn => new Error(isOwn ? 'own' : 'others'),
+  )
+  const started: string[] = []
+  const ends = new Map<string, () => void>()
+  return {
+    take,
+    started,
+    /** Each is a group and a member, as in a1. */
+    ask(...names: string[]): void {
+      for (const name of names)
+        take(name.charAt(0), name.charAt(1), signal).then(
+          end => {
+            started.push(name)
+            ends.set(name, end)
+          },
+          () => {},
+        )
+    },
+    end: (name: string) => ends.get(name)?.(),
+  }
+}
+
+/** Longer than what may start takes to start. */
+const settle = () => sleep(5)
+
+describe('the fair queue', { concurrency: true }, () => {
+  it('holds the limits of a member, of a group and of all; an end lets the next one start, once', async t => {
+    for (const [limits, first, next] of [
+      [{ perMember: 1 }, ['a1', 'a2', 'b1'], ['a1']],
+      [{ perGroup: 2 }, ['a1', 'a1', 'b1'], ['a1']],
+      [{ inAll: 3 }, ['a1', 'a1', 'b1'], ['a1']],
+    ] as const) {
+      const queue = openQueue(t, limits)
+      queue.ask(...first, ...next)
+      await settle()
+      assert.deepEqual(queue.started, first)
+      queue.ask('a1')
+      queue.end('a1')
+      queue.end('a1')
+      await settle()
+      assert.deepEqual(queue.started, [...first, ...next])
+    }
+  })
+
+  it('serves groups in turn, and the members of each in turn', async t => {
+    const queue = openQueue(t, { inAll: 1 })
+    queue.ask('x0', 'a1', 'a1', 'a1', 'a2', 'b1', 'b1', 'c1')
+    await settle()
+    for (let turn = 0; turn < 8; turn++) {
+      queue.end(queue.started.at(-1) ?? '')
+      await settle()
+    }
+    assert.deepEqual(queue.started, ['x0', 'a1', 'b1', 'c1', 'a2', 'b1', 'a1', 'a1'])
+  })
+
+  it('refuses at once whom the group has no room for, and after its time who waits: for its own, or for others', async t => {
+    const queue = openQueue(t, { perGroup: 1, inAll: 2, waitingPerGroup: 1, waitMs: 60 })
+    queue.ask('a1', 'b1')
+    const waiting = [queue.take('a', '1'), queue.take('c', '1')]
+    await assert.rejects(queue.take('a', '2'), /own/)
+    const began = performance.now()
+    const outcomes = await Promise.allSettled(waiting)
+    assert.deepEqual(
+      outcomes.map(outcome => outcome.status === 'rejected' && outcome.reason.message),
+      ['own', 'others'],
+    )
+    assert.ok(performance.now() - began > 40)
+    // Who gave up takes no room.
+    const next = queue.take('a', '1')
+    queue.end('a1')
+    ;(await next)()
+  })
+
+  it('who leaves is not served, and keeps nobody waiting', async t => {
+    const queue = openQueue(t, { perGroup: 1, waitingPerGroup: 1 })
+    await assert.rejects(queue.take('a', '1', AbortSignal.abort(new Error('gone'))), /gone/)
+    queue.ask('a1')
+    const client = new AbortController()
+    const left = queue.take('a', '1', client.signal)
+    client.abort(new Error('left'))
+    await assert.rejects(left, /left/)
+    queue.ask('a2')
+    queue.end('a1')
+    await settle()
+    assert.deepEqual(queue.started, ['a1', 'a2'])
+  })
+
+  it('a pace lets half a second of starts through at once, and the others evenly', async t => {
+    for (const limits of [{ perMemberSecond: 20 }, { inAllSecond: 20 }]) {
+      const queue = openQueue(t, limits)
+      const began = performance.now()
+      const inTime = () => 11 + (performance.now() - began) / 50
+      queue.ask(...Array(15).fill('a1'))
+      await settle()
+      assert.ok(queue.started.length >= 11)
+      while (queue.started.length < 15) {
+        assert.ok(queue.started.length <= inTime(), `${queue.started.length} of ${inTime()}`)
+        await settle()
+      }
+      assert.ok(performance.now() - began >= 190)
+    }
+  })
+
+  it("a member's pace is kept after its turns, and is no other member's", async t => {
+    const queue = openQueue(t, { perMemberSecond: 2 })
+    const began = performance.now()
+    queue.ask('a1', 'a1')
+    await immediate()
+    queue.end('a1')
+    queue.ask('a1', 'a2')
+    while (queue.started.length < 4) await settle()
+    assert.deepEqual(queue.started, ['a1', 'a1', 'a2', 'a1'])
+    assert.ok(performance.now() - began >= 490)
+  })
+})
