@@ -103,10 +103,11 @@ describe('the fair queue', { concurrency: true }, () => {
       queue.ask(...Array(15).fill('a1'))
       await settle()
       assert.ok(queue.started.length >= 11)
-      while (queue.started.length < 15) {
+      while (queue.started.length < 15 && performance.now() - began < 4_000) {
         assert.ok(queue.started.length <= inTime(), `${queue.started.length} of ${inTime()}`)
         await settle()
       }
+      assert.equal(queue.started.length, 15)
       assert.ok(performance.now() - began >= 190)
     }
   })
@@ -118,8 +119,10 @@ describe('the fair queue', { concurrency: true }, () => {
     await immediate()
     queue.end('a1')
     queue.ask('a1', 'a2')
-    while (queue.started.length < 4) await settle()
-    assert.deepEqual(queue.started, ['a1', 'a1', 'a2', 'a1'])
+    await immediate()
+    assert.ok(queue.started.includes('a2'))
+    while (queue.started.length < 4 && performance.now() - began < 4_000) await settle()
+    assert.equal(queue.started.filter(name => name === 'a1').length, 3)
     assert.ok(performance.now() - began >= 490)
   })
 })
