@@ -1,13 +1,7 @@
 /** Writes into PostgreSQL's functions what follows from the filters and constants of the read model, each between two marks. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import {
-  countedAbove,
-  headSize,
-  sumsOfCounters,
-  sumsOfInvoices,
-  uncountedFilters,
-} from '../src/store/read-model/counting.ts'
-import { columnOf, type FilterName, rowFilterNames, rowFilters } from '../src/store/read-model/filters.ts'
+import { countedAbove, headSize, sumsOfCounters, sumsOfInvoices } from '../src/store/read-model/counting.ts'
+import { columnOf, rowFilterNames, rowFilters } from '../src/store/read-model/filters.ts'
 import { maxSearchWords } from '../src/store/read-model/search.ts'
 
 const functionsFile = new URL('../src/store/postgres/functions.sql', import.meta.url)
@@ -19,14 +13,7 @@ const conditionIfGiven = {
   '<': (column: string, value: string) => `${column} < coalesce(${value}, ${Number.MAX_SAFE_INTEGER})`,
 }
 
-function parametersOf(names: readonly FilterName[]): string {
-  return names.flatMap(name => (name === 'words' ? [] : rowFilters[name].parameter)).join(', ')
-}
-
-function isAnyGiven(names: readonly FilterName[]): string {
-  const parameters = parametersOf(names)
-  return parameters === '' ? 'false' : `num_nonnulls(${parameters}) > 0`
-}
+const parameters = rowFilterNames.map(name => rowFilters[name].parameter).join(', ')
 
 /** Kinds of texts by which a word is found, and the column that holds each. */
 const sought = { part: 'text', other: 'text', id: 'ids', other_id: 'ids' }
@@ -56,9 +43,8 @@ function holdWords(): string {
 
 const passages: Readonly<Record<string, string>> = {
   parameters: rowFilterNames.map(name => `${rowFilters[name].parameter} ${rowFilters[name].type}`).join(', '),
-  values: parametersOf(rowFilterNames),
-  filtered: isAnyGiven(rowFilterNames),
-  uncounted: isAnyGiven(uncountedFilters),
+  values: parameters,
+  filtered: `num_nonnulls(${parameters}) > 0`,
   matching: rowFilterNames
     .map(name =>
       conditionIfGiven[rowFilters[name].is](`i.${columnOf(name, 'postgres')}`, rowFilters[name].parameter),

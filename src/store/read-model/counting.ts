@@ -7,7 +7,7 @@ import { dayMs, lastDayOf, monthOf } from '../../calendar.ts'
 import type { ChangeKind } from '../../change.ts'
 import { defaultPageSize, type InvoiceKey, type InvoiceStatus, type InvoiceSum } from '../../invoice.ts'
 import type { InvoiceQuery } from '../store.ts'
-import { type EngineName, type FilterName, filterNames, type InvoiceFilter } from './filters.ts'
+import { type EngineName, filterNames, type InvoiceFilter } from './filters.ts'
 import type { InvoiceRow } from './invoice-row.ts'
 
 /** Above this many invoices a customer has counters. Up to it, scanning the index takes no longer than adding them up. */
@@ -16,13 +16,8 @@ export const countedAbove = 2_000
 /** How many of a customer's newest invoices are kept joined as they are sent: the default page is then one row. */
 export const headSize = defaultPageSize
 
-/** The filters that counters know. With any other, a large customer's rows are looked at, as a small one's. */
-const countedFilters: readonly FilterName[] = ['status', 'ix_status', 'issued_from', 'issued_before']
-export const uncountedFilters = filterNames.filter(name => !countedFilters.includes(name))
-
 /** Whether counters save a customer who has them a scan: of what a filter takes, or of what lies before a page. */
 export function isCountable(query: InvoiceQuery): boolean {
-  if (uncountedFilters.some(name => query[name] !== undefined)) return false
   return isFiltered(query) || (query.page - 1) * query.page_size > countedAbove
 }
 

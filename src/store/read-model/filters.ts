@@ -14,7 +14,7 @@ export interface InvoiceFilter {
   words?: readonly SearchWord[] | undefined
 }
 
-export type FilterName = keyof InvoiceFilter
+type FilterName = keyof InvoiceFilter
 
 export type EngineName = 'sqlite' | 'postgres'
 
@@ -27,7 +27,7 @@ interface RowFilter {
 }
 
 /** All but the words, which are sought in texts. */
-type RowFilterName = Exclude<FilterName, 'words'>
+export type RowFilterName = Exclude<FilterName, 'words'>
 
 export const rowFilters: Readonly<Record<RowFilterName, RowFilter>> = {
   status: { column: 'status', is: '=', parameter: 'p_status', type: 'text' },

@@ -12,7 +12,7 @@ import {
   sumsOfInvoices,
   toSum,
 } from '../read-model/counting.ts'
-import { conditionsOf } from '../read-model/filters.ts'
+import { conditionsOf, type RowFilterName } from '../read-model/filters.ts'
 import type { CustomerSums, InvoicePage, InvoiceQuery, Snapshot } from '../store.ts'
 import { prepareOnce } from './shared-db.ts'
 
@@ -121,13 +121,14 @@ function seekByCounters(prepare: (sql: string) => StatementSync) {
   function readParts(query: InvoiceQuery) {
     const { status, ix_status, issued_from, issued_before } = query
     const values: Value[] = [query.customer_id]
-    const given = [
-      ['status =', status],
-      ['ix =', ix_status === undefined ? undefined : ixOf(ix_status)],
-      ['month >=', issued_from === undefined ? undefined : monthOf(issued_from)],
-      ['month <=', issued_before === undefined ? undefined : monthOf(issued_before - 1)],
-    ] as const
-    const conditions = given.flatMap(([condition, value]) =>
+    // The type asks for every filter: one that is left out would make totals wrong.
+    const given: Record<RowFilterName, [condition: string, value: string | undefined]> = {
+      status: ['status =', status],
+      ix_status: ['ix =', ix_status === undefined ? undefined : ixOf(ix_status)],
+      issued_from: ['month >=', issued_from === undefined ? undefined : monthOf(issued_from)],
+      issued_before: ['month <=', issued_before === undefined ? undefined : monthOf(issued_before - 1)],
+    }
+    const conditions = Object.values(given).flatMap(([condition, value]) =>
       value === undefined ? [] : ` AND ${condition} ?${values.push(value)}`,
     )
     const months = prepare(`
