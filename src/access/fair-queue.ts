@@ -30,6 +30,8 @@ const unlimited = Number.POSITIVE_INFINITY
 const aheadMs = 500
 
 interface Lane {
+  /** Requests that wait, run, or have to be known of for the pace. */
+  held: number
   running: number
   /** Time of its next turn at an even pace. */
   due: number
@@ -49,73 +51,38 @@ export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) =>
   const { inAll = unlimited, inAllSecond = unlimited } = limits
   const circles = new Map<string, Circle>()
   const overall = { running: 0, due: 0 }
-  const laneSpacingMs = 1000 / perMemberSecond
-  const spacingMs = 1000 / inAllSecond
   let nextLook: NodeJS.Timeout | undefined
 
-  /** Milliseconds until a turn may start; infinite when another has to end first. */
-  function waitFor(circle: Circle, lane: Lane, now: number): number {
-    if (lane.running >= perMember || circle.running >= perGroup) return Number.POSITIVE_INFINITY
-    return lane.due - aheadMs - now
-  }
-
-  function begin(group: string, member: string, circle: Circle, lane: Lane, now: number): () => void {
-    overall.running++
-    overall.due = Math.max(overall.due, now) + spacingMs
-    circle.running++
-    lane.running++
-    lane.due = Math.max(lane.due, now) + laneSpacingMs
-    let isOver = false
-    return () => {
-      if (isOver) return
-      isOver = true
-      overall.running--
-      circle.running--
-      lane.running--
-      startWaiting()
-      // Until then its pace has to be known.
-      const rest = Math.max(0, lane.due - performance.now())
-      setTimeout(() => forget(group, member, circle, lane), rest).unref()
-    }
-  }
-
-  function forget(group: string, member: string, circle: Circle, lane: Lane): void {
-    if (lane.running > 0 || lane.waiting.size > 0 || lane.due > performance.now() + 1) return
-    if (circle.lanes.get(member) === lane) circle.lanes.delete(member)
-    if (circle.lanes.size === 0 && circles.get(group) === circle) circles.delete(group)
+  /** Milliseconds until a member's next turn may start; infinite when another of its turns has to end first. */
+  function waitOf(lane: Lane, now: number): number {
+    return lane.running >= perMember ? unlimited : lane.due - aheadMs - now
   }
 
   /** Starts every turn that may start, and sets a timer for the next one that only has to wait for its time. */
   function startWaiting(): void {
     clearTimeout(nextLook)
-    for (;;) {
-      if (overall.running >= inAll) return
+    while (overall.running < inAll) {
       const now = performance.now()
-      let soonest = overall.due - aheadMs - now
-      if (soonest <= 0) {
-        const found = findNext(now)
-        if (typeof found !== 'number') {
-          found()
-          continue
-        }
-        soonest = found
+      const wait = overall.due - aheadMs - now
+      const next = wait > 0 ? wait : findNext(now)
+      if (typeof next === 'number') {
+        // Who waits keeps the process by a timer of its own.
+        if (next < unlimited) nextLook = setTimeout(startWaiting, next).unref()
+        return
       }
-      const isAnyWaiting = circles.values().some(({ waiting }) => waiting > 0)
-      if (isAnyWaiting && soonest < Number.POSITIVE_INFINITY)
-        nextLook = setTimeout(startWaiting, Math.max(1, soonest))
-      return
+      next()
     }
   }
 
   /** The next turn, whose group and member go to the end of the queue; or the milliseconds until there may be one. */
   function findNext(now: number): (() => void) | number {
-    let soonest = Number.POSITIVE_INFINITY
+    let soonest = unlimited
     for (const [group, circle] of circles) {
-      if (circle.waiting === 0 || circle.running >= perGroup) continue
+      if (circle.running >= perGroup) continue
       for (const [member, lane] of circle.lanes) {
         const [start] = lane.waiting
         if (start === undefined) continue
-        const wait = waitFor(circle, lane, now)
+        const wait = waitOf(lane, now)
         soonest = Math.min(soonest, wait)
         if (wait > 0) continue
         circles.delete(group)
@@ -133,30 +100,50 @@ export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) =>
       signal?.throwIfAborted()
       const circle = getOrAdd(circles, group, () => ({ running: 0, waiting: 0, lanes: new Map() }))
       if (circle.waiting >= waitingPerGroup) throw refuse(true)
-      const lane = getOrAdd(circle.lanes, member, () => ({ running: 0, due: 0, waiting: new Set() }))
-      const leave = () => {
+      const lane = getOrAdd(circle.lanes, member, () => ({ held: 0, running: 0, due: 0, waiting: new Set() }))
+      const stopWaiting = () => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', stop)
         lane.waiting.delete(start)
         circle.waiting--
       }
       const start = () => {
-        leave()
-        resolve(begin(group, member, circle, lane, performance.now()))
+        stopWaiting()
+        const now = performance.now()
+        overall.running++
+        overall.due = Math.max(overall.due, now) + 1000 / inAllSecond
+        circle.running++
+        lane.running++
+        lane.due = Math.max(lane.due, now) + 1000 / perMemberSecond
+        resolve(end)
+      }
+      let isOver = false
+      const end = () => {
+        if (isOver) return
+        isOver = true
+        overall.running--
+        circle.running--
+        lane.running--
+        startWaiting()
+        // Until then its pace has to be known.
+        setTimeout(forget, Math.max(0, lane.due - performance.now())).unref()
+      }
+      const forget = () => {
+        if (--lane.held > 0) return
+        circle.lanes.delete(member)
+        if (circle.lanes.size === 0) circles.delete(group)
       }
       const giveUp = (reason: unknown) => {
-        leave()
-        forget(group, member, circle, lane)
+        stopWaiting()
+        forget()
         reject(reason)
       }
       const stop = () => giveUp(signal?.reason)
-      const timer = setTimeout(() => giveUp(refuse(!isFull())), waitMs)
-      /** Whether only others are in the way. */
-      const isFull = () => {
-        const now = performance.now()
-        return waitFor(circle, lane, now) <= 0 && (overall.running >= inAll || overall.due - aheadMs > now)
-      }
+      const timer = setTimeout(() => {
+        giveUp(refuse(circle.running >= perGroup || waitOf(lane, performance.now()) > 0))
+      }, waitMs)
       signal?.addEventListener('abort', stop, { once: true })
+      lane.held++
       lane.waiting.add(start)
       circle.waiting++
       startWaiting()
