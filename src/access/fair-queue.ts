@@ -142,7 +142,7 @@ export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) =>
       const timer = setTimeout(() => {
         giveUp(refuse(circle.running >= perGroup || waitOf(lane, performance.now()) > 0))
       }, waitMs)
-      signal?.addEventListener('abort', stop, { once: true })
+      signal?.addEventListener('abort', stop)
       lane.held++
       lane.waiting.add(start)
       circle.waiting++
