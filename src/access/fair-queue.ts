@@ -29,12 +29,15 @@ const unlimited = Number.POSITIVE_INFINITY
 /** Time by which a turn may start earlier than its even pace. */
 const aheadMs = 500
 
-interface Lane {
-  /** Requests that wait, run, or have to be known of for the pace. */
-  held: number
+interface Flow {
   running: number
   /** Time of its next turn at an even pace. */
   due: number
+}
+
+interface Lane extends Flow {
+  /** Requests that wait, run, or have to be known of for the pace. */
+  held: number
   waiting: Set<() => void>
 }
 
@@ -50,20 +53,15 @@ export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) =>
   const { perMember = unlimited, perMemberSecond = unlimited } = limits
   const { inAll = unlimited, inAllSecond = unlimited } = limits
   const circles = new Map<string, Circle>()
-  const overall = { running: 0, due: 0 }
+  const overall: Flow = { running: 0, due: 0 }
   let nextLook: NodeJS.Timeout | undefined
-
-  /** Milliseconds until a member's next turn may start; infinite when another of its turns has to end first. */
-  function waitOf(lane: Lane, now: number): number {
-    return lane.running >= perMember ? unlimited : lane.due - aheadMs - now
-  }
 
   /** Starts every turn that may start, and sets a timer for the next one that only has to wait for its time. */
   function startWaiting(): void {
     clearTimeout(nextLook)
-    while (overall.running < inAll) {
+    for (;;) {
       const now = performance.now()
-      const wait = overall.due - aheadMs - now
+      const wait = waitOf(overall, inAll, now)
       const next = wait > 0 ? wait : findNext(now)
       if (typeof next === 'number') {
         // Who waits keeps the process by a timer of its own.
@@ -82,7 +80,7 @@ export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) =>
       for (const [member, lane] of circle.lanes) {
         const [start] = lane.waiting
         if (start === undefined) continue
-        const wait = waitOf(lane, now)
+        const wait = waitOf(lane, perMember, now)
         soonest = Math.min(soonest, wait)
         if (wait > 0) continue
         circles.delete(group)
@@ -140,7 +138,9 @@ export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) =>
       }
       const stop = () => giveUp(signal?.reason)
       const timer = setTimeout(() => {
-        giveUp(refuse(circle.running >= perGroup || waitOf(lane, performance.now()) > 0))
+        const now = performance.now()
+        const isOwnFull = circle.running >= perGroup || waitOf(lane, perMember, now) > 0
+        giveUp(refuse(isOwnFull || waitOf(overall, inAll, now) <= 0))
       }, waitMs)
       signal?.addEventListener('abort', stop)
       lane.held++
@@ -148,6 +148,11 @@ export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) =>
       circle.waiting++
       startWaiting()
     })
+}
+
+/** Milliseconds until a turn may start; infinite when another has to end first. */
+function waitOf({ running, due }: Flow, mostAtOnce: number, now: number): number {
+  return running >= mostAtOnce ? unlimited : due - aheadMs - now
 }
 
 function getOrAdd<T>(map: Map<string, T>, key: string, create: () => T): T {

@@ -180,6 +180,14 @@ describe('the fair queue', { concurrency: true }, () => {
     }
   })
 
+  it('refuses for its own where nobody else is in the way, though a pause of the process ended the wait', async t => {
+    const queue = openQueue(t, { perMemberSecond: 20, waitMs: 20 })
+    queue.ask(...Array(11).fill('a1'))
+    const waiting = [queue.take('a', '1'), queue.take('a', '1')]
+    for (const until = performance.now() + 100; performance.now() < until; );
+    for (const turn of waiting) await assert.rejects(turn, /own/)
+  })
+
   it('who only waits for its time is started by a timer, beside one who waits for an end', async t => {
     const queue = openQueue(t, { perMember: 1, perMemberSecond: 20 })
     queue.ask('a1', 'a1')
