@@ -168,6 +168,7 @@ describe('the fair queue', { concurrency: true }, () => {
     for (const [limits, reason] of [
       [{ perMemberSecond: 0.1 }, /own/],
       [{ inAllSecond: 0.1 }, /others/],
+      [{ perMemberSecond: 0.1, inAllSecond: 0.1 }, /own/],
       [{ perMember: 1 }, /own/],
     ] as const) {
       const queue = openQueue(t, { ...limits, waitMs: 20 })
