@@ -22,7 +22,7 @@ export function followEvents(context: SyncContext, refetch: Refetch, lists: Acco
   const { handled } = refetch
   // A gap nearly as long as events are kept is closed by listing everything again.
   const longestGap = (source.eventsKeptDays - 1) * 24 * 60 * 60
-  /** The last success of this process, or its start, by a monotonic clock. */
+  /** The request of the last success of this process, or its start, by a monotonic clock. */
   let lastSuccessMs = performance.now()
 
   const readPage = (since: number, after: string | null) =>
@@ -61,8 +61,11 @@ export function followEvents(context: SyncContext, refetch: Refetch, lists: Acco
     const since = Number(stream.cursor)
     // The records are as fresh as the first request, not as the last page that was applied.
     const askedAt = Date.now()
+    const askedMs = performance.now()
     const first = await readPage(since, null)
     const now = plausibleNow(stream, first)
+    // Of the same moment as the success: the next read takes the time since then for passed.
+    const reached = now - Math.floor((performance.now() - askedMs) / 1_000)
     const gap = now - since
     if (gap > longestGap) {
       log.warn(
@@ -108,11 +111,11 @@ export function followEvents(context: SyncContext, refetch: Refetch, lists: Acco
           : (source.lacks?.() ?? null)
       if (error !== null && error !== stream.error) log.warn(error)
       const failed_at = error === null ? null : askedAt
-      const cursor = String(Math.max(since, now))
+      const cursor = String(Math.max(since, reached))
       await store.transaction(tx =>
         tx.saveStream({ ...stream, cursor, succeeded_at: askedAt, failed_at, error }),
       )
-      lastSuccessMs = performance.now()
+      lastSuccessMs = askedMs
     } else if (patienceMs === undefined)
       throw new SourceError('failed', "a customer's invoices could not be listed")
     return total

@@ -190,4 +190,43 @@ for (const engine of engines)
       const moved = Number((await stream(eventsStream))?.cursor) - before
       assert.ok(moved < 120, `${moved} s`)
     })
+
+    it('an answer that took an hour, and one that is ahead, hide nothing that happens later', async t => {
+      const { source, account, connect, store, stream } = await startRig(t, engine, {
+        invoices: 20,
+        lines: 1,
+      })
+      let [takesMs, ahead] = [0, 0]
+      const clocks = { performance: performance.now, Date: Date.now }
+      t.after(() => {
+        performance.now = clocks.performance
+        Date.now = clocks.Date
+      })
+      let laterMs = 0
+      performance.now = () => clocks.performance.call(performance) + laterMs
+      Date.now = () => clocks.Date() + laterMs
+      const connector = await connect({
+        source: {
+          ...source,
+          async listNotifications(...asked) {
+            laterMs += takesMs
+            account.advance(takesMs / 1_000)
+            const page = await source.listNotifications(...asked)
+            return { ...page, now: page.now + ahead }
+          },
+        },
+      })
+      await connector.backfill()
+      takesMs = 3_600_000
+      await connector.catchUp()
+      ;[takesMs, ahead] = [0, day]
+      await connector.catchUp()
+      const { cursor } = (await stream(eventsStream)) ?? {}
+      assert.ok(Number(cursor) - account.clock < 120, `${Number(cursor) - account.clock} s ahead`)
+      ahead = 0
+      account.advance(5)
+      account.change('create')
+      await connector.catchUp()
+      await assertTrue(account, store)
+    })
   })
