@@ -278,7 +278,7 @@ describe('fatura serve and rude clients', { concurrency: true }, () => {
       )
       keep(t, [client])
       const startedAt = Date.now()
-      readSlowly(client.socket, 120_000, 105)
+      readSlowly(client.socket, 120_000, 125)
       await client.ended
       const [answer] = parseAnswers(client.raw)
       assert.equal(answer?.json.lines.length, 16)
