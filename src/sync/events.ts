@@ -22,8 +22,8 @@ export function followEvents(context: SyncContext, refetch: Refetch, lists: Acco
   const { handled } = refetch
   // A gap nearly as long as events are kept is closed by listing everything again.
   const longestGap = (source.eventsKeptDays - 1) * 24 * 60 * 60
-  /** The request of the last success of this process, or its start, by a monotonic clock. */
-  let lastSuccessMs = performance.now()
+  /** When this process set the cursor last, or its start, by a monotonic clock. */
+  let cursorSetMs = performance.now()
 
   const readPage = (since: number, after: string | null) =>
     source.listNotifications(Math.max(0, since - overlap), after)
@@ -39,20 +39,27 @@ export function followEvents(context: SyncContext, refetch: Refetch, lists: Acco
   }
 
   /** The platform's clock, as far as plausible: it moved no further than ours since the last success, unless an event shows that it did. */
-  function plausibleNow(stream: Stream, { now, notifications }: NotificationPage): number {
+  function plausibleNow(stream: Stream, page: NotificationPage): number {
     const since = Number(stream.cursor)
     const passed = Math.max(0, passedMs(stream)) / 1_000
-    const newest = Math.max(...notifications.map(({ created }) => created), 0)
-    return Math.min(now, Math.max(Math.floor(since + passed) + clockSlack, newest))
+    return Math.min(page.now, Math.max(Math.floor(since + passed) + clockSlack, newestOf(page)))
   }
 
   /** Time since the cursor was set: by the last success, or by the beginning of a list. */
   function passedMs({ cursor, succeeded_at }: Stream): number {
     const begunAtMs = lists.begunAtMs()
-    if (begunAtMs > lastSuccessMs) return performance.now() - begunAtMs
+    if (begunAtMs > cursorSetMs) return performance.now() - begunAtMs
     // A list of an earlier process began no later than this moment of our clock.
     if (succeeded_at === null) return Date.now() - Number(cursor) * 1_000
-    return Math.max(Date.now() - succeeded_at, performance.now() - lastSuccessMs)
+    return Math.max(Date.now() - succeeded_at, performance.now() - cursorSetMs)
+  }
+
+  /** Whether one of our clocks shows the time that passed at the platform: the monotonic one, which nobody sets, or the calendar, which outlives a process. */
+  function isBorneOut(now: number, { cursor, succeeded_at }: Stream): boolean {
+    const passed = now - Number(cursor)
+    const elapsedMs = performance.now() - Math.max(cursorSetMs, lists.begunAtMs())
+    const calendarMs = Date.now() - (succeeded_at ?? Number(cursor) * 1_000)
+    return passed <= elapsedMs / 1_000 + clockSlack || Math.abs(passed - calendarMs / 1_000) <= clockSlack
   }
 
   async function readEvents(stream: Stream, patienceMs: number | undefined): Promise<Applied> {
@@ -64,8 +71,10 @@ export function followEvents(context: SyncContext, refetch: Refetch, lists: Acco
     const askedMs = performance.now()
     const first = await readPage(since, null)
     const now = plausibleNow(stream, first)
-    // Of the same moment as the success: the next read takes the time since then for passed.
-    const reached = now - Math.floor((performance.now() - askedMs) / 1_000)
+    // Of the same moment as the success, since when time passes for the next read. Where the clocks differ, only events lead on.
+    const reached = isBorneOut(first.now, stream)
+      ? first.now - Math.floor((performance.now() - askedMs) / 1_000)
+      : newestOf(first)
     const gap = now - since
     if (gap > longestGap) {
       log.warn(
@@ -115,7 +124,7 @@ export function followEvents(context: SyncContext, refetch: Refetch, lists: Acco
       await store.transaction(tx =>
         tx.saveStream({ ...stream, cursor, succeeded_at: askedAt, failed_at, error }),
       )
-      lastSuccessMs = askedMs
+      if (reached >= since) cursorSetMs = askedMs
     } else if (patienceMs === undefined)
       throw new SourceError('failed', "a customer's invoices could not be listed")
     return total
@@ -131,4 +140,8 @@ export function followEvents(context: SyncContext, refetch: Refetch, lists: Acco
   }
 
   return (patienceMs?: number) => streams.run(names.events, stream => readEvents(stream, patienceMs))
+}
+
+function newestOf({ notifications }: NotificationPage): number {
+  return Math.max(0, ...notifications.map(({ created }) => created))
 }
