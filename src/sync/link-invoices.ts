@@ -102,7 +102,7 @@ export async function relinkInvoices(
   const claimed = (await tx.findKnown(keys)).flatMap(({ summary, claim, document }) =>
     summary === null || claim === null ? [] : [{ invoice: JSON.parse(summary) as Invoice, claim, document }],
   )
-  const { linked } = await linkInvoices(tx, claimed, { ...options, now })
+  const { linked, contested } = await linkInvoices(tx, claimed, { ...options, now })
   const changed = linked.filter(({ isChanged }) => isChanged)
   await tx.relinkInvoices(
     linked.filter(
@@ -117,7 +117,11 @@ export async function relinkInvoices(
       detail: `${fields.ix_sync_state}: ${why}`,
     })),
   )
-  return changed
+  // A document may have been another's until now: that of a claimant who is not among these.
+  const gained = contested.filter(id => changed.some(({ invoice }) => invoice.ix_id === id))
+  if (gained.length === 0) return changed
+  const others = await relinkInvoices(tx, { documents: gained, invoices: [] }, cause, { ...options, now })
+  return [...changed, ...others]
 }
 
 /** Links invoices again whose document is being created, since that fails after a while. Returns the number that changed. */

@@ -126,6 +126,22 @@ for (const engine of engines)
       assert.deepEqual(await ownerOf(), ['in_a'])
     })
 
+    it('whose client turns out to have another tax ID loses it as soon as another one gets it', async t => {
+      const { store } = await openStores(t, engine)
+      const first = { id: 'in_a', customer_id: 'cus_a', issued_at: '2026-01-01T00:00:00.000Z' }
+      const second = { id: 'in_b', customer_id: 'cus_b', issued_at: '2026-01-02T00:00:00.000Z' }
+      await apply(store, observe({ ...first, customer_tax_id: 'PT111111111' }, 77))
+      await apply(store, observe({ ...second, customer_tax_id: 'PT222222222' }, 77))
+      const named = makeDocument(78, { reference: 'in_b' })
+      await save(store, makeDocument(77, { client_id: 9 }), named)
+      const ties = async () =>
+        Object.fromEntries((await readInvoices(store)).map(({ id, ix_id }) => [id, ix_id]))
+      assert.deepEqual(await ties(), { in_a: 77, in_b: 78 })
+      await store.transaction(tx => tx.saveClient(9, '222222222', stamp++))
+      await save(store, named)
+      assert.deepEqual(await ties(), { in_a: null, in_b: 77 })
+    })
+
     it('two invoices that two processes store at the same moment do not both get the document they claim', async t => {
       const { store, url } = await openStores(t, engine)
       const others = await Promise.all(Array.from({ length: 4 }, () => openWriteStore(url)))
