@@ -95,8 +95,8 @@ export const planted: readonly Planted[] = [
   {
     name: 'the cursor of the events leads too far',
     file: 'src/sync/events.ts',
-    from: 'const cursor = String(Math.max(since, now))',
-    to: 'const cursor = String(Math.max(since, now) + 900)',
+    from: 'const cursor = String(Math.max(since, reached))',
+    to: 'const cursor = String(Math.max(since, reached) + 900)',
   },
   {
     name: 'an event counts as handled before it is applied',
