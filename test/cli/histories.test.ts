@@ -329,7 +329,11 @@ async function runHistory(
   const reading = Promise.all([readOn(), readOn()])
   await eventually('everything was read once', () => dated > 0)
   for (const nemesis of chosen) {
-    await nemeses[nemesis](rig, isLong)
+    await nemeses[nemesis](rig, isLong).catch(error => {
+      for (const { child, stdout, stderr } of rig.syncs)
+        t.diagnostic(`sync, exit ${child.exitCode}, ends with: ${stdout.slice(-1_000)} ${stderr.slice(-500)}`)
+      throw error
+    })
     if (isLong) await sleep(random() * 2_000)
     if (rig.isWrong()) break
   }
