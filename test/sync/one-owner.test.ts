@@ -126,7 +126,7 @@ for (const engine of engines)
       assert.deepEqual(await ownerOf(), ['in_a'])
     })
 
-    it('whose client turns out to have another tax ID loses it as soon as another one gets it', async t => {
+    it('an invoice whose tax ID is not that of the client loses the document as soon as another one gets it', async t => {
       const { store } = await openStores(t, engine)
       const first = { id: 'in_a', customer_id: 'cus_a', issued_at: '2026-01-01T00:00:00.000Z' }
       const second = { id: 'in_b', customer_id: 'cus_b', issued_at: '2026-01-02T00:00:00.000Z' }
