@@ -51,16 +51,18 @@ const patienceMs = 8_500
 const quietMs = 100
 const longestMs = 500
 
-/** Points that all processes at a port reach before any of them goes on. */
-export const meetingPoints = ['quiet', 'closed'] as const
-export type Meet = (point: (typeof meetingPoints)[number]) => Promise<void>
+/** Connections that may wait to be taken, as Node asks the system for. */
+const backlog = 511
+
+/** Lets go of the port, unless connections that were taken here so far may not be all. */
+export type ClosePort = (taken: number) => Promise<boolean>
 
 /**
  * Stops listening without the loss of a connection: the system resets connections that were not accepted yet. Until no client
  * connects for a moment, connections are accepted and not read: a client that waits for an answer does not connect again
  * meanwhile. Then all are read.
  */
-async function stopListening(server: Server, meet: Meet): Promise<void> {
+async function stopListening(server: Server, closePort: ClosePort): Promise<void> {
   const taken: Socket[] = []
   const take = (socket: Socket) => {
     taken.push(socket)
@@ -68,29 +70,36 @@ async function stopListening(server: Server, meet: Meet): Promise<void> {
     process.nextTick(() => socket.pause())
   }
   server.on('connection', take)
-  const until = performance.now() + longestMs
-  for (let [last, seen] = [performance.now(), 0]; performance.now() < Math.min(last + quietMs, until); ) {
-    await sleep(quietMs / 4)
-    // Right after all that had connected were taken, however late that is.
-    await immediate()
-    if (taken.length > seen) last = performance.now()
-    seen = taken.length
-  }
-  await meet('quiet')
+  do await untilQuiet(() => taken.length)
+  while (!(await closePort(taken.length)))
   server.close()
   server.off('connection', take)
-  await meet('closed')
   for (const socket of taken) socket.resume()
+}
+
+async function untilQuiet(countTaken: () => number): Promise<void> {
+  const started = performance.now()
+  let [last, seen] = [started, countTaken()]
+  do {
+    await sleep(quietMs / 4)
+    // Until all that had connected were taken, however late that is: a turn of the event loop takes one.
+    for (let before = -1; before < countTaken() && countTaken() < seen + backlog; ) {
+      before = countTaken()
+      await immediate()
+    }
+    if (countTaken() > seen) last = performance.now()
+    seen = countTaken()
+  } while (performance.now() < Math.min(last + quietMs, started + longestMs))
 }
 
 /** Closes the server and lets connections go as they fall silent; `close` waits for the last of them. */
 export async function closeGently(
   server: Server,
   close: () => Promise<unknown> = () => once(server.close(), 'close'),
-  meet: Meet = async () => {},
+  closePort: ClosePort = async () => true,
 ): Promise<void> {
   const cutOff = setTimeout(() => server.closeAllConnections(), patienceMs)
-  await stopListening(server, meet)
+  await stopListening(server, closePort)
   // Right after what has arrived was read.
   const letGo = setInterval(() => setImmediate(() => server.closeIdleConnections()), 50)
   await close()

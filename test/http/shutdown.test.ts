@@ -90,13 +90,17 @@ async function endAgainAndAgain(t: TestContext, requests: number, round: Round):
 const pidsOf = (api: Serving): number[] =>
   [...api.stdout.matchAll(/"pid":(\d+),"msg":"a worker started"/g)].map(([, pid]) => Number(pid))
 
-/** Resolves once another worker took the place of one that was ended, and meanwhile the service was ready. */
-async function renewOne(api: Serving, traffic: Traffic): Promise<void> {
+function bothServe(api: Serving): Promise<unknown> {
   const met = new Set<string>()
-  await eventually('both serve', async () => {
+  return eventually('both serve', async () => {
     const { headers } = await ask(`${api.address}/live`, '')
     return met.add(String(headers['request-id']).slice(0, 'req_'.length + 12)).size === 2
   })
+}
+
+/** Resolves once another worker took the place of one that was ended, and meanwhile the service was ready. */
+async function renewOne(api: Serving, traffic: Traffic): Promise<void> {
+  await bothServe(api)
   process.kill(pidsOf(api)[0] ?? 0, 'SIGTERM')
   await eventually('another runs', () => pidsOf(api).length === 3)
   for (let time = 0; time < 10; time++) assert.equal((await api.get('/ready')).status, 200)
@@ -192,6 +196,26 @@ describe('the end of fatura serve', { concurrency: 6 }, () => {
     }
     await endAgainAndAgain(t, ofWorkers, { args: workers, prepare: renewOne, signal })
   })
+
+  for (const args of [[], workers])
+    it(`clients that connect while ${['serve', ...args].join(' ')} stands still at its end are answered`, async t => {
+      const cli = await createCli(t)
+      await load(cli)
+      const api = await cli.serve(args, { env: { SHUTDOWN_DELAY: '0s' } })
+      if (args === workers) await bothServe(api)
+      api.child.kill('SIGTERM')
+      // Then it looks whether anyone still connects.
+      await sleep(50)
+      api.child.kill('SIGSTOP')
+      const asked = Array.from({ length: 20 }, () => ask(`${api.address}/live`, ''))
+      await sleep(1_500)
+      api.child.kill('SIGCONT')
+      const answers = (await Promise.all(asked)).map(({ status, text }) => (status === 0 ? text : status))
+      // A machine that is too slow to stop it in time refuses all.
+      const lost = answers.filter(answer => answer !== 200 && !String(answer).includes('ECONNREFUSED'))
+      assert.deepEqual(lost, [])
+      assert.equal((await api.exited).code, 0)
+    })
 
   for (const args of [[], workers])
     it(`a PDF in flight comes whole from ${['serve', ...args].join(' ')}`, async t => {

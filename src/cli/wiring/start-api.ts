@@ -4,7 +4,12 @@ import type { Logger } from 'pino'
 import { createAuthenticate } from '../../access/authenticate.ts'
 import { createApp } from '../../http/app.ts'
 import { loadWebFiles, readApiDescription } from '../../http/web-files.ts'
-import { closeGently, endConnectionsByAnswers, holdConnections } from '../../server/close-connections.ts'
+import {
+  type ClosePort,
+  closeGently,
+  endConnectionsByAnswers,
+  holdConnections,
+} from '../../server/close-connections.ts'
 import { openReadStore } from '../../store/engines.ts'
 import type { apiOf } from '../settings/connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
@@ -75,9 +80,9 @@ export async function prepareApi(options: ApiOptions) {
     ending: ending.signal,
   })
   holdConnections(app.server)
-  /** Lets the requests in flight finish, then lets go of the port and the store; in step with other processes at the port, given `meet`. */
-  const stop = async (meet?: Parameters<typeof closeGently>[2]) => {
-    await closeGently(app.server, () => app.close(), meet)
+  /** Lets go of the port, lets the requests in flight finish, then closes the store. */
+  const stop = async (closePort?: ClosePort) => {
+    await closeGently(app.server, () => app.close(), closePort)
     verifiers?.close()
     await store.close()
   }

@@ -1,10 +1,9 @@
 /** Several processes that serve one address: the first one starts and watches the others, and serves nothing itself. */
 import cluster, { type Worker } from 'node:cluster'
 import { addAbortListener, once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Peer } from '../../metrics/gather.ts'
-import { type Meet, meetingPoints } from '../../server/close-connections.ts'
 import type { AdminChannel } from './admin-channel.ts'
 import type { PreparedApi, RunningApi } from './start-api.ts'
 
@@ -14,12 +13,21 @@ type Started = Pick<RunningApi, 'address'>
 const leaveMessage = 'leave'
 const stopMessage = 'stop'
 
+/** A worker's message that nobody connects any more, with how many it has taken since its end began. */
+interface Quiet {
+  taken: number
+}
+
+/** The answers to it: to look once more, and that it gets no more connections. */
+const lookMessage = 'look'
+const closedMessage = 'closed'
+
 /** A worker that lives shorter than this counts as crashed at its start; so does one that never listened. */
 const soonMs = 5_000
 const shortestWaitMs = 100
 const longestWaitMs = 10_000
 
-/** A worker goes on without the others after so long. */
+/** The port is closed so long after the first worker is quiet, whatever the others do. */
 const meetingMs = 1_000
 
 /** Longer than a worker takes to stop. */
@@ -43,8 +51,9 @@ export async function runWorkers(
   const ending = new AbortController()
   /** Workers that listened: one that never did has nothing to finish. */
   const listened = new WeakSet<Worker>()
-  /** Meeting points at which workers are, as "point worker". */
-  const arrived = new Set<string>()
+  /** Connections that workers took, of those to which nobody connects any more. */
+  const quiet = new Map<Worker, number>()
+  let takenBefore: number | undefined
   const left = delay.then(delayMs => {
     leaving.abort()
     sendAll(leaveMessage)
@@ -82,24 +91,39 @@ export async function runWorkers(
       listened.add(worker)
       channel.addPeer(peer)
     })
-    worker.on('message', message => {
-      if (!meetingPoints.includes(message)) return
-      arrived.add(`${message} ${worker.id}`)
-      if (leaving.signal.aborted) letGo()
-      // It stops alone: the others go on listening.
-      else peer.send(message)
+    worker.on('message', (message: Partial<Quiet>) => {
+      if (message.taken === undefined) return
+      // One that stops alone: the others go on.
+      if (!leaving.signal.aborted) return void closePort(worker)
+      if (quiet.size === 0) setTimeout(closePort, meetingMs).unref()
+      quiet.set(worker, message.taken)
+      closeWhenQuiet()
     })
     worker.once('exit', () => {
       channel.removePeer(peer)
-      if (leaving.signal.aborted) letGo()
+      closeWhenQuiet()
     })
     return worker
   }
 
-  function letGo(): void {
-    const workers = Object.values(cluster.workers ?? {})
-    for (const point of meetingPoints)
-      if (workers.every(worker => arrived.has(`${point} ${worker?.id}`))) sendAll(point)
+  function closeWhenQuiet(): void {
+    if (quiet.size === 0 || !running().every(worker => quiet.has(worker))) return
+    const taken = quiet.values().reduce((sum, count) => sum + count, 0)
+    // What has connected waits here, and is handed out one by one: nothing waits when none came between two looks.
+    if (taken === takenBefore) return void closePort()
+    takenBefore = taken
+    quiet.clear()
+    sendAll(lookMessage)
+  }
+
+  /** Gives one or all of them no more connections; the port closes with the last. */
+  async function closePort(only?: Worker): Promise<void> {
+    // A turn of the event loop takes one that has connected: the last one finds none.
+    for (let turn = 0; turn < 3; turn++) await immediate()
+    for (const worker of only ? [only] : running().filter(worker => listened.has(worker))) {
+      worker.disconnect()
+      tell(worker, closedMessage)
+    }
   }
 
   /** Keeps a place taken; resolves at the end with the exit code of the last worker that had it. */
@@ -123,8 +147,11 @@ function tell(worker: Worker | undefined, message: string | object): void {
   if (worker?.isConnected()) worker.send(message, () => {})
 }
 
+/** All that get connections, and those that are about to. */
+const running = () => Object.values(cluster.workers ?? {}) as Worker[]
+
 function sendAll(message: string): void {
-  for (const worker of Object.values(cluster.workers ?? {})) tell(worker, message)
+  for (const worker of running()) tell(worker, message)
 }
 
 /** Resolves with the exit code; a worker that was killed has none, and counts as failed. */
@@ -148,6 +175,8 @@ export async function serveAsWorker(
   const heard = new AbortController()
   const leave = hear(leaveMessage)
   const stop = hear(stopMessage)
+  // The first process lets go of a worker without connections before its message is read.
+  const closed = Promise.race([hear(closedMessage), once(process, 'disconnect')]).then(() => true)
   for (const end of [leave, stop, delay]) void end.then(() => heard.abort())
   try {
     const prepared = await prepare()
@@ -164,13 +193,11 @@ export async function serveAsWorker(
       api.leave(true)
       await sleep(delayMs, undefined, { ref: false })
     })
-    const meet: Meet = async point => {
-      const met = hear(point)
-      process.send?.(point)
-      await Promise.race([met, sleep(meetingMs)])
-    }
     await Promise.race([stop, alone])
-    await api.stop(meet)
+    await api.stop(taken => {
+      if (process.connected) process.send?.({ taken } satisfies Quiet)
+      return Promise.race([closed, hear(lookMessage).then(() => false)])
+    })
   } finally {
     // Only the connection to the first process is left to keep this one alive.
     cluster.worker?.disconnect()
