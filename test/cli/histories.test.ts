@@ -18,6 +18,7 @@ import { campaign, reportFigure } from '../support/campaign.ts'
 import { createStoredToken, eventually, get, type Program, type Serving } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { quickClock } from '../support/quick-clock.ts'
+import { freezeBetweenWrites } from '../support/sqlite-lock.ts'
 import { createSyncWorld, type SyncWorld, trueRecord } from '../support/sync-truth.ts'
 
 const dayMs = 86_400_000
@@ -210,11 +211,7 @@ const nemeses = {
   /** It takes the lease of one that stands still, which then wakes up beside it. */
   async 'second connector'(rig: Rig) {
     const [first] = rig.syncs
-    // One that is stopped within a write keeps a SQLite file locked for all: here it is stopped between two.
-    const db = rig.url.startsWith('sqlite:') ? new DatabaseSync(path(rig)) : null
-    db?.exec('PRAGMA busy_timeout = 20000; BEGIN IMMEDIATE')
-    first?.child.kill('SIGSTOP')
-    db?.close()
+    if (first) freezeBetweenWrites(first.child, rig.url)
     rig.startSync()
     await rig.syncs.at(-1)?.waitFor(/"msg":"synchronized"/)
     first?.child.kill('SIGCONT')

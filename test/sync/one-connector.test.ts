@@ -11,6 +11,7 @@ import { assertOneLine, get, type Program } from '../support/cli.ts'
 import { engines } from '../support/engines.ts'
 import { assertWithin } from '../support/machine-speed.ts'
 import { quickClock } from '../support/quick-clock.ts'
+import { freezeBetweenWrites } from '../support/sqlite-lock.ts'
 import {
   assertTruth,
   createSyncWorld,
@@ -67,7 +68,7 @@ describe('one connector', { concurrency: 2 }, () => {
         sandbox.subscribe(`http://127.0.0.1:${port}/`, world.env.STRIPE_WEBHOOK_SECRET as string)
         const delivering = sandbox.deliver({ since: account.events.length - 1 })
         await held.arrived
-        first.child.kill('SIGSTOP')
+        freezeBetweenWrites(first.child, world.url)
         const frozenAt = performance.now()
         account.change('pay', id)
         await second.waitFor(receiving)
