@@ -1,17 +1,22 @@
 /**
  * Runs the tests. Without arguments all of them, in two parts: first the files whose outcome does not depend on what runs beside
- * them, side by side; then, one file at a time, the `*.serial.test.ts`, which measure (floods, fairness, deadlines, memory).
+ * them, a few in a process, side by side; then, one file at a time, the `*.serial.test.ts`, which measure (floods, fairness,
+ * deadlines, memory).
  * Arguments are handed to `node --test`: files, or options such as --test-name-pattern. With CAMPAIGN=on, no arguments are all
  * promises of promises.ts, and R1 R7 those two.
  */
 import { spawnSync } from 'node:child_process'
-import { globSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import './build.ts'
 import { isPromise, promiseIds, runCampaign } from './run-campaign.ts'
 
 const given = process.argv.slice(2)
 const files = globSync('test/**/*.test.ts', { exclude: ['**/node_modules'] }).sort()
+/** Characters of the files that share a process, at most. */
+const groupSize = 40_000
 const isSerial = (file: string) => file.endsWith('.serial.test.ts')
 
 const passed =
@@ -19,15 +24,36 @@ const passed =
     ? runCampaign(given.length > 0 ? given : promiseIds, run)
     : given.length > 0
       ? run(1, given)
-      : [
-          run(
-            // A file waits for half of its time.
-            Math.min(2 * availableParallelism(), availableParallelism() + 4),
-            files.filter(file => !isSerial(file)),
-          ),
-          run(1, files.filter(isSerial)),
-        ].every(Boolean)
+      : [runTogether(files.filter(file => !isSerial(file))), run(1, files.filter(isSerial))].every(Boolean)
 process.exitCode = passed ? 0 : 1
+
+/**
+ * Loading the program takes as long as the tests of many a file: files of a folder share processes, by modules that import them. One
+ * that does something when it is loaded has a process of its own.
+ */
+function runTogether(files: readonly string[]): boolean {
+  const folder = mkdtempSync(join(tmpdir(), 'fatura-tests-'))
+  const groups: { place: string; size: number; files: string[] }[] = []
+  for (const file of files) {
+    const source = readFileSync(file, 'utf8')
+    const place = /^(\S.*\bawait\b|before\(|after\(|process\.)/m.test(source) ? file : dirname(file)
+    const last = groups.at(-1)
+    if (last?.place === place && last.size + source.length <= groupSize) {
+      last.files.push(file)
+      last.size += source.length
+    } else groups.push({ place, size: source.length, files: [file] })
+  }
+  const modules = groups.map(({ place, files }, index) => {
+    const module = join(folder, `${place.replaceAll('/', '-')}-${index}.mjs`)
+    writeFileSync(module, files.map(file => `import '${pathToFileURL(resolve(file))}'\n`).join(''))
+    return module
+  })
+  // A group waits for half of its time. Those that take longest are among the last.
+  const atATime = Math.min(3 * availableParallelism(), availableParallelism() + 4)
+  const passed = run(atATime, modules.toReversed())
+  rmSync(folder, { recursive: true })
+  return passed
+}
 
 function run(filesAtATime: number, args: readonly string[]): boolean {
   const options = [
