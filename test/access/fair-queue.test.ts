@@ -182,10 +182,11 @@ describe('the fair queue', { concurrency: true }, () => {
   })
 
   it('refuses for its own where nobody else is in the way, though a pause of the process ended the wait', async t => {
-    const queue = openQueue(t, { perMemberSecond: 20, waitMs: 20 })
-    queue.ask(...Array(11).fill('a1'))
+    // Their time comes after half a second, long after the wait has ended.
+    const queue = openQueue(t, { perMemberSecond: 1, waitMs: 20 })
+    queue.ask('a1')
     const waiting = [queue.take('a', '1'), queue.take('a', '1')]
-    for (const until = performance.now() + 100; performance.now() < until; );
+    for (const until = performance.now() + 600; performance.now() < until; );
     for (const turn of waiting) await assert.rejects(turn, /own/)
   })
 
