@@ -49,7 +49,7 @@ function runTogether(files: readonly string[]): boolean {
     return module
   })
   // A group waits for half of its time. Those that take longest are among the last.
-  const atATime = Math.min(3 * availableParallelism(), availableParallelism() + 4)
+  const atATime = Math.min(2 * availableParallelism(), availableParallelism() + 4)
   const passed = run(atATime, modules.toReversed())
   rmSync(folder, { recursive: true })
   return passed
