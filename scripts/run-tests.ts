@@ -48,7 +48,7 @@ function runTogether(files: readonly string[]): boolean {
     writeFileSync(module, files.map(file => `import '${pathToFileURL(resolve(file))}'\n`).join(''))
     return module
   })
-  // A group waits for half of its time. Those that take longest are among the last.
+  // A process waits for a part of its time. Those that take longest are among the last.
   const atATime = Math.min(2 * availableParallelism(), availableParallelism() + 4)
   const passed = run(atATime, modules.toReversed())
   rmSync(folder, { recursive: true })

@@ -70,25 +70,26 @@ async function stopListening(server: Server, closePort: ClosePort): Promise<void
     process.nextTick(() => socket.pause())
   }
   server.on('connection', take)
-  do await untilQuiet(() => taken.length)
+  do await untilQuiet(taken)
   while (!(await closePort(taken.length)))
   server.close()
   server.off('connection', take)
   for (const socket of taken) socket.resume()
 }
 
-async function untilQuiet(countTaken: () => number): Promise<void> {
+/** Until nobody connects for a moment, or the longest wait is over. */
+async function untilQuiet(taken: readonly Socket[]): Promise<void> {
   const started = performance.now()
-  let [last, seen] = [started, countTaken()]
+  let [last, seen] = [started, taken.length]
   do {
     await sleep(quietMs / 4)
     // Until all that had connected were taken, however late that is: a turn of the event loop takes one.
-    for (let before = -1; before < countTaken() && countTaken() < seen + backlog; ) {
-      before = countTaken()
+    for (let before = -1; before < taken.length && taken.length < seen + backlog; ) {
+      before = taken.length
       await immediate()
     }
-    if (countTaken() > seen) last = performance.now()
-    seen = countTaken()
+    if (taken.length > seen) last = performance.now()
+    seen = taken.length
   } while (performance.now() < Math.min(last + quietMs, started + longestMs))
 }
 
