@@ -1,5 +1,6 @@
 /** A server that PDFs come from, or must not come from: it writes down what it is asked, and how much it sent. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
@@ -68,9 +69,9 @@ export async function startUpstream(
   }
 }
 
-/** A PDF's first bytes and then zeros, of that length. */
+/** A PDF's first bytes and then random ones, of that length: a part in another's place is seen. */
 export function makePdf(length: number): Buffer {
-  return Buffer.concat([Buffer.from('%PDF-1.7\n'), Buffer.alloc(length - 9)])
+  return Buffer.concat([Buffer.from('%PDF-1.7\n'), randomBytes(length - 9)])
 }
 
 /** Sends zeros after a PDF's first bytes, for as long as they are taken. */
