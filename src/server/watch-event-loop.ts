@@ -13,6 +13,9 @@ const minServed = 32
 /** Time for which turns must stay long before requests are shed, and then short to end it: one alone may be a pause of the machine. */
 const patienceMs = 1_000
 
+/** Long turns with no longer time between them follow one another: over a database, answers have turns of their own. */
+const gapMs = 250
+
 /** One in this many requests has its turn measured, until a turn is long: then every turn is. */
 const measuredEvery = 16
 
@@ -21,7 +24,7 @@ export function watchEventLoop() {
   /** -1 while no turn is measured. */
   let turnBegan = -1
   let served = 0
-  /** Since when every turn was long, and when the last of them ended. */
+  /** Since when long turns follow one another, and when the last of them ended. */
   let longSince = Number.POSITIVE_INFINITY
   let lastLong = 0
   let sheds = false
@@ -31,7 +34,7 @@ export function watchEventLoop() {
     if (now - turnBegan >= maxTurnMs) {
       longSince = Math.min(longSince, turnBegan)
       lastLong = now
-    } else if (!sheds || now - lastLong > patienceMs) {
+    } else if (now - lastLong > (sheds ? patienceMs : gapMs)) {
       longSince = Number.POSITIVE_INFINITY
       sheds = false
     }
