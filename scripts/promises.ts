@@ -28,18 +28,26 @@ const stripeReads: Step = {
   only: 'every fault|a Stripe that hangs costs',
 }
 
-/** Served at three times the peak against the peak, by the server's CPU: other processes may take a part of the machine. */
-const leastServed = { 'SQLite, pages of 50': 0.8, 'SQLite, page 1': 0.5 }
+/**
+ * Served at three times the peak against the peak, by the server's CPU: other processes may take a part of the machine.
+ * PostgreSQL shares its core with the load, so that what it serves says nothing here.
+ */
+const leastServed = {
+  ...{ 'SQLite, pages of 50': 0.8, 'SQLite, page 1': 0.5 },
+  ...{ 'PostgreSQL, pages of 50': null, 'PostgreSQL, page 1': null },
+}
 
 function readOverload(output: string): string | null {
   const figures = Object.entries(leastServed).map(([name, least]) => {
     const row = output.split('\n').find(line => line.startsWith(`| ${name} |`)) ?? ''
     const [, , , , , byCpu = '', shed = '', , , live = ''] = row.split('|').map(cell => cell.trim())
-    // Where nothing is refused, there was no overload.
-    if (shed === '0 %' || !(Number.parseFloat(byCpu) >= least)) return null
     const liveMs = Number.parseFloat(live)
     if (!(liveMs <= 200 || liveMs <= 200 * measureSlowness())) return null
-    return `${name}: ${byCpu.split(' ')[0]} of the peak served, ${shed} refused, \`/live\` ${live.split(' ')[0]} ms (p99)`
+    const prompt = `\`/live\` ${live.split(' ')[0]} ms (p99)`
+    if (least === null) return `${name}: ${prompt}`
+    // Where nothing is refused, there was no overload.
+    if (shed === '0 %' || !(Number.parseFloat(byCpu) >= least)) return null
+    return `${name}: ${byCpu.split(' ')[0]} of the peak served, ${shed} refused, ${prompt}`
   })
   return figures.includes(null) ? null : figures.join('; ')
 }
@@ -98,7 +106,7 @@ export const promises = {
       { file: 'test/http/fairness.test.ts', only: 'far more requests than can be served' },
       {
         file: 'bench/sections/overload.ts',
-        args: ['--engine', 'sqlite', '--rounds', '3', '--seconds', '4'],
+        args: ['--apart', 'yes', '--rounds', '5', '--seconds', '4'],
         readFigure: readOverload,
       },
     ],

@@ -2,6 +2,8 @@
  * What happens when three times as many requests come as can be served, from clients that do not wait for each other: how many
  * are still served against the peak, how fast the others are refused, and whether /live answers.
  */
+import { execFileSync } from 'node:child_process'
+import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { answersOf, type OpenLoopOptions, runOpenLoop } from '../load/open-loop.ts'
 import { cpuSince, readCpu } from '../load/process-cost.ts'
@@ -20,6 +22,7 @@ const values = readFlags({
   rounds: '3',
   seconds: '6',
   times: '3',
+  apart: 'no',
   data: defaultFolder,
 })
 const [rounds, seconds, times] = [values.rounds, values.seconds, values.times].map(Number) as [
@@ -44,6 +47,11 @@ const workloads = {
   'page 1': () => '',
 }
 
+/** Linux alone. A process's later threads and children stay where it is. */
+function keepOn(cores: string, pid: number): void {
+  if (values.apart === 'yes') execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', cores, `${pid}`])
+}
+
 /** The CPU that the server uses a second, in microseconds, amid what is measured. */
 async function readBusy(pid: number): Promise<number> {
   await sleep((leadSeconds + 1) * 1_000)
@@ -56,6 +64,7 @@ async function measure(engine: EngineName): Promise<string[][]> {
   const server = engine === 'postgres' ? await startPostgres(values.data) : null
   const store = await openSeeded({ folder: values.data }, shape, server)
   const service = await startService({ folder: values.data, name: `overload-${engine}`, store })
+  keepOn('0', service.pid)
   const { address, headers } = service
   const rows: string[][] = []
   for (const [name, query] of Object.entries(workloads)) {
@@ -121,6 +130,7 @@ async function measure(engine: EngineName): Promise<string[][]> {
 }
 
 cleanUpOnSignals()
+keepOn(`1-${availableParallelism() - 1}`, process.pid)
 try {
   const rows: string[][] = []
   for (const engine of engineNames)
