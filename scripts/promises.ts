@@ -41,7 +41,7 @@ function readOverload(output: string): string | null {
   const figures = Object.entries(leastServed).map(([name, least]) => {
     const row = output.split('\n').find(line => line.startsWith(`| ${name} |`)) ?? ''
     const [, , , , , byCpu = '', shed = '', , , live = ''] = row.split('|').map(cell => cell.trim())
-    const liveMs = Number.parseFloat(live)
+    const liveMs = Number.parseFloat(live.replace(',', ''))
     if (!(liveMs <= 200 || liveMs <= 200 * measureSlowness())) return null
     const prompt = `\`/live\` ${live.split(' ')[0]} ms (p99)`
     if (least === null) return `${name}: ${prompt}`

@@ -29,14 +29,21 @@ export function watchEventLoop() {
   let lastLong = 0
   let sheds = false
 
+  function beginTurn(): void {
+    turnBegan = performance.now()
+    served = 1
+    if (turnBegan - lastLong > (sheds ? patienceMs : gapMs)) {
+      longSince = Number.POSITIVE_INFINITY
+      sheds = false
+    }
+    setImmediate(endTurn)
+  }
+
   function endTurn(): void {
     const now = performance.now()
     if (now - turnBegan >= maxTurnMs) {
       longSince = Math.min(longSince, turnBegan)
       lastLong = now
-    } else if (now - lastLong > (sheds ? patienceMs : gapMs)) {
-      longSince = Number.POSITIVE_INFINITY
-      sheds = false
     }
     turnBegan = -1
   }
@@ -44,11 +51,7 @@ export function watchEventLoop() {
   /** Counts a request that arrived; whether it is to be refused. */
   function isExcess(): boolean {
     if (turnBegan === -1) {
-      if (++requests % measuredEvery === 0 || longSince !== Number.POSITIVE_INFINITY) {
-        turnBegan = performance.now()
-        served = 1
-        setImmediate(endTurn)
-      }
+      if (++requests % measuredEvery === 0 || longSince !== Number.POSITIVE_INFINITY) beginTurn()
       return false
     }
     if (++served <= minServed) return false

@@ -1,27 +1,55 @@
 import { equal } from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { watchEventLoop } from '../../src/server/watch-event-loop.ts'
 
-const requestsOfATurn = 40
-
-test('requests are refused once long turns come again and again for a second, though short ones lie between them', async () => {
+/** Turns of 40 requests by a clock of their own. */
+function startTurns(t: TestContext) {
+  let now = 1_000
+  t.mock.method(performance, 'now', () => now)
   const { isExcess, isShedding } = watchEventLoop()
-  const began = performance.now()
-  let firstRefusal = Number.POSITIVE_INFINITY
-  async function runTurn(ms: number): Promise<void> {
-    const ends = performance.now() + ms
-    for (let request = 1; request <= requestsOfATurn; request++) {
-      while (request === requestsOfATurn && performance.now() < ends);
-      if (isExcess()) firstRefusal = Math.min(firstRefusal, performance.now() - began)
-    }
+  /** Resolves with whether the last request of such a turn was refused. */
+  async function isRefused(turnMs: number): Promise<boolean> {
+    for (let request = 1; request < 40; request++) isExcess()
+    now += turnMs
+    const refused = isExcess()
     await nextTurn()
+    return refused
   }
-  while (performance.now() - began < 1_500) {
-    await runTurn(40)
-    await runTurn(0)
+  return {
+    isRefused,
+    isShedding,
+    pass(ms: number): void {
+      now += ms
+    },
   }
-  equal(isShedding(), true)
-  // Not before: it might be a pause of the machine.
-  equal(firstRefusal > 1_000, true)
+}
+
+describe('requests are refused', () => {
+  test('once long turns came again within 250 ms for a second, though short ones lie between them', async t => {
+    const { isRefused } = startTurns(t)
+    for (let passed = 0; passed < 900; passed += 50) {
+      equal(await isRefused(40), false)
+      equal(await isRefused(10), false)
+    }
+    await isRefused(100)
+    equal(await isRefused(40), true)
+  })
+
+  test('until no turn was long for a second', async t => {
+    const { isRefused, isShedding, pass } = startTurns(t)
+    while (!(await isRefused(40)));
+    pass(900)
+    equal(await isRefused(40), true)
+    pass(1_100)
+    equal(await isRefused(40), false)
+    equal(isShedding(), false)
+  })
+
+  test('not in a long turn because another was long before', async t => {
+    const { isRefused, pass } = startTurns(t)
+    equal(await isRefused(40), false)
+    pass(5_000)
+    equal(await isRefused(40), false)
+  })
 })
