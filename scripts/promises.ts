@@ -90,7 +90,7 @@ export const promises = {
   },
   R6: {
     promise: 'A database restart is a blip: 503 with `Retry-After`, 200 again within 2 s',
-    steps: [{ file: 'test/store/postgres-faults.serial.test.ts', only: 'a database restart is a blip' }],
+    steps: [{ file: 'test/store/postgres-restarts.test.ts', only: 'a database restart is a blip' }],
   },
   R7: {
     promise: 'A deploy fails no request; a PDF in flight arrives whole',
@@ -113,7 +113,7 @@ export const promises = {
   },
   R10: {
     promise: 'Neither requests nor PDFs stay in memory',
-    steps: [{ file: 'test/http/memory.serial.test.ts' }],
+    steps: [{ file: 'test/http/memory.test.ts' }],
   },
   R11: {
     promise: 'A full disk fails no read and acknowledges nothing in vain; it resumes by itself',

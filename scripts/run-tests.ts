@@ -1,7 +1,5 @@
 /**
- * Runs the tests. Without arguments all of them, in two parts: first the files whose outcome does not depend on what runs beside
- * them, a few in a process, side by side; then, one file at a time, the `*.serial.test.ts`, which measure (floods, fairness,
- * deadlines, memory).
+ * Runs the tests. Without arguments all of them, side by side, several files in a process.
  * Arguments are handed to `node --test`: files, or options such as --test-name-pattern. With CAMPAIGN=on, no arguments are all
  * promises of promises.ts, and R1 R7 those two.
  */
@@ -17,14 +15,13 @@ const given = process.argv.slice(2)
 const files = globSync('test/**/*.test.ts', { exclude: ['**/node_modules'] }).sort()
 /** Characters of the files that share a process, at most. */
 const groupSize = 40_000
-const isSerial = (file: string) => file.endsWith('.serial.test.ts')
 
 const passed =
   process.env.CAMPAIGN === 'on' && given.every(isPromise)
     ? runCampaign(given.length > 0 ? given : promiseIds, run)
     : given.length > 0
       ? run(1, given)
-      : [runTogether(files.filter(file => !isSerial(file))), run(1, files.filter(isSerial))].every(Boolean)
+      : runTogether(files)
 process.exitCode = passed ? 0 : 1
 
 /**

@@ -1,4 +1,4 @@
-/** A PostgreSQL of a test file's own, and the program before it: to be restarted, locked and cut off. */
+/** A PostgreSQL of the tests' own, and the program before it: to be restarted, locked and cut off. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdir, readlink } from 'node:fs/promises'
@@ -14,10 +14,13 @@ import { ask, type Sample } from './load.ts'
 import { createPostgresServer, freePort, type PostgresServer } from './postgres-server.ts'
 import { makeLine, makeRecord } from './records.ts'
 
-/** One for all tests of a file, which end with it. */
+/** One for all tests of a process, from the first to the last. */
 export let server: PostgresServer
+let isUsed = false
 
 export function useOwnPostgres(): void {
+  if (isUsed) return
+  isUsed = true
   before(async () => {
     server = await createPostgresServer()
     await server.start()
