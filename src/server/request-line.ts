@@ -12,7 +12,8 @@ export const spacedLine = 'HPE_SPACED_LINE'
 export function isSpaced(connection: Connection, request: IncomingMessage): boolean {
   const { method, url, socket, headers } = request
   const { bytesRead, parser } = socket as typeof socket & { parser?: Parser | null }
-  const bytes = bytesRead - connection.bytesRead
+  const headBegan = connection.bytesRead
+  const bytes = bytesRead - headBegan
   const hasBody = (headers['content-length'] ?? headers['transfer-encoding']) !== undefined
   // How much of what comes next is a body is not known here.
   connection.bytesRead = hasBody ? Number.POSITIVE_INFINITY : bytesRead
@@ -21,6 +22,9 @@ export function isSpaced(connection: Connection, request: IncomingMessage): bool
   // of each would take a twentieth of a list's time.
   if (bytes === plainBytes) return false
   const piece = parser?.getCurrentBuffer()?.toString('latin1') ?? ''
+  // The beginning of the next request may have come with this one.
+  const end = piece.indexOf('\r\n\r\n', headBegan - (bytesRead - piece.length))
+  if (!hasBody && end !== -1) connection.bytesRead -= piece.length - (end + '\r\n\r\n'.length)
   for (const [, spacedMethod, target] of piece.matchAll(spacedLines))
     if (spacedMethod === method && target === url) return true
   if (piece.includes(`${method} ${url} HTTP/`)) return false

@@ -192,15 +192,28 @@ for (const engine of engines)
         assert.match(answers[0]?.json.error.message, /one space between/)
         assert.deepEqual(statuses(await sendRaw(service().port, get('/nothing') + line)), [404, 400], line)
       }
-      // In pieces, and on a connection that served others.
-      const client = openRaw(service().port, get('/live'))
-      for (const piece of ['GET', ' ', ' /li', 've HTTP/1.1\r\n', 'Host: x\r\n\r\n']) {
-        await sleep(20)
-        client.socket.write(piece)
+      // In pieces, of which the first may come with the request before it.
+      for (const [before = '', ...pieces] of [
+        [get('/live'), 'GET', ' ', ' /li', 've HTTP/1.1\r\n', 'Host: x\r\n\r\n'],
+        [`${get('/live')}GET`, '  /li', 've HTTP/1.1\r\nHost: x\r\n\r\n'],
+        [`${get('/live') + get('/live')}GET `, ' /live HTTP/1.1\r\n', 'Host: x\r\n\r\n'],
+      ]) {
+        const client = openRaw(service().port, before)
+        for (const piece of pieces) {
+          await sleep(20)
+          client.socket.write(piece)
+        }
+        await client.ended
+        client.socket.destroy()
+        assert.deepEqual(new Set(statuses(parseAnswers(client.raw))), new Set([200, 400]), before)
       }
-      await client.ended
-      client.socket.destroy()
-      assert.deepEqual(statuses(parseAnswers(client.raw)), [200, 400])
+      // One space is right, however it comes.
+      const parted = openRaw(service().port, `${get('/live') + get('/live')}GET`)
+      await sleep(20)
+      parted.socket.write(` /live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+      await parted.ended
+      parted.socket.destroy()
+      assert.deepEqual(statuses(parseAnswers(parted.raw)), [200, 200, 200])
       // Spaces elsewhere are nobody's matter: a header, a body that looks like a request.
       const body = 'GET  /other HTTP/1.1\r\n'
       for (const request of [
