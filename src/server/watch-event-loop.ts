@@ -13,7 +13,7 @@ const minServed = 32
 /** Time for which turns must stay long before requests are shed, and then short to end it: one alone may be a pause of the machine. */
 const patienceMs = 1_000
 
-/** Long turns with no longer time between them follow one another: over a database, answers have turns of their own. */
+/** Time between two long turns, at most, for them to follow one another: over a database, answers have short turns in between. */
 const gapMs = 250
 
 /** One in this many requests has its turn measured, until a turn is long: then every turn is. */

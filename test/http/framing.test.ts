@@ -193,11 +193,11 @@ for (const engine of engines)
         assert.deepEqual(statuses(await sendRaw(service().port, get('/nothing') + line)), [404, 400], line)
       }
       // In pieces, of which the first may come with the request before it.
-      for (const [before = '', ...pieces] of [
-        [get('/live'), 'GET', ' ', ' /li', 've HTTP/1.1\r\n', 'Host: x\r\n\r\n'],
-        [`${get('/live')}GET`, '  /li', 've HTTP/1.1\r\nHost: x\r\n\r\n'],
-        [`${get('/live') + get('/live')}GET `, ' /live HTTP/1.1\r\n', 'Host: x\r\n\r\n'],
-      ]) {
+      for (const [answered, before, ...pieces] of [
+        [1, get('/live'), 'GET', ' ', ' /li', 've HTTP/1.1\r\n', 'Host: x\r\n\r\n'],
+        [1, `${get('/live')}GET`, '  /li', 've HTTP/1.1\r\nHost: x\r\n\r\n'],
+        [2, `${get('/live') + get('/live')}GET `, ' /live HTTP/1.1\r\n', 'Host: x\r\n\r\n'],
+      ] as const) {
         const client = openRaw(service().port, before)
         for (const piece of pieces) {
           await sleep(20)
@@ -205,7 +205,7 @@ for (const engine of engines)
         }
         await client.ended
         client.socket.destroy()
-        assert.deepEqual(new Set(statuses(parseAnswers(client.raw))), new Set([200, 400]), before)
+        assert.deepEqual(statuses(parseAnswers(client.raw)), [...Array(answered).fill(200), 400], before)
       }
       // One space is right, however it comes.
       const parted = openRaw(service().port, `${get('/live') + get('/live')}GET`)
