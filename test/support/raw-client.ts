@@ -127,3 +127,14 @@ export async function readRss(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024
 }
+
+/** Bytes of answers that the system took from the server of a port, and that no client has room for. */
+export async function readUnsent(port: number): Promise<number> {
+  const server = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  let bytes = 0
+  for (const row of (await readFile('/proc/net/tcp', 'utf8')).split('\n')) {
+    const [, local = '', , , queues = ''] = row.trim().split(/\s+/)
+    if (local.endsWith(server)) bytes += Number.parseInt(queues, 16)
+  }
+  return bytes
+}
