@@ -9,7 +9,7 @@ const major = Number(process.versions.node.split('.')[0])
 const source = new URL('../src/cli/main.ts', import.meta.url)
 if (major < 24) {
   stop(
-    `needs Node 24 or newer, and this is ${process.version}. "npm install node@26" in this folder brings one (in a checkout, "npm ci" does): then run npx fatura …`,
+    `needs Node 24 or newer, and this is ${process.version}. "npm install node@24" in this folder brings one (in a checkout, "npm ci" does): then run npx fatura …`,
   )
 } else if (!existsSync(new URL('../build/stripe.cjs', import.meta.url))) {
   stop('this checkout is not built. "npm ci" builds it, with its development dependencies.')

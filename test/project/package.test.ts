@@ -1,6 +1,6 @@
 /** The package as people get it: packed, installed into an empty folder without development dependencies, and run there. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
@@ -198,4 +198,19 @@ describe('the package', { concurrency: 2 }, () => {
     for (const module of ['nodenext', 'preserve'])
       await run(app, process.execPath, tsc, ...strictly, '--module', module, 'use.mts')
   })
+})
+
+const installedNode = join(root, 'node_modules/node')
+const isLocked =
+  JSON.parse(readFileSync(join(installedNode, 'package.json'), 'utf8')).version ===
+  manifest.devDependencies.node
+
+it('the Node that npm ci brings needs no library that a machine with an older Node may lack', {
+  skip: (process.platform !== 'linux' || !isLocked) && 'the installed Node is another one',
+}, () => {
+  const { stdout } = spawnSync('ldd', [join(installedNode, 'bin/node')], { encoding: 'utf8' })
+  const libraries = [...stdout.matchAll(/(\w[\w+-]*)\.so/g)].map(([, name]) => name)
+  const known = 'linux-vdso libdl libm libstdc++ libgcc_s libpthread libc ld-linux-x86-64 ld-linux-aarch64'
+  assert.ok(libraries.includes('libc'), stdout)
+  assert.deepEqual(new Set(libraries).difference(new Set(known.split(' '))), new Set())
 })
