@@ -52,7 +52,7 @@ it('neither requests nor PDFs of 25 MB stay in memory', async t => {
   const measure = async () => {
     const sizes: number[] = []
     for (const until = performance.now() + thirdMs; performance.now() < until; ) {
-      sizes.push((await readRss(api.pid)) / megabyte)
+      sizes.push(readRss(api.pid) / megabyte)
       await sleep(100)
     }
     return sizes.sort((a, b) => a - b)[Math.floor(sizes.length / 2)] as number
@@ -71,11 +71,11 @@ it('neither requests nor PDFs of 25 MB stay in memory', async t => {
   await download()
   sent = pdf
   let most = 0
-  const watch = setInterval(async () => {
-    most = Math.max(most, await readRss(api.pid))
+  const watch = setInterval(() => {
+    most = Math.max(most, readRss(api.pid))
   }, 5)
   t.after(() => clearInterval(watch))
-  const resting = (await readRss(api.pid)) / megabyte
+  const resting = readRss(api.pid) / megabyte
   const downloads = campaign(1, 20)
   for (let count = 0; count < downloads; count++) await download()
   clearInterval(watch)

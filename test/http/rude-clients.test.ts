@@ -95,8 +95,8 @@ async function watchUntilLetGo(api: Serving): Promise<{ mostRss: number; stalled
   let mostUnsent = 0
   let stalledAt = Date.now()
   await eventually('all are cut off', async () => {
-    mostRss = Math.max(mostRss, await readRss(api.pid))
-    const unsent = await readUnsent(api.port)
+    mostRss = Math.max(mostRss, readRss(api.pid))
+    const unsent = readUnsent(api.port)
     if (unsent > mostUnsent) {
       mostUnsent = unsent
       stalledAt = Date.now()
@@ -205,7 +205,7 @@ describe('fatura serve and rude clients', { concurrency: true }, () => {
   describe('clients that do not read', { concurrency: 2 }, () => {
     it('fill no memory, keep nobody waiting, and are cut off', { timeout: 240_000 }, async t => {
       const api = await serve(t)
-      const before = await readRss(api.pid)
+      const before = readRss(api.pid)
       const clients = Array.from({ length: 150 }, () => {
         const client = openRaw(api.port, describeApi.repeat(90))
         client.socket.pause()
@@ -226,7 +226,7 @@ describe('fatura serve and rude clients', { concurrency: true }, () => {
 
     it('and send requests on and on fill no memory either', { timeout: 240_000 }, async t => {
       const api = await serve(t)
-      const before = await readRss(api.pid)
+      const before = readRss(api.pid)
       const flood = Buffer.from('GET /live HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2_000))
       let most = 0
       const clients: RawClient[] = []
@@ -238,7 +238,7 @@ describe('fatura serve and rude clients', { concurrency: true }, () => {
           clients.push(client)
         }
         await sleep(100)
-        most = Math.max(most, await readRss(api.pid))
+        most = Math.max(most, readRss(api.pid))
       }
       const added = (most - before) / 1024 / 1024
       t.diagnostic(`${clients.length} connections of 2,000 requests add ${added.toFixed(0)} MB at most`)

@@ -1,7 +1,6 @@
 /** A client that keeps no rules: bytes as they are, and answers read strictly. */
 import assert from 'node:assert/strict'
-import { readdirSync, readlinkSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import type { Answer } from './service.ts'
 
@@ -123,16 +122,16 @@ export function countSockets(pid: number): number {
 }
 
 /** The memory a process holds right now, in bytes. */
-export async function readRss(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+export function readRss(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024
 }
 
 /** Bytes of answers that the system took from the server of a port, and that no client has room for. */
-export async function readUnsent(port: number): Promise<number> {
+export function readUnsent(port: number): number {
   const server = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   let bytes = 0
-  for (const row of (await readFile('/proc/net/tcp', 'utf8')).split('\n')) {
+  for (const row of readFileSync('/proc/net/tcp', 'utf8').split('\n')) {
     const [, local = '', , , queues = ''] = row.trim().split(/\s+/)
     if (local.endsWith(server)) bytes += Number.parseInt(queues, 16)
   }
