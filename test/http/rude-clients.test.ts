@@ -89,7 +89,7 @@ const p99 = (sorted: readonly number[]) => quantile(sorted, 0.99)
 /** Of a hundred, the 99th is one that a busy machine delayed. */
 const p95 = (sorted: readonly number[]) => quantile(sorted, 0.95)
 
-/** Keeps looking until the process holds few sockets, and tells what it held and how long it held them with nothing more taken. */
+/** Memory of the process at most, until it holds few sockets, and the time that it held them after the last byte was taken. */
 async function watchUntilLetGo(api: Serving): Promise<{ mostRss: number; stalledMs: number }> {
   let mostRss = 0
   let mostUnsent = 0
