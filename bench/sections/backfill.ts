@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
 import { assertTruth } from '../../test/support/sync-truth.ts'
+import { cpuSince, readMemory } from '../load/process-cost.ts'
 
 const { values } = parseArgs({
   options: {
@@ -81,19 +82,6 @@ function letFail(): NodeJS.Timeout {
   }, 300)
 }
 
-/** The most memory a process held so far, in MB; 0 where that cannot be read. */
-async function peakMemory({ pid }: ChildProcess): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-  return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1000
-}
-
-/** How many seconds of a core a process has used so far. */
-async function busySeconds({ pid }: ChildProcess): Promise<number> {
-  const [, rest = ''] = (await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')).split(') ')
-  const [user = 0, system = 0] = rest.split(' ').slice(11, 13).map(Number)
-  return (user + system) / 100
-}
-
 /** Makes a new invoice every other second, and says how long each took to be in the store. */
 function makeInvoices(): () => Promise<number[]> {
   const due = new Map<string, number>()
@@ -141,9 +129,9 @@ try {
   const sync = startSync()
   let peak = 0
   let busy = 0
-  const watching = setInterval(async () => {
-    peak = Math.max(peak, await peakMemory(sync))
-    busy = Math.max(busy, await busySeconds(sync))
+  const watching = setInterval(() => {
+    peak = Math.max(peak, readMemory(sync.pid as number).peak)
+    busy = Math.max(busy, cpuSince(new Map(), sync.pid as number) / 1e6)
   }, 200)
   let [code] = await once(sync, 'exit')
   // With faults on, a run may use up its attempts: the next goes on where it was.

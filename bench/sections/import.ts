@@ -5,13 +5,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRandom, shuffle } from '../../sandbox/random.ts'
 import { migrateStore } from '../../src/store/engines.ts'
 import { createPostgresServer } from '../../test/support/postgres-server.ts'
 import { runSql } from '../../test/support/run-sql.ts'
+import { readMemory } from '../load/process-cost.ts'
 import { describeMachine } from '../machine.ts'
 import { readFlags } from '../options.ts'
 import { makeRecords } from '../seed/corpus.ts'
@@ -48,9 +49,8 @@ async function importFile(url: string, path: string): Promise<{ rate: number; me
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   let memory = 0
-  const look = setInterval(async () => {
-    const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '')
-    memory = Math.max(memory, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024)
+  const look = setInterval(() => {
+    memory = Math.max(memory, readMemory(child.pid as number).peak)
   }, 200)
   const [code] = await once(child, 'exit')
   clearInterval(look)

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { writeSaft } from '../../sandbox/saft-file.ts'
@@ -12,6 +12,7 @@ import { type Document, noClaim } from '../../src/document.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
 import { observationStamp } from '../../src/store/store.ts'
 import { makeInvoice } from '../../test/support/records.ts'
+import { readMemory } from '../load/process-cost.ts'
 import { describeMachine } from '../machine.ts'
 import { readFlags } from '../options.ts'
 import { entryPoint } from '../servers/processes.ts'
@@ -76,9 +77,8 @@ async function compare(
   child.stderr.setEncoding('utf8').on('data', text => {
     found += text
   })
-  const look = setInterval(async () => {
-    const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '')
-    memory = Math.max(memory, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024)
+  const look = setInterval(() => {
+    memory = Math.max(memory, readMemory(child.pid as number).peak)
   }, 100)
   await once(child, 'close')
   clearInterval(look)
