@@ -81,6 +81,8 @@ export async function applyObservations(
   const records: InvoiceRecord[] = []
   const stamps: number[] = []
   const moved = new Map<string, string>()
+  /** Keys of invoices that are no longer there: deleted, or now another customer's. */
+  const left: InvoiceKey[] = []
   /** Documents that another invoice may have gained or lost. */
   const contested: number[] = []
   for (const observation of owned) {
@@ -110,6 +112,7 @@ export async function applyObservations(
         tell('ignored', 'deleted, but the deletion guard holds it back because many were deleted at once')
       } else if (await tx.deleteInvoice(customer_id, id, askedAt)) {
         applied.deleted++
+        left.push(observation)
         if (previous?.ix_id) contested.push(previous.ix_id)
         tell('applied', 'deleted')
       }
@@ -124,6 +127,7 @@ export async function applyObservations(
       else {
         for (const other of elsewhere) {
           await tx.removeInvoice(other.customer_id, other.id)
+          left.push(other)
           moved.set(other.id, other.customer_id)
           record.invoice = { ...record.invoice, ...fieldsOf(readInvoice(other) ?? record.invoice) }
         }
@@ -133,7 +137,8 @@ export async function applyObservations(
     }
   }
   const found = records.map(({ invoice }) => invoice)
-  await guard.forget(tx, 'deletion', found)
+  await guard.forget(tx, 'deletion', [...found, ...left])
+  await guard.forget(tx, 'downgrade', left)
   const linked = isPartial
     ? { records: records.map(record => withoutTie(record, known.get(keyOf(record.invoice)))), contested: [] }
     : await linkRecords(tx, records, linking)

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { BillingSource, Notification } from '../../src/sources.ts'
 import { applyObservations } from '../../src/sync/apply.ts'
+import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
 import { engines } from '../support/engines.ts'
-import { readAll, startRig } from '../support/sync.ts'
+import { createLog, readAll, startRig } from '../support/sync.ts'
 
 for (const engine of engines)
   describe(`an invoice that changes its customer, on ${engine.name}`, () => {
@@ -100,6 +101,33 @@ for (const engine of engines)
       const [row, ...more] = (await readAll(store)).filter(row => row.id === id)
       const { ix_sync_state, ix_id } = JSON.parse(row?.summary ?? '{}')
       assert.deepEqual([row?.customer_id, ix_sync_state, ix_id, more.length], [second, 'synced', 77, 0])
+    })
+
+    test('what is held back of it ends where it was, as does that of a deleted draft', async t => {
+      const { account, source, store, connector } = await startRig(t, engine, { invoices: 40, seed: 71 })
+      const draft = account.change('create')
+      await connector.backfill()
+      const guard = await createDeletionGuard(store, createLog().log, false)
+      const rows = await readAll(store)
+      const moved = rows.find(({ id }) => id !== draft) ?? assert.fail()
+      const deleted = rows.find(({ id }) => id === draft) ?? assert.fail()
+      const second = rows.find(({ customer_id }) => customer_id !== moved.customer_id) ?? assert.fail()
+      // So many at once are held back.
+      const others = Array.from({ length: 20 }, (_, i) => ({ customer_id: 'cus_1', id: `in_${i}` }))
+      await store.transaction(tx => guard.allows(tx, 'downgrade', [moved, deleted, ...others]))
+      await store.transaction(tx => guard.allows(tx, 'deletion', [moved, ...others]))
+      const held = async () =>
+        (await store.listSetAside(1_000, 'deletion_guard')).filter(({ id }) => !id.startsWith('cus_1 in_'))
+          .length
+      assert.equal(await held(), 3)
+      const answer = await source.fetchInvoice(moved.id, moved.customer_id)
+      const later = { ...answer, customer_id: second.customer_id }
+      await store.transaction(tx => applyObservations(tx, [later], Date.now() * 1_000, { guard }))
+      assert.equal(await held(), 1)
+      const next = await createDeletionGuard(store, createLog().log, true)
+      const gone = { ...deleted, map: null }
+      await store.transaction(tx => applyObservations(tx, [gone], Date.now() * 1_000, { guard: next }))
+      assert.equal(await held(), 0)
     })
 
     test('a draft that is gone is deleted also when nobody says whose it was', async t => {
