@@ -58,6 +58,16 @@ for (const engine of engines)
       assert.deepEqual((await others).json, { changes: [], next: 0 })
     })
 
+    it('a cursor by a clock that was a week ahead is one', async t => {
+      const service = await startService(t, engine)
+      const ahead = Date.now() + 7 * 86_400_000
+      for (const [path, after] of [
+        [own, ahead],
+        [all, ahead * 1_000],
+      ] as const)
+        assert.deepEqual((await service.get(`${path}?after=${after}`)).json, { changes: [], next: after })
+    })
+
     it('an old cursor expires with 410, one of another feed is refused', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
       await service.store.transaction(tx => tx.pruneChanges(Infinity, 100))
