@@ -50,8 +50,10 @@ export async function invoiceRounds(options: RoundsOptions): Promise<Step[][]> {
       (await connector.isListed()) ? null : connector.backfill(),
     ),
     every(everyMs.unsettled, clocks, async () => {
-      reportStep('rereadUnsettled', await connector.rereadUnsettled(unlessSince))
+      const since = unlessSince
+      // What a round that failed has read may have changed by the next one.
       unlessSince = undefined
+      reportStep('rereadUnsettled', await connector.rereadUnsettled(since))
       await afterReread()
     }),
     step(everyMs.aside, 'retrySetAside', connector.retrySetAside),
