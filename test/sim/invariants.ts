@@ -1,9 +1,11 @@
 /** The invariants of a store, held against the models after every commit and, in the end, for equality. */
 import { DatabaseSync } from 'node:sqlite'
+import { dayMs } from '../../src/calendar.ts'
 import type { Claim, Document } from '../../src/document.ts'
 import { type Invoice, type InvoiceKey, keyOf, type SyncState } from '../../src/invoice.ts'
 import { serializeLines, serializeSummary } from '../../src/invoice-json.ts'
 import { fieldsOf, type LinkFields } from '../../src/linking/link.ts'
+import type { Loss } from '../../src/store/connector-store.ts'
 import {
   type DocumentState,
   type InvoiceState,
@@ -23,8 +25,10 @@ const missesToBelieve = 2
 const creatingTimeoutMs = 3_600_000
 /** A miss counts only so long after the last one. */
 const missesApartMs = 4 * 60_000
-/** Drafts that may disappear within an hour without an operator: this number, or a tenth of them. */
+/** Drafts, or documents of invoices, that may disappear within an hour without an operator: this number, or a tenth of them. */
 const lossesFreely = 20
+/** Documents dated so many days ago are read in each round over recent ones. */
+const recentDays = 3
 /** Half of the guard's span: two spans follow each other. */
 const spanMs = 1_800_000
 const stages: Record<string, number> = { draft: 0, open: 1, uncollectible: 2, paid: 3, void: 3 }
@@ -70,8 +74,8 @@ export interface Committer {
   epoch: number | null
   /** Whether an operator let held-back losses through. */
   letThrough: boolean
-  /** True times at which drafts were deleted. */
-  losses: number[]
+  /** True times at which drafts were deleted, and at which invoices lost a document that is gone. */
+  losses: Record<Loss, number[]>
 }
 
 /** The tables of a store, as they were last committed. */
@@ -140,14 +144,17 @@ export class Invariants {
     if (changed === this.lastChanged) return
     this.lastChanged = changed
     const rows = this.readRows()
-    this.checkLosses(rows, committers)
+    this.checkLosses(rows)
     const documents = this.readDocuments()
+    this.checkGuard(rows, documents, committers)
     this.checkLinks(rows, documents)
     this.checkOwners(rows, documents)
     this.checkCounts(rows)
+    this.checkAside()
     this.rows = rows
     this.documents = documents
     this.checkFreshness()
+    if (!this.isClockSet) this.checkDocumentStreams()
   }
 
   private readRows(): Map<string, SeenRow> {
@@ -221,8 +228,8 @@ export class Invariants {
     return { ...row, invoice, place }
   }
 
-  /** Only what is deleted disappears; and not too much at once. */
-  private checkLosses(rows: Map<string, SeenRow>, committers: readonly Committer[]): void {
+  /** Only what is deleted disappears. */
+  private checkLosses(rows: Map<string, SeenRow>): void {
     const lost = [...this.rows.values()].filter(({ id }) => !rows.has(id))
     if (lost.length === 0) return
     const tombstones = new Set((this.statements.tombstones.all() as unknown as InvoiceKey[]).map(keyOf))
@@ -236,13 +243,38 @@ export class Invariants {
         throw new Violation(`${id} was deleted without a tombstone`)
       this.vanished.add(id)
     }
+  }
+
+  /** Neither drafts nor documents of invoices disappear in large numbers without an operator. */
+  private checkGuard(
+    rows: Map<string, SeenRow>,
+    documents: typeof this.documents,
+    committers: readonly Committer[],
+  ): void {
     const [committer, ...others] = committers
     if (committer === undefined || others.length > 0 || committer.letThrough) return
-    const drafts = [...this.rows.values()].filter(({ status }) => status === 'draft').length
-    committer.losses.push(...lost.map(() => this.time.nowMs))
-    const lately = committer.losses.filter(atMs => atMs > this.time.nowMs - spanMs).length
-    if (lately > Math.max(lossesFreely, Math.ceil((drafts + lately) * 0.1)))
-      throw new Violation(`${lately} drafts disappeared within an hour`)
+    const before = [...this.rows.values()]
+    const isGone = (id: number) => (documents.get(id)?.misses ?? 0) >= missesToBelieve
+    const atRisk = {
+      deletion: before.filter(({ status }) => status === 'draft'),
+      downgrade: before.filter(({ invoice }) => invoice.ix_id !== null),
+    }
+    const lost = {
+      deletion: before.filter(({ id }) => !rows.has(id)),
+      downgrade: atRisk.downgrade.filter(
+        ({ id, invoice }) => rows.get(id)?.invoice.ix_id === null && isGone(invoice.ix_id as number),
+      ),
+    }
+    for (const loss of ['deletion', 'downgrade'] as const) {
+      const losses = committer.losses[loss]
+      losses.push(...lost[loss].map(() => this.time.nowMs))
+      const lately = losses.filter(atMs => atMs > this.time.nowMs - spanMs).length
+      if (
+        lost[loss].length > 0 &&
+        lately > Math.max(lossesFreely, Math.ceil((atRisk[loss].length + lately) * 0.1))
+      )
+        throw new Violation(`${lately} losses within an hour by ${loss}`)
+    }
   }
 
   private readDocuments(): typeof this.documents {
@@ -382,6 +414,19 @@ export class Invariants {
     }
   }
 
+  /** Only what did not fit is set aside for it: a failed call is no reason. */
+  private checkAside(): void {
+    for (const { kind, id } of this.statements.aside.all()) {
+      const invoice = this.model.invoices.get(String(id))
+      const document = this.model.documents.get(Number(id))
+      const hasReason =
+        (kind !== 'invoice' || id === '' || invoice?.states.some(({ fits }) => !fits)) &&
+        (kind !== 'document' || document?.states.some(({ fits }) => !fits)) &&
+        (kind !== 'field' || document?.states.some(({ hasOddField }) => hasOddField))
+      if (!hasReason) throw new Violation(`the ${kind} ${id} is set aside, and always fitted`)
+    }
+  }
+
   /** Nothing is shown that was over before the moment that the store claims to follow its sources until. */
   private checkFreshness(): void {
     const claimed = this.statements.freshness.get()?.synced_at as number | null
@@ -403,14 +448,51 @@ export class Invariants {
       for (const model of this.model.documents.values()) this.checkFreshDocument(model, sinceMs, aside)
   }
 
+  /** A round over documents that ended has read what was due in it, as it was when the round began or later. */
+  private checkDocumentStreams(): void {
+    const streams = this.statements.streams.all() as unknown as StreamRow[]
+    const [openMs, recentMs] = ['ix:open', 'ix:recent'].map(stream => {
+      const { succeeded_at = null } = streams.find(({ name }) => name === stream) ?? {}
+      return succeeded_at === null ? null : this.time.trueTimeOf(succeeded_at)
+    }) as [number | null, number | null]
+    for (const { id, invoice, place } of this.rows.values()) {
+      const attempted = this.model.invoices.get(id)?.states[place]?.claim.attempted_at ?? ''
+      if (invoice.ix_sync_state === 'creating' && (openMs ?? 0) > Date.parse(attempted) + creatingTimeoutMs)
+        throw new Violation(`${id} is creating since ${attempted}, and a round ended since then`)
+    }
+    const aside = new Set((this.statements.aside.all() as { id: string }[]).map(({ id }) => id))
+    for (const { id, states, deletedMs } of this.model.documents.values()) {
+      if (deletedMs < Number.POSITIVE_INFINITY || aside.has(String(id))) continue
+      const stored = this.documents.get(id)
+      const isOpen = ({ status }: { status: string | null }) => status === 'draft' || status === 'final'
+      const check = (
+        stream: string,
+        sinceMs: number | null,
+        isDue: (since: readonly DocumentState[]) => boolean,
+      ) => {
+        const place = states.findLastIndex(({ fromMs }) => fromMs <= (sinceMs ?? 0))
+        const since = states.slice(place)
+        if (place === -1 || !since.every(({ fits }) => fits) || !isDue(since)) return
+        if (stored === undefined || stored.place < place)
+          throw new Violation(
+            `document ${id} is stored as d${stored?.place}, and was d${place} when ${stream} began`,
+          )
+      }
+      check('ix:open', openMs, since => since.every(isOpen) || (stored?.misses === 0 && isOpen(stored)))
+      const firstDay = new Date((recentMs ?? 0) - recentDays * dayMs).toISOString().slice(0, 10)
+      check('ix:recent', recentMs, ([first]) => (first?.date ?? '') >= firstDay)
+    }
+  }
+
   private checkFresh(model: ModelInvoice, sinceMs: number, aside: Set<string | undefined>): void {
-    const { id, states, deletedMs } = model
+    const { id, states, deletedMs, isLostInSilence, wasHidden } = model
     const row = this.rows.get(id)
+    if (wasHidden && row === undefined) return
     // Changes without an event are found by the next list of everything.
     const place = states.findLastIndex(({ fromMs, isSilent }) => fromMs <= sinceMs && !isSilent)
     if (place === -1 || aside.has(id)) return
     if (deletedMs <= sinceMs) {
-      if (row !== undefined) throw new Violation(`${id} is shown, and was deleted before`)
+      if (row !== undefined && !isLostInSilence) throw new Violation(`${id} is shown, and was deleted before`)
       return
     }
     const isOurs = ({ fits, isOdd, customer_id }: InvoiceState) => fits && !isOdd && customer_id !== null
@@ -462,18 +544,33 @@ export class Invariants {
       )
   }
 
-  /** With the faults over, and time for every stream: the store equals its sources. */
-  checkConverged(hasDocuments: boolean): void {
+  /** With the faults over, and time for each frequent stream: what may still change equals its source, also without an event. */
+  checkUnsettled(): void {
     const aside = new Set(
       (this.statements.aside.all() as { id: string }[]).map(({ id }) => id.split(' ').at(-1)),
     )
+    for (const { id, status, place } of this.rows.values()) {
+      const { states, deletedMs } = this.model.invoices.get(id) as ModelInvoice
+      if (status === 'paid' || status === 'void' || aside.has(id)) continue
+      if (deletedMs < Number.POSITIVE_INFINITY || place < states.length - 1)
+        throw new Violation(`${id} is still ${status}, and changed without an event`)
+    }
+  }
+
+  /** With the faults over, and time for every stream: the store equals its sources. */
+  checkConverged(hasDocuments: boolean): void {
+    const all = this.statements.aside.all() as { system: string; id: string }[]
+    const [aside, held] = [false, true].map(isHeld => {
+      const some = all.filter(({ system }) => (system === 'deletion_guard') === isHeld)
+      return new Set(some.map(({ id }) => id.split(' ').at(-1)))
+    }) as [Set<string | undefined>, Set<string | undefined>]
+    this.checkHeldBack()
     for (const model of this.model.invoices.values()) {
       const { id } = model
       const row = this.rows.get(id)
       const state = this.model.current(model)
       if (state === null) {
-        // The deletion guard may hold it back.
-        if (row !== undefined && !aside.has(id))
+        if (row !== undefined && !held.has(id))
           throw new Violation(`in the end ${id} is shown, and is deleted`)
         continue
       }
@@ -484,7 +581,7 @@ export class Invariants {
         )
       if (isRefused) continue
       if (row === undefined) throw new Violation(`in the end ${id} is missing`)
-      const link = hasDocuments ? this.trueLink(model, state) : fieldsOf(row.invoice)
+      const link = hasDocuments && !held.has(id) ? this.trueLink(model, state) : fieldsOf(row.invoice)
       const expected = { ...row.invoice, ...toInvoice(model, state), ...link }
       const shown = { ...row.invoice, customer_id: state.customer_id === null ? '' : row.invoice.customer_id }
       if (serializeSummary(expected) !== serializeSummary(shown))
@@ -493,10 +590,28 @@ export class Invariants {
     if (!hasDocuments) return
     for (const [id, model] of this.model.documents) {
       const state = this.model.currentDocument(model)
-      if (aside.has(String(id))) throw new Violation(`in the end document ${id} is still set aside, and fits`)
+      if (aside.has(String(id)) !== (state?.hasOddField ?? false))
+        throw new Violation(
+          `in the end document ${id} is ${aside.has(String(id)) ? 'still set aside, and fits' : 'stored without a field, and nothing shows it'}`,
+        )
       const stored = this.documents.get(id)
       if (state !== null && stored?.place !== model.states.length - 1)
         throw new Violation(`in the end document ${id} is stored as d${stored?.place}`)
+    }
+  }
+
+  /** A loss is held back no longer than it is one. */
+  private checkHeldBack(): void {
+    for (const { system, kind, id } of this.statements.aside.all()) {
+      if (system !== 'deletion_guard') continue
+      const invoiceId = String(id).split(' ').at(-1) ?? ''
+      const row = this.rows.get(invoiceId)
+      const isLost =
+        kind === 'deletion'
+          ? (this.model.invoices.get(invoiceId)?.deletedMs ?? 0) < Number.POSITIVE_INFINITY
+          : (this.documents.get(row?.invoice.ix_id ?? -1)?.misses ?? 0) >= missesToBelieve
+      if (row === undefined || !isLost)
+        throw new Violation(`in the end the ${kind} of ${id} is still held back`)
     }
   }
 
@@ -552,7 +667,7 @@ export class Invariants {
     const stored = this.statements.summary.get(invoiceId)?.summary as string | undefined
     const shown = stored === undefined ? -1 : revOf((JSON.parse(stored) as Invoice).display_name)
     const isAside = (this.statements.aside.all() as { id: string }[]).some(({ id }) => id.endsWith(invoiceId))
-    if (isAside || model.deletedMs < Number.POSITIVE_INFINITY) return
+    if (isAside || model.wasHidden || model.deletedMs < Number.POSITIVE_INFINITY) return
     // The event of a state without changes of its own, such as a creation, names an earlier one.
     const first = model.states.find(state => state.rev >= rev) ?? (model.states[0] as InvoiceState)
     if (shown < first.rev) throw new Violation(`${invoiceId} is stored as r${shown}, not r${first.rev}`)

@@ -119,6 +119,11 @@ export function createSources(
         const invoice = model.invoices.get(id)
         const state = invoice && model.current(invoice)
         if (!invoice || !state) return { id, customer_id: customerId, map: null }
+        // A key may not see what is there: only of a draft is that believed, and this one never was one.
+        if (invoice.states[0]?.status !== 'draft' && chance(faults.sourceRate / 5)) {
+          invoice.wasHidden = true
+          return { id, customer_id: customerId, map: null }
+        }
         if (!state.fits) throw new UnfitRecord('lines')
         return observe(invoice, state)
       }),
@@ -140,12 +145,13 @@ export function createSources(
   }
 
   function toDocument({ id, clientId, states }: ModelDocument, state: DocumentState): Document {
-    const { status, reference, date } = state
+    const { status, reference, date, hasOddField } = state
     const fixed = {
       type: 'Invoice',
       number: `d${states.indexOf(state)}`,
       total: '1.00',
       currency: 'Euro',
+      ...(hasOddField && { left_out: 'an odd field' }),
     } as const
     return { id, status, reference, date, client_id: clientId === 0 ? null : clientId, ...fixed }
   }

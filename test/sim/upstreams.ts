@@ -36,6 +36,10 @@ export interface ModelInvoice {
   createdS: number
   states: InvoiceState[]
   deletedMs: number
+  /** Whether its deletion came without an event. */
+  isLostInSilence: boolean
+  /** Whether an answer was that it is not there, though it is. */
+  wasHidden: boolean
 }
 
 export interface DocumentState extends State {
@@ -43,6 +47,8 @@ export interface DocumentState extends State {
   reference: string | null
   date: string
   isArchived: boolean
+  /** Whether a field does not fit: the rest is stored, and the field is set aside. */
+  hasOddField: boolean
 }
 
 export interface ModelDocument {
@@ -134,7 +140,14 @@ export class Upstreams {
       isSilent: false,
       isRenamed: false,
     }
-    const invoice = { id, createdS: Math.floor(createdMs / 1000), states: [first], deletedMs: never }
+    const invoice = {
+      id,
+      createdS: Math.floor(createdMs / 1000),
+      states: [first],
+      deletedMs: never,
+      isLostInSilence: false,
+      wasHidden: false,
+    }
     this.invoices.set(id, invoice)
     this.notify('invoice.created', invoice)
     return id
@@ -151,6 +164,7 @@ export class Upstreams {
       reference: null,
       date: new Date(this.clock.nowMs - daysAgo * dayMs).toISOString().slice(0, 10),
       isArchived: false,
+      hasOddField: false,
       ...fields,
     }
     this.documents.set(id, { id, clientId, states: [first], deletedMs: never })
@@ -174,10 +188,11 @@ export class Upstreams {
     return `document ${document.id} ${JSON.stringify(fields)}`
   }
 
-  delete(invoice: ModelInvoice): string {
+  delete(invoice: ModelInvoice, isSilent = false): string {
     const last = invoice.states.at(-1) as InvoiceState
     last.untilMs = invoice.deletedMs = this.clock.nowMs
-    this.notify('invoice.deleted', invoice)
+    invoice.isLostInSilence = isSilent
+    if (!isSilent) this.notify('invoice.deleted', invoice)
     return invoice.id
   }
 
@@ -268,13 +283,14 @@ const changes: readonly (readonly [number, string, Change])[] = [
     'delete',
     model => {
       const draft = model.pickOf(model.some(({ status }) => status === 'draft'))
-      return draft && model.delete(draft)
+      return draft && model.delete(draft, model.chance(0.2))
     },
   ],
   [3, 'edit', model => edit(model, () => true, model.drawEdit(), 'invoice.updated')],
   [4, 'claim', model => edit(model, () => true, { claim: model.drawClaim() }, 'invoice.updated')],
   [2, 'claim twice', claimTwice],
   [1, 'edit in silence', model => edit(model, usual, model.drawEdit(), null)],
+  [1, 'pay in silence', model => edit(model, state => usual(state) && open(state), { status: 'paid' }, null)],
   [1, 'rename', model => model.rename(model.pickOf(customers) ?? '')],
   [
     1,
@@ -323,6 +339,15 @@ const changes: readonly (readonly [number, string, Change])[] = [
     },
   ],
   [
+    0.5,
+    'documents settled',
+    model =>
+      model
+        .someDocuments(({ status }) => status === 'final')
+        .map(document => model.editDocument(document, { status: 'settled' }))
+        .join(', '),
+  ],
+  [
     3,
     'document deleted',
     model => {
@@ -337,6 +362,7 @@ const changes: readonly (readonly [number, string, Change])[] = [
     model => editDocument(model, { reference: model.pickOf([...model.invoices.keys()]) ?? null }),
   ],
   [1, 'document misfit', model => editDocument(model, { fits: false })],
+  [1, 'document field', model => editDocument(model, { hasOddField: model.chance(0.5) })],
   [
     1,
     'document fits',

@@ -12,8 +12,9 @@ import { createRandom, integer, pick, type Random } from '../../sandbox/random.t
 import { createAuthenticate } from '../../src/access/authenticate.ts'
 import { createToken } from '../../src/access/token.ts'
 import { dayMs } from '../../src/calendar.ts'
+import type { ChangeList } from '../../src/change.ts'
 import { createApp } from '../../src/http/app.ts'
-import type { Invoice, InvoiceList } from '../../src/invoice.ts'
+import { type Invoice, type InvoiceList, keyOf } from '../../src/invoice.ts'
 import { usualRules } from '../../src/linking/link.ts'
 import { SourceError } from '../../src/sources.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
@@ -40,6 +41,8 @@ import { type Point, type Process, settle, VirtualTime } from './virtual-time.ts
 const startMs = Date.parse('2026-03-25T12:00:00Z')
 /** Where a commit does not wait for a disk. */
 const memoryFolder = '/dev/shm'
+/** All customers, as the reader of a feed. */
+const everyone = 'everyone'
 /** Steps that a failure shows. */
 const stepsShown = 40
 
@@ -80,16 +83,17 @@ export async function openStage(isShort = false): Promise<Stage> {
   await migrateStore(`sqlite:${template}`)
   const store = await openWriteStore(`sqlite:${template}`)
   const tokens = new Map<string, string>()
-  for (const customer of customers) {
+  for (const customer of [...customers, everyone]) {
     const { id, token, hash } = createToken()
     const times = { created_at: 0, expires_at: null, revoked_at: null }
-    await store.saveToken({ id, name: customer, hash, customers: [customer], ...times })
+    const scope = customer === everyone ? null : [customer]
+    await store.saveToken({ id, name: customer, hash, customers: scope, ...times })
     tokens.set(customer, token)
   }
   await store.close()
   const db = new DatabaseSync(template)
   // Counters are kept from thousands of invoices on: here one customer has them from the first.
-  db.exec(`INSERT INTO customers (customer_id, version, counted) VALUES ('${customers[0]}', 1, 1);
+  db.exec(`INSERT INTO customers (customer_id, version, counted) VALUES ('${customers[0]}', 0, 1);
     PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE`)
   db.close()
   const path = join(folder, 'world.db')
@@ -188,6 +192,8 @@ class World {
   private readonly deadNames = new Set<string>()
   /** Bodies by path and ETag. */
   private readonly bodies = new Map<string, string>()
+  /** By customer, a reader of its feed: its cursor, and its invoices as they were then. */
+  private readonly followed = new Map<string, { after: number; rows: Map<string, string> }>()
   private readonly undelivered: ModelEvent[] = []
   private delivered = 0
   private readonly trace: string[] = []
@@ -284,14 +290,22 @@ class World {
   /** What was there before the first synchronization. */
   private populate(): void {
     const isLarge = this.chance(0.05)
+    /** Whether each has a document. */
+    const isCertified = isLarge && this.hasDocuments && this.chance(0.5)
     const count = isLarge ? integer(this.random, 26, 40) : integer(this.random, 0, 5)
     for (let i = 0; i < count; i++) {
       const createdMs = startMs - Math.floor(((count - i) / count) * 18 * dayMs)
-      const statuses = isLarge
-        ? (['draft', 'draft', 'draft', 'draft', 'open'] as const)
-        : (['draft', 'open', 'paid', 'void'] as const)
-      this.model.createInvoice(pick(this.random, statuses), createdMs)
+      const statuses = !isLarge
+        ? (['draft', 'open', 'paid', 'void'] as const)
+        : isCertified
+          ? (['open', 'paid'] as const)
+          : (['draft', 'draft', 'draft', 'draft', 'open'] as const)
+      const reference = this.model.createInvoice(pick(this.random, statuses), createdMs)
+      if (isCertified) this.model.createDocument({ reference, status: 'final' })
     }
+    // More than a page of documents, and not of the last days.
+    const date = new Date(startMs - 9 * dayMs).toISOString().slice(0, 10)
+    if (this.chance(0.2)) for (let i = 0; i < 8; i++) this.model.createDocument({ status: 'final', date })
     for (let i = 0; i < integer(this.random, 0, 4); i++) this.model.change()
   }
 
@@ -308,7 +322,7 @@ class World {
       aheadMs: 0,
       epoch: null,
       letThrough,
-      losses: [],
+      losses: { deletion: [], downgrade: [] },
       connector: null,
       hasEnded: false,
       close: () => {},
@@ -455,6 +469,7 @@ class World {
     for (let left = most; left > 0 && this.failure === null; left--) {
       const point = next(this.time.points)
       if (point === undefined) return
+      if (this.chance(0.1)) this.shorten()
       this.note(`${point.process.name}: ${point.label}`)
       await this.time.release(point)
     }
@@ -488,6 +503,7 @@ class World {
     const [step] = this.model.draw<[() => string]>([
       [2, () => this.model.edit(invoice, { status: 'paid' }, 'invoice.paid')],
       [2, () => (this.model.current(invoice)?.status === 'draft' ? this.model.delete(invoice) : 'nothing')],
+      [1, () => this.model.edit(invoice, { fits: !this.model.current(invoice)?.fits }, 'invoice.updated')],
       [1, () => this.model.change()],
     ])
     this.time.nowMs++
@@ -499,6 +515,15 @@ class World {
     this.look()
     for (const late of this.time.points.filter(({ label }) => label.endsWith('answer')))
       await this.time.release(late)
+  }
+
+  /** A list of documents grows shorter while its later pages are asked for: others move up. */
+  private shorten(): void {
+    const isPaging = this.time.points.some(({ label }) => /page ([2-9]|\d\d)$/.test(label))
+    const newest = this.model.someDocuments(({ isArchived }) => !isArchived).at(-1)
+    if (!isPaging || newest === undefined) return
+    this.time.nowMs++
+    this.note(this.model.editDocument(newest, { isArchived: true }))
   }
 
   /** Failures of the upstreams and of the store are expected, and no others. */
@@ -524,13 +549,22 @@ class World {
 
   private async changeUpstream(): Promise<void> {
     for (let left = integer(this.random, 1, 3); left > 0; left--) this.note(this.model.change())
-    // Of many drafts, all but a few may go at once.
+    // Of many drafts or documents, all but a few may go at once.
     const drafts = this.model.some(({ status }) => status === 'draft')
     if (drafts.length > 22 && this.chance(0.5)) {
       for (const draft of drafts.slice(2)) this.model.delete(draft)
       this.note(`${drafts.length - 2} drafts are deleted`)
       await this.time.pass(5_000)
       await this.settleDown(1, 5_000)
+    }
+    const documents = this.model.someDocuments(() => true)
+    if (documents.length > 22 && this.chance(0.5)) {
+      for (const document of documents.slice(2)) this.model.deleteDocument(document)
+      this.note(`${documents.length - 2} documents are deleted`)
+      // A document counts as gone after two misses that lie apart. Meanwhile some of their invoices move to another customer.
+      await this.settleDown(3)
+      for (const invoice of this.model.some(() => true).filter(() => this.chance(0.2)))
+        this.note(this.model.edit(invoice, { customer_id: pick(this.random, customers) }, 'invoice.updated'))
     }
   }
 
@@ -652,6 +686,8 @@ class World {
         `${customer} lists ${some.total} ${status}: ${ids(some.invoices)}, not ${ids(page)}`,
       )
     await this.checkSums(customer, invoices)
+    await this.follow(customer)
+    await this.follow(everyone)
     const [invoice] = invoices
     if (invoice !== undefined) await this.get(customer, `/invoice/${invoice.id}`)
     const other = customers.find(each => each !== customer) as string
@@ -684,9 +720,37 @@ class World {
       throw new Violation(`the sums of ${customer} are ${shown}, not ${expected}`)
   }
 
+  /** Reads on in a feed: every invoice that differs from the last time is named, each by what became of it. */
+  private async follow(customer: string): Promise<void> {
+    let { after, rows: before } = this.followed.get(customer) ?? { after: 0, rows: new Map() }
+    const named = new Map<string, string>()
+    const authorization = `Bearer ${this.tokens.get(customer)}`
+    for (let isAll = false; !isAll; ) {
+      const { statusCode, body } = await this.ask(customer, `/changes?limit=3&after=${after}`, {
+        authorization,
+      })
+      if (statusCode !== 200) throw new Violation(`the feed of ${customer} after ${after}: ${body}`)
+      const { changes, next } = JSON.parse(body) as ChangeList
+      for (const { customer_id, invoice_id, kind } of changes)
+        named.set(keyOf({ customer_id, id: invoice_id }), kind)
+      after = next
+      isAll = changes.length === 0
+    }
+    const stored = this.invariants.storedRows().filter(row => [row.customer_id, everyone].includes(customer))
+    const rows = new Map(stored.map(row => [keyOf(row), `${row.summary} ${row.lines}`]))
+    for (const key of new Set([...before.keys(), ...rows.keys()]))
+      if (before.get(key) !== rows.get(key) && !named.has(key))
+        throw new Violation(`${key} changed, and the feed of ${customer} does not name it`)
+    for (const [key, kind] of named)
+      if ((kind === 'deleted') === rows.has(key))
+        throw new Violation(`the feed of ${customer} ends with ${key} ${kind}`)
+    this.followed.set(customer, { after, rows })
+  }
+
   private ask(customer: string, path: string, headers: Record<string, string>) {
     const app = pick(this.random, this.apps) as FastifyInstance
-    return app.inject({ method: 'GET', url: `/api/v1/client/${customer}${path}`, headers })
+    const scope = customer === everyone ? '' : `/client/${customer}`
+    return app.inject({ method: 'GET', url: `/api/v1${scope}${path}`, headers })
   }
 
   /** The same ETag means the same body; a 304 means that the body held is the current one. */
@@ -743,9 +807,10 @@ class World {
       await this.start({ letThrough: true })
     }
     // Time for a lease to be taken over, for two misses of a document, for a list of everything, and for what these led to.
-    for (const milliseconds of [16_000, 16_000, 301_000, 25 * 3_600_000, 301_000, 301_000, 301_000]) {
+    for (const seconds of [16, 16, 960, 301, 25 * 3_600, 301, 301, 301]) {
       if (this.living().length === 0) await this.start()
-      await this.settleDown(1, milliseconds)
+      if (seconds > 86_400) this.invariants.checkUnsettled()
+      await this.settleDown(1, seconds * 1_000)
     }
     this.look()
     this.invariants.checkConverged(this.hasDocuments)
