@@ -69,7 +69,7 @@ function followDocuments({ store, clocks, ran }: World): Promise<Step[][]> {
   return documentRounds(documents, { connector, store, clocks, reportStep: step => ran.push(step) })
 }
 
-function followInvoices({ store, clocks, ran }: World): Promise<Step[][]> {
+function followInvoices({ store, clocks, ran }: World, more: Partial<Connector> = {}): Promise<Step[][]> {
   const connector = {
     source: stripeIdentity,
     startedAt: 1,
@@ -80,6 +80,7 @@ function followInvoices({ store, clocks, ran }: World): Promise<Step[][]> {
     relist: async () => nothingApplied,
     retrySetAside: async () => null,
     retryWaiting: async () => null,
+    ...more,
   } as unknown as Connector
   const reportStep = (step: string) => ran.push(step)
   return invoiceRounds({ connector, store, clocks, reportStep, isFull: false, afterReread: async () => {} })
@@ -194,6 +195,20 @@ describe('the rhythm', () => {
     assert.equal(await runDue([fails, works]), 0)
     assert.equal(others, 1)
     assert.equal(await runDue([fails, works]), minute)
+  })
+
+  it('reads everything unsettled again after a round that failed, though that one had read some', async () => {
+    const world = createWorld()
+    const unlessSince: (number | undefined)[] = []
+    const rereadUnsettled = async (since?: number) => {
+      unlessSince.push(since)
+      if (unlessSince.length === 1) throw new Error('HTTP 500')
+      return nothingApplied
+    }
+    const rounds = await followInvoices(world, { rereadUnsettled })
+    await assert.rejects(world.pass(0, ...rounds), /HTTP 500/)
+    await world.pass(15 * minute, ...rounds)
+    assert.deepEqual(unlessSince, [1, undefined])
   })
 
   it('knows what is left of a pause', () => {
