@@ -1,12 +1,9 @@
 /** From the two systems to one store: documents are found, followed and given up as the convention says. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { usualRules } from '../../src/linking/link.ts'
-import { campaign } from '../support/campaign.ts'
-import { assertDocumentsTrue, differingFields } from '../support/document-truth.ts'
+import { assertDocumentsTrue } from '../support/document-truth.ts'
 import { anyOrdinary, startDocuments, startOrdinary } from '../support/documents.ts'
 import { engines } from '../support/engines.ts'
-import { readFreshness } from '../support/sync.ts'
 
 const everyFault = [['unauthorized', 'too_many', 'error_503', 'garbled'], ['hang']] as const
 
@@ -21,26 +18,6 @@ describe('documents', { concurrency: engines.length }, () => {
         await assertDocumentsTrue(rig.store, rig.account, rig.documents)
         const states = new Set((await rig.unusual()).map(({ ix_sync_state }) => ix_sync_state))
         assert.deepEqual([...states].sort(), ['creating', 'failed', 'ignored', 'not_synced', 'synced'])
-      })
-
-      test('with lag and faults on both systems, it converges to the same truth', async t => {
-        const rig = await startDocuments(t, engine, {
-          invoices: 60,
-          ix: { lagMs: 300, chaos: 0.1 },
-          attempts: 8,
-          ixWaitMs: 1_000,
-        })
-        for (let round = 0; round < campaign(2, 5); round++) {
-          rig.account.advance(86_400)
-          rig.documents.follow()
-          await rig.syncAll().catch(() => {})
-        }
-        rig.ix.faults.clear()
-        rig.ix.faults.setChaos(0)
-        await new Promise(resolve => setTimeout(resolve, 350))
-        await rig.syncAll()
-        await rig.sync.refreshOpen()
-        await assertDocumentsTrue(rig.store, rig.account, rig.documents)
       })
 
       test('of ordinary documents that were all read once', async t => {
@@ -85,15 +62,6 @@ describe('documents', { concurrency: engines.length }, () => {
           await small.refreshOpen()
           await assertDocumentsTrue(rig.store, rig.account, rig.documents)
         })
-      })
-
-      test('invoices finalized, paid and voided meanwhile get, settle and cancel their documents', async t => {
-        const rig = await startOrdinary(t, engine, { invoices: 60 })
-        rig.account.advance(2 * 86_400)
-        assert.ok(rig.documents.follow() > 0)
-        await rig.connector.catchUp()
-        while ((await rig.sync.sweepMonth()) !== null);
-        await assertDocumentsTrue(rig.store, rig.account, rig.documents)
       })
 
       test('a document that is gone is missed twice before its invoice gives it up, and then failed', async t => {
@@ -179,41 +147,6 @@ describe('documents', { concurrency: engines.length }, () => {
         assert.equal(after.length, before, 'it is told once, not at every round')
       })
 
-      test('a list that changes while it is read is read again; nothing is passed over', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 200, documents: { states: 'ordinary' } })
-        await rig.connector.backfill()
-        const [, document] = anyOrdinary(rig)
-        const pages = rig.ix.requests
-        const watch = setInterval(() => {
-          if ((pages.get('ix_list') ?? 0) > 3) {
-            clearInterval(watch)
-            rig.documents.change('vanish', document)
-          }
-        }, 1)
-        await rig.syncAll()
-        clearInterval(watch)
-        assert.ok(!rig.documents.documents.has(document), 'it went while the list was read')
-        for (let round = 0; round < 2; round++) await rig.sync.refreshOpen()
-        while ((await rig.sync.sweepMonth()) !== null);
-        await assertDocumentsTrue(rig.store, rig.account, rig.documents)
-      })
-
-      test('a claim that something is in the making is failed once it is too old, without any event', async t => {
-        const rig = await startDocuments(t, engine, {
-          invoices: 100,
-          rules: { creatingTimeoutMs: 10 * 365 * 86_400_000 },
-        })
-        await rig.syncAll()
-        const creating = async () => {
-          const found = await rig.unusual()
-          return found.filter(({ ix_sync_state }) => ix_sync_state === 'creating').length
-        }
-        assert.ok((await creating()) > 0)
-        const strict = await rig.reconnect({ rules: { ...usualRules, creatingTimeoutMs: 0 } })
-        await strict.refreshOpen()
-        assert.equal(await creating(), 0)
-      })
-
       test('rules for what needs no document: zero totals, and what was issued before a day', async t => {
         const rig = await startOrdinary(t, engine, {
           invoices: 40,
@@ -237,30 +170,6 @@ describe('documents', { concurrency: engines.length }, () => {
         rig.documents.change('refer', document, `stripe:${id}`)
         while ((await rig.sync.sweepMonth()) !== null);
         assert.equal((await rig.invoice(id)).ix_id, document)
-      })
-
-      test('freshness follows the documents too: it is not told before all were read once', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 30, documents: { states: 'ordinary' } })
-        await rig.connector.backfill()
-        await rig.connector.catchUp()
-        await rig.sync.sweepRecent()
-        await rig.sync.refreshOpen()
-        await rig.sync.sweepMonth()
-        assert.equal(await readFreshness(rig), null)
-        while ((await rig.sync.sweepMonth()) !== null);
-        assert.ok((await readFreshness(rig)) !== null)
-      })
-
-      test('events and documents may come in any order, and at once: the link is found', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 50, documents: { states: 'ordinary' } })
-        await Promise.all([
-          rig.connector.backfill(),
-          (async () => {
-            while ((await rig.sync.sweepMonth()) !== null);
-          })(),
-        ])
-        while ((await rig.sync.sweepMonth()) !== null);
-        assert.deepEqual(await differingFields(rig.store, rig.account, rig.documents), {})
       })
     })
 })
