@@ -53,8 +53,8 @@ export async function createDeletionGuard(store: WriteStore, log: Logger, letThr
 
   async function forget(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<void> {
     const { stored, held, released } = states[loss]
-    if (stored.size === 0) return
     const names = keys.map(keyOf).filter(name => stored.has(name))
+    if (names.length === 0) return
     await tx.clearSetAside(names.map(id => ({ system: guardSystem, kind: loss, id })))
     for (const known of [stored, held, released])
       for (const name of names) tx.afterCommit(() => known.delete(name))
