@@ -29,8 +29,8 @@ const missesApartMs = 4 * 60_000
 const lossesFreely = 20
 /** Documents dated so many days ago are read in each round over recent ones. */
 const recentDays = 3
-/** Half of the guard's span: two spans follow each other. */
-const spanMs = 1_800_000
+/** The guard counts so long from a loss on; what follows the first loss within half of it is in one count, though that was tried before. */
+const guardSpanMs = 3_600_000
 const stages: Record<string, number> = { draft: 0, open: 1, uncollectible: 2, paid: 3, void: 3 }
 
 interface Row {
@@ -74,8 +74,8 @@ export interface Committer {
   epoch: number | null
   /** Whether an operator let held-back losses through. */
   letThrough: boolean
-  /** True times at which drafts were deleted, and at which invoices lost a document that is gone. */
-  losses: Record<Loss, number[]>
+  /** Drafts that were deleted, and invoices that lost a document that is gone, with the true times of the first and the last. */
+  losses: Record<Loss, { firstMs: number; lastMs: number; ids: Set<string> }>
 }
 
 /** The tables of a store, as they were last committed. */
@@ -261,19 +261,22 @@ export class Invariants {
     }
     const lost = {
       deletion: before.filter(({ id }) => !rows.has(id)),
-      downgrade: atRisk.downgrade.filter(
-        ({ id, invoice }) => rows.get(id)?.invoice.ix_id === null && isGone(invoice.ix_id as number),
-      ),
+      // Another claim is decided anew.
+      downgrade: atRisk.downgrade.filter(({ id, invoice, claimed }) => {
+        const after = rows.get(id)
+        return after?.invoice.ix_id === null && after.claimed === claimed && isGone(invoice.ix_id as number)
+      }),
     }
+    const { nowMs } = this.time
     for (const loss of ['deletion', 'downgrade'] as const) {
+      if (lost[loss].length === 0) continue
       const losses = committer.losses[loss]
-      losses.push(...lost[loss].map(() => this.time.nowMs))
-      const lately = losses.filter(atMs => atMs > this.time.nowMs - spanMs).length
-      if (
-        lost[loss].length > 0 &&
-        lately > Math.max(lossesFreely, Math.ceil((atRisk[loss].length + lately) * 0.1))
-      )
-        throw new Violation(`${lately} losses within an hour by ${loss}`)
+      if (nowMs - losses.lastMs > guardSpanMs) Object.assign(losses, { firstMs: nowMs, ids: new Set() })
+      losses.lastMs = nowMs
+      for (const { id } of lost[loss]) losses.ids.add(id)
+      const most = Math.max(lossesFreely, Math.ceil((atRisk[loss].length + losses.ids.size) * 0.1))
+      if (nowMs - losses.firstMs < guardSpanMs / 2 && losses.ids.size > most)
+        throw new Violation(`${losses.ids.size} losses within an hour by ${loss}`)
     }
   }
 

@@ -69,6 +69,8 @@ interface ConnectorProcess extends Process, Committer {
   close(): void
 }
 
+const noLosses = () => ({ firstMs: 0, lastMs: Number.NEGATIVE_INFINITY, ids: new Set<string>() })
+
 /** What all worlds share: an empty store with tokens, and the API over the store of the world that runs. */
 export interface Stage {
   /** Runs one world. */
@@ -322,7 +324,7 @@ class World {
       aheadMs: 0,
       epoch: null,
       letThrough,
-      losses: { deletion: [], downgrade: [] },
+      losses: { deletion: noLosses(), downgrade: noLosses() },
       connector: null,
       hasEnded: false,
       close: () => {},
