@@ -29,7 +29,7 @@ const missesApartMs = 4 * 60_000
 const lossesFreely = 20
 /** Documents dated so many days ago are read in each round over recent ones. */
 const recentDays = 3
-/** The guard counts so long from a loss on; what follows the first loss within half of it is in one count, though that was tried before. */
+/** Span of the guard's count, from its first loss on. A loss may be tried long before it is stored: half a span is compared. */
 const guardSpanMs = 3_600_000
 const stages: Record<string, number> = { draft: 0, open: 1, uncollectible: 2, paid: 3, void: 3 }
 
