@@ -417,6 +417,14 @@ export class Invariants {
     }
   }
 
+  /** Ids of records that are set aside; those that the deletion guard holds back, the others, or both. */
+  private readAside(isHeld?: boolean): Set<string | undefined> {
+    const all = this.statements.aside.all() as { system: string; id: string }[]
+    const some = all.filter(({ system }) => [undefined, system === 'deletion_guard'].includes(isHeld))
+    // The guard's begin with the customer.
+    return new Set(some.map(({ id }) => id.split(' ').at(-1)))
+  }
+
   /** Only what did not fit is set aside for it: a failed call is no reason. */
   private checkAside(): void {
     for (const { kind, id } of this.statements.aside.all()) {
@@ -443,9 +451,7 @@ export class Invariants {
     const claimedMs = this.time.trueTimeOf(claimed)
     if (!this.isClockSet && (claimedMs === null || claimedMs > sinceMs))
       throw new Violation(`the store claims to be fresher than its streams`)
-    const aside = new Set(
-      (this.statements.aside.all() as { id: string }[]).map(({ id }) => id.split(' ').at(-1)),
-    )
+    const aside = this.readAside()
     for (const model of this.model.invoices.values()) this.checkFresh(model, sinceMs, aside)
     if (followed.length > 1)
       for (const model of this.model.documents.values()) this.checkFreshDocument(model, sinceMs, aside)
@@ -463,7 +469,7 @@ export class Invariants {
       if (invoice.ix_sync_state === 'creating' && (openMs ?? 0) > Date.parse(attempted) + creatingTimeoutMs)
         throw new Violation(`${id} is creating since ${attempted}, and a round ended since then`)
     }
-    const aside = new Set((this.statements.aside.all() as { id: string }[]).map(({ id }) => id))
+    const aside = this.readAside()
     for (const { id, states, deletedMs } of this.model.documents.values()) {
       if (deletedMs < Number.POSITIVE_INFINITY || aside.has(String(id))) continue
       const stored = this.documents.get(id)
@@ -549,9 +555,7 @@ export class Invariants {
 
   /** With the faults over, and time for each frequent stream: what may still change equals its source, also without an event. */
   checkUnsettled(): void {
-    const aside = new Set(
-      (this.statements.aside.all() as { id: string }[]).map(({ id }) => id.split(' ').at(-1)),
-    )
+    const aside = this.readAside()
     for (const { id, status, place } of this.rows.values()) {
       const { states, deletedMs } = this.model.invoices.get(id) as ModelInvoice
       if (status === 'paid' || status === 'void' || aside.has(id)) continue
@@ -562,11 +566,7 @@ export class Invariants {
 
   /** With the faults over, and time for every stream: the store equals its sources. */
   checkConverged(hasDocuments: boolean): void {
-    const all = this.statements.aside.all() as { system: string; id: string }[]
-    const [aside, held] = [false, true].map(isHeld => {
-      const some = all.filter(({ system }) => (system === 'deletion_guard') === isHeld)
-      return new Set(some.map(({ id }) => id.split(' ').at(-1)))
-    }) as [Set<string | undefined>, Set<string | undefined>]
+    const [aside, held] = [this.readAside(false), this.readAside(true)]
     this.checkHeldBack()
     for (const model of this.model.invoices.values()) {
       const { id } = model
