@@ -121,7 +121,7 @@ export const promises = {
   },
   R12: {
     promise: 'A clock a day off, ahead or behind, loses and doubles nothing',
-    steps: [{ file: 'test/sync/clocks.test.ts' }, histories],
+    steps: [{ file: 'test/sync/clocks.test.ts' }, { file: 'test/sync/event-clock.test.ts' }, histories],
   },
   R13: {
     promise: 'A start takes 1 s at most; a killed migration [continues](upgrade.md)',

@@ -94,8 +94,8 @@ export interface Notification {
 export interface NotificationPage {
   notifications: readonly Notification[]
   next: string | null
-  /** The platform's clock, in seconds. */
-  now: number
+  /** The `created` of the newest event on the page, in seconds; null without events. Events that notify of nothing count. */
+  newest: number | null
 }
 
 /** The names of an upstream system. */

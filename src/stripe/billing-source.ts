@@ -171,14 +171,15 @@ export function createBillingSource(
         const page = checkPage(answer, after)
         // Events are known by their ids as applied already.
         if (page.nameless > 0) throw new SourceError('failed', 'Stripe sent an event without an id')
-        return { ...page, now: readClock(answer) }
+        return page
       })
       const notifications = page.data.flatMap(event => {
         // An event that does not fit is a failure: no change may be skipped.
         readAs(eventShape, event, `an event (${event.id})`)
         return readEvent(event) ?? []
       })
-      return { notifications, next: page.next, now: page.now }
+      const newest = page.data.length === 0 ? null : Math.max(...page.data.map(({ created }) => created))
+      return { notifications, next: page.next, newest }
     },
     /** The account and the mode of a key. */
     async identify() {
@@ -236,11 +237,4 @@ async function sortOut<T extends { id: string }, Read>(
   if (fitting.length === 0 && all.length >= misfitsToDoubt && first !== undefined)
     throw new UnfitRecord(first.reason)
   return { fitting, unfit: all }
-}
-
-/** Stripe's clock, from the answer's Date header; ours without it. */
-function readClock(answer: object): number {
-  const { lastResponse } = answer as { lastResponse?: { headers?: Record<string, string> } }
-  const date = Date.parse(lastResponse?.headers?.date ?? '')
-  return Math.floor((Number.isNaN(date) ? Date.now() : date) / 1000)
 }

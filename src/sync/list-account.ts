@@ -20,7 +20,6 @@ export function createAccountLists(context: SyncContext, refetch: Refetch) {
   const enqueue = createQueue()
   let running: { stop: AbortController; ended: Promise<Applied> } | null = null
   let beginning: Promise<void> = Promise.resolve()
-  let begunAtMs = Number.NEGATIVE_INFINITY
 
   const isListed = async () => {
     const { succeeded_at, cursor } = await streams.read(names.backfill)
@@ -28,23 +27,21 @@ export function createAccountLists(context: SyncContext, refetch: Refetch) {
   }
 
   /** Changes made while the list is read come as events: these are read from before its first page. */
-  async function begin(stream: Stream, since: number | null): Promise<Stream> {
+  async function begin(stream: Stream, isAgain: boolean): Promise<Stream> {
     const events = await streams.read(names.events)
-    if (since === null && events.cursor !== null && stream.cursor !== null) return stream
-    // A clock that is ahead would lead past events that are still to come; one that is behind only repeats some.
-    const now =
-      since ?? Math.min((await source.listNotifications(0, null)).now, Math.floor(Date.now() / 1_000))
+    if (!isAgain && events.cursor !== null && stream.cursor !== null) return stream
+    const begunAt = Date.now()
+    const { newest } = await source.listNotifications(0, null)
     // The list replaces all earlier events: until its end there is no success.
     // Invoices that came before the first list, by webhooks, may have gone before it, too. In an empty store there are none to look for.
-    const isEmpty = since === null && (await store.readLastObserved()) === 0
+    const isEmpty = !isAgain && (await store.readLastObserved()) === 0
     const listedSince = isEmpty ? null : calls.nextStamp()
-    const cursor = writeCursor({ since: listedSince, isForced: false, ranges: [wholeList] })
+    const cursor = writeCursor({ since: listedSince, begunAt, isForced: false, ranges: [wholeList] })
     const begun = { ...stream, succeeded_at: null, cursor }
     await store.transaction(async tx => {
-      await tx.saveStream({ ...events, cursor: String(now) })
+      await tx.saveStream({ ...events, cursor: String(newest ?? 0) })
       await tx.saveStream(begun)
     })
-    begunAtMs = performance.now()
     return begun
   }
 
@@ -85,7 +82,7 @@ export function createAccountLists(context: SyncContext, refetch: Refetch) {
   }
 
   async function listOnce(stream: Stream, stop: AbortSignal, onBegun: () => void): Promise<Applied> {
-    const begun = await begin(stream, null)
+    const begun = await begin(stream, false)
     onBegun()
     const how = { parallel: partsAtOnce, stop }
     // Everything was listed at its end: the relist is due a while from there.
@@ -95,8 +92,12 @@ export function createAccountLists(context: SyncContext, refetch: Refetch) {
   return {
     /** Whether the whole account was listed. False again after a gap in the events that only a list can close. */
     isListed,
-    /** The last beginning of a list by this process, by a monotonic clock. */
-    begunAtMs: () => begunAtMs,
+    /** When everything was listed last, or the list that is under way began, by our calendar; 0 before the first list. */
+    async listedAt(): Promise<number> {
+      const [backfill, relist] = [await streams.read(names.backfill), await streams.read(names.relist)]
+      const begunAt = backfill.cursor === null ? null : readCursor(backfill.cursor).begunAt
+      return Math.max(backfill.succeeded_at ?? 0, relist.succeeded_at ?? 0, begunAt ?? 0)
+    },
     /** Resolves when a list that is about to begin has stored the moment to read events from. */
     begun: () => beginning,
     /** Lists everything once, several ranges at a time; goes on where it was cut off. */
@@ -116,11 +117,11 @@ export function createAccountLists(context: SyncContext, refetch: Refetch) {
       running = { stop, ended }
       return ended
     },
-    /** Begins a new list of everything; events are read from this moment of the platform's clock on. */
-    listAgain(since: number): Promise<unknown> {
+    /** Begins a new list of everything; events are read from the newest of this moment on. */
+    listAgain(): Promise<unknown> {
       running?.stop.abort()
       return enqueue(async () =>
-        begin({ ...(await streams.read(names.backfill)), failed_at: null, error: null }, since),
+        begin({ ...(await streams.read(names.backfill)), failed_at: null, error: null }, true),
       )
     },
     /** Lists everything again. A forced list runs at full speed, and so does one of `pagesAtMost` pages; the next call goes on with what was cut off. */
@@ -128,7 +129,9 @@ export function createAccountLists(context: SyncContext, refetch: Refetch) {
       streams.run(names.relist, async found => {
         const kept = readCursor(found.cursor)
         const isAnew = found.cursor === null || kept.since === null || (isForced && !kept.isForced)
-        const cursor = isAnew ? { since: calls.nextStamp(), isForced, ranges: [wholeList] } : kept
+        const cursor = isAnew
+          ? { since: calls.nextStamp(), begunAt: Date.now(), isForced, ranges: [wholeList] }
+          : kept
         // Before the first relist, the backfill was the last list of everything.
         const listed_at = found.succeeded_at ?? (await streams.read(names.backfill)).succeeded_at
         const stream = { ...found, succeeded_at: listed_at, failed_at: null, error: null }

@@ -11,26 +11,33 @@ export interface Range {
 export interface ListCursor {
   /** The stamp before the list's first request; null when it was not kept. */
   since: number | null
+  /** When the list began, by our calendar in milliseconds; null when it was not kept. */
+  begunAt: number | null
   isForced: boolean
   ranges: readonly Range[]
 }
 
 export const wholeList: Range = { from: null, before: null, after: null }
 
-export function writeCursor({ since, isForced, ranges }: ListCursor): string {
+export function writeCursor({ since, begunAt, isForced, ranges }: ListCursor): string {
   const parts = ranges.map(({ from, before, after }) => [from, before, after])
-  return JSON.stringify({ ...(since !== null && { since }), ...(isForced && { forced: true }), parts })
+  return JSON.stringify({
+    ...(since !== null && { since }),
+    ...(begunAt !== null && { begun_at: begunAt }),
+    ...(isForced && { forced: true }),
+    parts,
+  })
 }
 
 /** A cursor that cannot be read stands for the whole list. */
 export function readCursor(text: string | null): ListCursor {
-  const beginning: ListCursor = { since: null, isForced: false, ranges: [wholeList] }
+  const beginning: ListCursor = { since: null, begunAt: null, isForced: false, ranges: [wholeList] }
   try {
-    const { since = null, forced = false, parts } = JSON.parse(text ?? '{}')
+    const { since = null, begun_at: begunAt = null, forced = false, parts } = JSON.parse(text ?? '{}')
     const ranges = (parts as [number | null, number | null, string | null][]).map(
       ([from, before, after]): Range => ({ from, before, after }),
     )
-    return ranges.length === 0 ? beginning : { since, isForced: forced, ranges }
+    return ranges.length === 0 ? beginning : { since, begunAt, isForced: forced, ranges }
   } catch {
     return beginning
   }

@@ -95,8 +95,8 @@ export const planted: readonly Planted[] = [
   {
     name: 'the cursor of the events leads too far',
     file: 'src/sync/events.ts',
-    from: 'const cursor = String(Math.max(since, reached))',
-    to: 'const cursor = String(Math.max(since, reached) + 900)',
+    from: 'cursor: String(newest)',
+    to: 'cursor: String(newest + 900)',
   },
   {
     name: 'an event counts as handled before it is applied',

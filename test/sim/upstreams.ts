@@ -72,6 +72,8 @@ export class Upstreams {
   readonly events: ModelEvent[] = []
   private revs = 0
   private readonly random: Random
+  /** Seconds that the platform's clock is ahead of the true time. */
+  aheadS = 0
   private readonly clock: { nowMs: number }
 
   constructor(random: Random, clock: { nowMs: number }) {
@@ -241,7 +243,7 @@ export class Upstreams {
     this.events.push({
       id: `evt_${this.events.length}`,
       type,
-      created: Math.floor(nowMs / 1000),
+      created: Math.floor(nowMs / 1000) + this.aheadS,
       atMs: nowMs,
       rev: this.revs,
       ...about,

@@ -551,6 +551,10 @@ class World {
 
   private async changeUpstream(): Promise<void> {
     for (let left = integer(this.random, 1, 3); left > 0; left--) this.note(this.model.change())
+    if (this.chance(0.03)) {
+      this.model.aheadS += 86_400
+      this.note('the clock of the platform jumps a day ahead')
+    }
     // Of many drafts or documents, all but a few may go at once.
     const drafts = this.model.some(({ status }) => status === 'draft')
     if (drafts.length > 22 && this.chance(0.5)) {

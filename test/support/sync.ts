@@ -280,7 +280,7 @@ export function createDirectSource(account: StripeAccount, pageSize = 2): Billin
       const events = account.events.filter(({ created }) => created >= since).reverse()
       const { page, next } = cut(events, after, 5)
       const notifications = page.flatMap(event => readEvent(event as unknown as Stripe.Event) ?? [])
-      return { notifications, next, now: account.clock }
+      return { notifications, next, newest: page[0]?.created ?? null }
     },
     identify: async () => ({ id: 'acct_1SandboxFatura', mode: 'test' }),
   }

@@ -1,7 +1,6 @@
-/** The platform's clock in one answer: one that is wrong hides no event, and is reported. */
+/** Events are followed by their own moments: no clock of ours or of the platform hides one. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { BillingSource } from '../../src/sources.ts'
 import { invoiceRounds } from '../../src/sync/rounds.ts'
 import { realClocks, runDue } from '../../src/sync/schedule.ts'
 import { engines } from '../support/engines.ts'
@@ -11,50 +10,133 @@ const day = 86_400
 
 for (const engine of engines)
   describe(`the clock of the events, on ${engine.name}`, () => {
-    it('one answer that is a day ahead hides nothing that happens later, and stands in the stream’s state', async t => {
-      const { source, account, connect, stream, store, logged } = await startRig(t, engine, {
-        invoices: 20,
-        lines: 1,
-      })
-      let ahead = 0
-      const listNotifications: BillingSource['listNotifications'] = async (...asked) => {
-        const page = await source.listNotifications(...asked)
-        return { ...page, now: page.now + ahead }
-      }
-      const connector = await connect({ source: { ...source, listNotifications } })
-      await connector.backfill()
-      await connector.catchUp()
-      const before = Number((await stream(eventsStream))?.cursor)
-      ahead = day
-      await connector.catchUp()
-      const wrong = await stream(eventsStream)
-      assert.ok(Number(wrong?.cursor) - before < 120, `${wrong?.cursor}, ${before} before`)
-      assert.match(String(wrong?.error), /ahead of any plausible time/)
-      assert.ok(logged.some(({ msg }) => /ahead of any plausible time/.test(msg)))
-      ahead = 0
-      account.advance(5)
+    it('the cursor is the moment of the newest event, also of one that concerns no invoice', async t => {
+      const { account, connector, stream, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
       account.change('create')
+      account.advance(60)
+      await connector.backfill()
+      const cursor = async () => Number((await stream(eventsStream))?.cursor)
+      assert.equal(await cursor(), account.events.at(-1)?.created)
+      account.advance(3_600)
+      account.change('create')
+      const [customer] = account.customers.keys()
+      account.renameCustomer(String(customer), 'Outra')
+      const renamed = account.events.at(-1) as (typeof account.events)[number]
+      renamed.data.previous_attributes = { balance: 0 }
+      renamed.created += 60
+      account.clock += 60
       await connector.catchUp()
+      assert.equal(await cursor(), renamed.created)
+      account.clock += 7_200
+      await connector.catchUp()
+      assert.equal(await cursor(), renamed.created, 'time alone moves nothing')
       await assertTrue(account, store)
-      assert.equal((await stream(eventsStream))?.error, null)
     })
 
-    it('one that is a day ahead at the first list hides nothing either', async t => {
-      const { source, account, connect, stream, store } = await startRig(t, engine, {
+    for (const [what, jump] of [
+      ['a day ahead of ours', day],
+      ['a year behind ours', -365 * day],
+    ] as const)
+      it(`a platform’s clock that jumps until it is ${what}, and stays there, hides nothing and is no failure`, async t => {
+        const { account, connect, connector, stream, store, logged } = await startRig(t, engine, {
+          invoices: 20,
+          lines: 1,
+          now: Math.floor(Date.now() / 1_000) + Math.min(0, jump),
+        })
+        await connector.backfill()
+        await connector.catchUp()
+        account.clock += Math.max(0, jump)
+        for (const each of [connector, connector, await connect()]) {
+          account.advance(5)
+          account.change('create')
+          await each.catchUp()
+          await assertTrue(account, store)
+          assert.equal((await stream(eventsStream))?.error, null)
+        }
+        assert.equal((await stream(eventsStream))?.cursor, String(account.events.at(-1)?.created))
+        assert.deepEqual(
+          logged.filter(({ level }) => level >= 40),
+          [],
+          'nothing is listed again',
+        )
+      })
+
+    it('an event that becomes visible five minutes late is applied, and a quiet account reads no old event again after that', async t => {
+      const { source, account, connect, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
+      const { now } = performance
+      let laterMs = 0
+      t.mock.method(performance, 'now', () => now.call(performance) + laterMs)
+      const asked: number[] = []
+      const connector = await connect({
+        source: {
+          ...source,
+          listNotifications(since, after) {
+            asked.push(since)
+            return source.listNotifications(since, after)
+          },
+        },
+      })
+      await connector.backfill()
+      account.advance(60)
+      account.change('create')
+      const late = account.events.splice(-1)
+      account.advance(290)
+      account.change('create')
+      const newest = Number(account.events.at(-1)?.created)
+      await connector.catchUp()
+      account.events.splice(-1, 0, ...late)
+      laterMs += 299_000
+      await connector.catchUp()
+      await assertTrue(account, store)
+      laterMs += 2_000
+      await connector.catchUp()
+      await connector.catchUp()
+      assert.deepEqual(asked.slice(-3), [newest - 300, newest - 300, newest])
+    })
+
+    it('a quiet account whose newest event is older than events reach back is listed again once, unless it was listed since', async t => {
+      const { account, connect, connector, store, stream, logged } = await startRig(t, engine, {
         invoices: 20,
         lines: 1,
-        now: Math.floor(Date.now() / 1_000),
       })
-      const listNotifications: BillingSource['listNotifications'] = async (...asked) => {
-        const page = await source.listNotifications(...asked)
-        return { ...page, now: page.now + day }
+      const { now } = Date
+      let laterMs = 0
+      t.mock.method(Date, 'now', () => now() + laterMs)
+      await connector.backfill()
+      await connector.catchUp()
+      const pass = async (days: number) => {
+        laterMs += days * day * 1_000
+        account.clock += days * day
+        const later = await connect()
+        logged.length = 0
+        for (let round = 0; round < 3; round++) {
+          await later.catchUp()
+          await later.backfill()
+        }
+        return logged.filter(({ msg }) => /events reach back 30 days only/.test(msg)).length
       }
-      const first = await connect({ source: { ...source, listNotifications } })
-      await first.backfill()
-      const { cursor } = (await stream(eventsStream)) ?? {}
-      assert.ok(Number(cursor) <= Date.now() / 1_000, `${cursor}`)
+      assert.equal(await pass(31), 1)
+      assert.equal(await pass(27), 0, 'it was listed 27 days ago')
+      await (await connect()).relist(true)
+      assert.equal(await pass(27), 0)
+      assert.equal(await pass(4), 1)
+      assert.equal((await stream(eventsStream))?.error, null)
       account.change('create')
       await (await connect()).catchUp()
+      await assertTrue(account, store)
+    })
+
+    it('an account without any event is not listed again by each read', async t => {
+      const { sandbox, account, connector, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
+      account.events.length = 0
+      await connector.backfill()
+      for (let round = 0; round < 3; round++) {
+        await connector.catchUp()
+        await connector.backfill()
+      }
+      assert.equal(sandbox.requests.get('list_invoices'), 1)
+      account.change('create')
+      await connector.catchUp()
       await assertTrue(account, store)
     })
 
@@ -70,17 +152,6 @@ for (const engine of engines)
       await connector.catchUp()
       assert.equal((await stream(eventsStream))?.error, null)
       await assertTrue(account, store)
-    })
-
-    it('time that passes at the platform, as its events show, is followed at once', async t => {
-      const { account, connector, stream } = await startRig(t, engine, { invoices: 20, lines: 1 })
-      await connector.backfill()
-      await connector.catchUp()
-      const before = Number((await stream(eventsStream))?.cursor)
-      account.advance(5 * day)
-      account.change('create')
-      await connector.catchUp()
-      assert.ok(Number((await stream(eventsStream))?.cursor) - before >= 5 * day)
     })
 
     it('an account that was just listed for the first time is not listed again at once', async t => {
@@ -148,15 +219,13 @@ for (const engine of engines)
       assert.deepEqual(told, ['relist'])
     })
 
-    it('events that were never read are not taken for read a month later', async t => {
-      const { account, connect, connector, store, stream } = await startRig(t, engine, {
-        invoices: 20,
-        lines: 1,
-      })
+    it('events that were not read for a month after the first list are not taken for read', async t => {
+      const { account, connect, connector, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
       await connector.backfill()
-      const events = (await stream(eventsStream)) ?? assert.fail()
-      const monthAgo = String(Number(events.cursor) - 31 * day)
-      await store.transaction(tx => tx.saveStream({ ...events, cursor: monthAgo }))
+      account.change('create')
+      const { now } = Date
+      t.mock.method(Date, 'now', () => now() + 31 * day * 1_000)
+      account.clock += 31 * day
       const later = await connect()
       await later.catchUp()
       assert.equal(await later.isListed(), false, 'a list closes the gap')
@@ -165,94 +234,22 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('an answer that is ahead moves the events no further than the time since the list began', async t => {
-      const { source, connect, stream } = await startRig(t, engine, { invoices: 20, lines: 1 })
-      let ahead = 0
-      const connector = await connect({
-        source: {
-          ...source,
-          async listNotifications(...asked) {
-            const page = await source.listNotifications(...asked)
-            return { ...page, now: page.now + ahead }
-          },
-        },
+    it('a first list that was cut off a month ago begins anew', async t => {
+      const { sandbox, account, connect, connector, store } = await startRig(t, engine, {
+        invoices: 220,
+        lines: 1,
       })
-      // The process had run for a while.
-      const { now } = performance
-      t.after(() => {
-        performance.now = now
-      })
-      performance.now = () => now.call(performance) + 3_600_000
-      await connector.backfill()
-      const before = Number((await stream(eventsStream))?.cursor)
-      ahead = day
-      await connector.catchUp()
-      const moved = Number((await stream(eventsStream))?.cursor) - before
-      assert.ok(moved < 120, `${moved} s`)
+      sandbox.faults.set('list_invoices', 'error_500')
+      await assert.rejects(connector.backfill())
+      sandbox.faults.clear()
+      account.change('create')
+      const { now } = Date
+      t.mock.method(Date, 'now', () => now() + 31 * day * 1_000)
+      account.clock += 31 * day
+      const later = await connect()
+      await later.catchUp()
+      await later.backfill()
+      await later.catchUp()
+      await assertTrue(account, store)
     })
-
-    // Our clocks and the platform's move on by so many seconds during a request; then an answer may be ahead.
-    for (const [what, moves, ahead] of [
-      [
-        'an answer that took an hour, and one that is ahead,',
-        { elapsed: 3_600, calendar: 3_600, platform: 3_600 },
-        day,
-      ],
-      [
-        'a calendar that is set ahead, and an answer that is,',
-        { elapsed: 0, calendar: 3_600, platform: 0 },
-        day,
-      ],
-      [
-        'a calendar and an answer that are ahead, not alike,',
-        { elapsed: 0, calendar: day, platform: 0 },
-        3_600,
-      ],
-      ['hours in which the process stood still', { elapsed: 0, calendar: 36_000, platform: 36_000 }, 0],
-    ] as const)
-      it(`${what} hide nothing that happens later`, async t => {
-        const { source, account, connect, store, stream } = await startRig(t, engine, {
-          invoices: 20,
-          lines: 1,
-        })
-        const { now } = performance
-        const calendar = Date.now
-        t.after(() => {
-          performance.now = now
-          Date.now = calendar
-        })
-        const later = { elapsed: 0, calendar: 0 }
-        performance.now = () => now.call(performance) + later.elapsed * 1_000
-        Date.now = () => calendar() + later.calendar * 1_000
-        let [moved, wrong]: [typeof moves | null, number] = [null, 0]
-        const connector = await connect({
-          source: {
-            ...source,
-            async listNotifications(...asked) {
-              if (moved !== null) {
-                later.elapsed += moved.elapsed
-                later.calendar += moved.calendar
-                account.advance(moved.platform)
-                moved = null
-              }
-              const page = await source.listNotifications(...asked)
-              return { ...page, now: page.now + wrong }
-            },
-          },
-        })
-        await connector.backfill()
-        await connector.catchUp()
-        moved = moves
-        await connector.catchUp()
-        wrong = ahead
-        await connector.catchUp()
-        wrong = 0
-        const reached = Number((await stream(eventsStream))?.cursor) - account.clock
-        // After a wrong answer it may stay behind: events that were read are known.
-        assert.ok(reached < 120 && (ahead > 0 || reached > -120), `${reached} s ahead`)
-        account.advance(5)
-        account.change('create')
-        await connector.catchUp()
-        await assertTrue(account, store)
-      })
   })
