@@ -90,7 +90,7 @@ export const promises = {
   },
   R6: {
     promise: 'A database restart is a blip: 503 with `Retry-After`, 200 again within 2 s',
-    steps: [{ file: 'test/store/postgres-restarts.test.ts', only: 'a database restart is a blip' }],
+    steps: [{ file: 'test/campaign/postgres-restarts.test.ts' }],
   },
   R7: {
     promise: 'A deploy fails no request; a PDF in flight arrives whole',

@@ -3,14 +3,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdir, readlink } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { performance } from 'node:perf_hooks'
 import { after, before, type TestContext } from 'node:test'
 import pg from 'pg'
 import { createToken } from '../../src/access/token.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
 import { type Cli, eventually, isRefused, type Outcome, type Program } from './cli.ts'
 import { runSql } from './engines.ts'
-import { ask, type Sample } from './load.ts'
+import type { Sample } from './load.ts'
 import { createPostgresServer, freePort, type PostgresServer } from './postgres-server.ts'
 import { makeLine, makeRecord } from './records.ts'
 
@@ -79,9 +78,9 @@ export async function serve(cli: Cli, url: string, level = 'error'): Promise<Api
 }
 
 /** Asserts an answer, or the one refusal that is allowed: come back later. */
-export function assertBlip({ status, headers, text, took }: Sample): void {
+export function assertBlip({ status, headers, text }: Pick<Sample, 'status' | 'headers' | 'text'>): void {
   if (status === 200) return
-  assert.equal(status, 503, `after ${took} ms: ${text}`)
+  assert.equal(status, 503, text)
   assert.equal(JSON.parse(text).error.code, 'unavailable')
   assert.match(String(headers['retry-after']), /^[1-9]\d*$/)
 }
@@ -121,19 +120,38 @@ export async function assertFewSockets(pid: number, atFirst: number | null): Pro
   })
 }
 
-/** Asks until an answer is 200; says how many milliseconds that took. */
-export async function untilAnswered(url: string, token: string): Promise<number> {
-  const started = performance.now()
-  await eventually('the API answers again', async () => {
-    const sample = await ask(url, token)
-    assertBlip(sample)
-    return sample.status === 200
-  })
-  return performance.now() - started
+/** Stops the server politely, in haste, or as the kernel does when memory runs out; starts it again after what is to happen meanwhile. */
+export async function restartServer(
+  how: 'SIGINT' | 'SIGQUIT' | 'SIGKILL',
+  meanwhile: () => Promise<unknown>,
+): Promise<void> {
+  const { rows } = await runSql(server.url, "SELECT pg_read_file('postmaster.pid') AS text")
+  const pid = Number.parseInt(rows[0].text, 10)
+  if (how === 'SIGINT') await server.stop()
+  else {
+    process.kill(pid, how)
+    await eventually('the server has gone', () => !isAlive(pid))
+  }
+  try {
+    await meanwhile()
+  } finally {
+    // After a crash the server refuses to start until the last of its old processes has gone.
+    await eventually('the server starts', () =>
+      server.start().then(
+        () => true,
+        () => false,
+      ),
+    )
+  }
 }
 
-export const worst = (samples: readonly Sample[]) => Math.max(...samples.map(({ took }) => took))
-export const figure = (ms: number) => `${Math.round(ms)} ms`
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
 
 /** A session that holds what it locked until it is ended. */
 export async function lock(t: TestContext, url: string, sql: string): Promise<() => Promise<void>> {
