@@ -94,7 +94,8 @@ export function stopClock(t: TestContext): StoppedClock {
   Object.assign(timers, stopped)
   Object.assign(promises, { setTimeout: sleep })
   Object.defineProperty(performance, 'now', { value: now, configurable: true, writable: true })
-  Date.now = () => startOfCalendar + passedMs
+  // Timers may be due between two milliseconds; the calendar knows whole ones.
+  Date.now = () => startOfCalendar + Math.floor(passedMs)
   AbortSignal.timeout = delayMs => {
     const late = new AbortController()
     add(
