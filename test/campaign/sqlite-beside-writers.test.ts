@@ -4,10 +4,8 @@ import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { campaign } from '../support/campaign.ts'
 import { createStoredToken, ndjson } from '../support/cli.ts'
 import { ask, type Sample, startLoad } from '../support/load.ts'
-import { onThisMachine } from '../support/machine-speed.ts'
 import { makeInvoice } from '../support/records.ts'
 import { lockSqlite } from '../support/sqlite-lock.ts'
 import { createSyncWorld, type SyncWorld, webhookSecret } from '../support/sync-truth.ts'
@@ -28,13 +26,11 @@ function quantile(samples: readonly Sample[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
 }
 
-it('fatura up serves, and ends at a signal, while another process keeps the store locked', async t => {
+it('fatura up answers pages within 250 ms, and ends within 10 s, while another process keeps the store locked', async t => {
   const world = await createSyncWorld(t, { invoices: 40, seed: 71 })
   const token = await createStoredToken(world.url)
   const { program, address } = await startUp(world)
   await program.waitFor(/"step":"rereadUnsettled"/)
-  const bounds = [campaign(1_000, 250), campaign(4_000, 2_000), 10_000].map(onThisMachine)
-  const [usualBound = 0, slowestBound = 0, endBound = 0] = bounds
   lockSqlite(t, world.url)
   world.sandbox.subscribe(program.url, webhookSecret)
   const since = world.account.events.length
@@ -51,28 +47,26 @@ it('fatura up serves, and ends at a signal, while another process keeps the stor
   const [usual, slowest] = [quantile(samples, 0.95), quantile(samples, 1)]
   t.diagnostic(`locked: p95 ${usual.toFixed(1)} ms, slowest ${slowest.toFixed(1)} ms of ${samples.length}`)
   // Every single one would be, on a machine that has nothing else to do.
-  assert.ok(usual < usualBound && slowest < slowestBound, `p95 ${usual} ms, slowest ${slowest} ms`)
+  assert.ok(usual < 250 && slowest < 2_000, `p95 ${usual} ms, slowest ${slowest} ms`)
 
   const signalled = performance.now()
   const { code, stderr } = await program.stop()
   assert.deepEqual([code, stderr], [0, ''])
-  assert.ok(performance.now() - signalled < endBound, `${performance.now() - signalled} ms`)
+  assert.ok(performance.now() - signalled < 10_000, `${performance.now() - signalled} ms`)
   for (const { status } of await delivered) assert.notEqual(status, 200, 'nothing was stored')
 })
 
-it('fatura up serves fast while an import writes and the account is listed', async t => {
-  const world = await createSyncWorld(t, { invoices: campaign(500, 20_000), customers: 20, seed: 73 })
+it('fatura up answers 99 of 100 pages within 50 ms while an import writes and the account is listed', async t => {
+  const world = await createSyncWorld(t, { invoices: 20_000, customers: 20, seed: 73 })
   const token = await createStoredToken(world.url)
   const file = join(world.cli.folder, 'many.ndjson')
-  const [count, part] = [campaign(5_000, 500_000), 5_000]
+  const [count, part] = [500_000, 5_000]
   for (let made = 0; made < count; made += part) {
     const invoices = Array.from({ length: part }, (_, i) =>
       makeInvoice({ id: `in_many${made + i}`, customer_id: `cus_many${i}` }),
     )
     await appendFile(file, ndjson(...invoices))
   }
-  // The promise is 50 ms; a machine that runs other tests beside does not keep it.
-  const bound = onThisMachine(campaign(1_000, 50))
   const { program, address } = await startUp(world)
   const load = startLoad({ address, paths: [pageOf(world)], token, loops: 4, pause: 10, atMost: 600_000 })
   const imported = await world.run(['import', file], { patience: 600_000 })
@@ -83,6 +77,6 @@ it('fatura up serves fast while an import writes and the account is listed', asy
   t.diagnostic(
     `${imported.stdout.trim()} Meanwhile ${load.samples.length} pages: p50 ${p50} ms, p99 ${p99} ms, slowest ${slowest} ms`,
   )
-  assert.ok(Number(p99) < bound, `p99 ${p99} ms`)
+  assert.ok(Number(p99) < 50, `p99 ${p99} ms`)
   assert.equal((await program.stop()).code, 0)
 })
