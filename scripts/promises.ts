@@ -136,7 +136,11 @@ export const promises = {
   },
   R15: {
     promise: 'A replaced, deleted or damaged SQLite file: its content or 503, never two contents',
-    steps: [{ file: 'test/store/replaced-file.test.ts' }, { file: 'test/store/damaged-file.test.ts' }],
+    steps: [
+      { file: 'test/campaign/replaced-file.test.ts' },
+      { file: 'test/store/replaced-file.test.ts' },
+      { file: 'test/store/damaged-file.test.ts' },
+    ],
   },
   R16: {
     promise: 'A dead Citus worker stops only its own customers',
