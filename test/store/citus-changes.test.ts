@@ -1,7 +1,6 @@
 /** A cluster that changes under load: a worker that is killed, one that is added, shards that move. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createToken } from '../../src/access/token.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
 import type { WriteStore } from '../../src/store/store.ts'
@@ -22,7 +21,12 @@ const requestsOf = (customer: string) => [
 ]
 
 /** Each customer is asked for in turn. */
-const everything = { paths: customers.flatMap(requestsOf), loops: 5, pause: 10, atMost: 60_000 }
+const everything = {
+  paths: customers.flatMap(requestsOf),
+  loops: 5,
+  pause: 10,
+  atMost: Number.POSITIVE_INFINITY,
+}
 
 /** Three invoices of each customer, and a token for all of them. */
 async function fill(t: TestContext, url: string): Promise<{ writer: WriteStore; token: string }> {
@@ -69,6 +73,7 @@ describe('a cluster that changes under load', { skip: skipCitus }, () => {
       env: { DATABASE_URL: coordinator, DATABASE_READ_URL: `${coordinator},${doomed.url},${other}` },
     })
     const load = startLoad({ address: api.address, token, ...everything })
+    t.after(() => load.stop())
     const failed = () => load.samples.filter(({ status }) => status !== 200)
     const seen = (n: number) => {
       const until = load.samples.length + n
@@ -76,17 +81,14 @@ describe('a cluster that changes under load', { skip: skipCitus }, () => {
     }
     await seen(200)
     assert.deepEqual(told(failed()), [])
-    const fellAt = Date.now()
     await doomed.fall()
     // Each loop asks for everything once, and a little more.
     await seen(520)
     const ready = await get(`${api.address}/ready`)
     await doomed.rise()
-    const upAt = Date.now()
     const isBack = () => load.samples.slice(-200).every(({ status }) => status === 200)
     await seen(200)
     await eventually('all are served again', isBack)
-    const backAfter = Date.now() - upAt
     await load.stop()
     const changed = customers.map(customer_id => makeRecord({ id: 'in_2', customer_id, total_cents: 7 }))
     assert.equal(await writer.transaction(tx => tx.saveInvoices(changed)), customers.length)
@@ -99,7 +101,7 @@ describe('a cluster that changes under load', { skip: skipCitus }, () => {
     assert.deepEqual(new Set(refused.map(({ path }) => customerOf(path))), there)
     assert.equal(ready.status, 200)
     t.diagnostic(
-      `${mayKillWorkers ? 'killed' : 'cut off'} for ${upAt - fellAt} ms: ${refused.length} of ${load.samples.length} answers were 503, the last 200 good ${backAfter} ms after it was up`,
+      `${mayKillWorkers ? 'killed' : 'cut off'}: ${refused.length} of ${load.samples.length} answers were 503`,
     )
   })
 
@@ -113,6 +115,7 @@ describe('a cluster that changes under load', { skip: skipCitus }, () => {
       env: { DATABASE_URL: coordinator, DATABASE_READ_URL: `${coordinator},${first}` },
     })
     const load = startLoad({ address: api.address, token, ...everything })
+    t.after(() => load.stop())
     let isOver = false
     let last = 0
     const writing = (async () => {
@@ -122,7 +125,6 @@ describe('a cluster that changes under load', { skip: skipCitus }, () => {
         )
         await writer.transaction(tx => tx.saveInvoices(changed))
         last = turn
-        await sleep(20)
       }
     })()
     await addWorker(coordinator, second)

@@ -3,8 +3,9 @@ import { describe, type TestContext, test } from 'node:test'
 import { kindNames, kinds, otherTables } from '../../src/store/contents.ts'
 import { checkTarget, copyStore } from '../../src/store/copy-store.ts'
 import { openOperatorStore, openWriteStore } from '../../src/store/engines.ts'
-import { createCli } from '../support/cli.ts'
+import { createCli, eventually } from '../support/cli.ts'
 import { engines } from '../support/engines.ts'
+import { lock } from '../support/own-postgres.ts'
 import { makeLine, makeRecord } from '../support/records.ts'
 import { changeRows, createFilledStore, digestOf, readRows } from '../support/store-rows.ts'
 
@@ -71,6 +72,9 @@ async function copyHere(source: string, target: string): Promise<void> {
     await from.close()
   }
 }
+
+const waitingForLocks =
+  "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 describe('fatura copy', { concurrency: 2 }, () => {
   for (const from of ['sqlite', 'postgres'] as const) {
@@ -180,7 +184,7 @@ describe('fatura copy', { concurrency: 2 }, () => {
     })
   }
 
-  test('killed at any moment, it goes on when it is run again, and ends equal', async t => {
+  test('killed before its first write or between later ones, it goes on when it is run again, and ends equal', async t => {
     const cli = await createCli(t)
     const [source, target] = await Promise.all(engines.map(engine => engine.createStore(t)))
     const store = await openWriteStore(String(source))
@@ -188,13 +192,24 @@ describe('fatura copy', { concurrency: 2 }, () => {
       tx.saveInvoices(Array.from({ length: 4_000 }, (_, i) => makeRecord({ customer_id: `cus_${i % 50}` }))),
     )
     await store.close()
-    let kills = 0
-    for (const delay of [250, 450, 700]) {
+    // At the beginning, with some of the invoices written, and with most of them.
+    for (const held of [
+      'LOCK TABLE fatura.invoices IN ACCESS EXCLUSIVE MODE',
+      "INSERT INTO fatura.customers (customer_id, version) VALUES ('cus_25', 0)",
+      "INSERT INTO fatura.customers (customer_id, version) VALUES ('cus_9', 0)",
+    ]) {
+      const release = await lock(t, String(target), held)
       const program = cli.start(['copy', String(source), String(target)])
-      await new Promise(resolve => setTimeout(resolve, delay))
-      if ((await program.stop('SIGKILL')).signal === 'SIGKILL') kills++
+      await eventually('it waits for what is locked', async () => {
+        assert.equal(program.child.exitCode, null, program.stderr)
+        return (await readRows(String(target), waitingForLocks)).length > 0
+      })
+      assert.equal((await program.stop('SIGKILL')).signal, 'SIGKILL')
+      await release()
+      t.diagnostic(
+        `killed with ${(await readRows(String(target), 'SELECT id FROM fatura.invoices')).length} invoices written`,
+      )
     }
-    assert.ok(kills > 0)
     const { code, stdout, stderr } = await cli.run(['copy', String(source), String(target)])
     assert.equal(code, 0, stderr)
     assert.match(stdout, /Compared, equal on both sides: 4000 invoices/)

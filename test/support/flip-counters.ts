@@ -5,8 +5,9 @@ import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 
 export interface Flipping {
-  /** Says how often they went and came. */
-  stop(): Promise<number>
+  /** How often they went and came so far. */
+  flips(): Promise<number>
+  stop(): Promise<void>
 }
 
 export async function flipCounters(t: TestContext, url: string): Promise<Flipping> {
@@ -14,11 +15,14 @@ export async function flipCounters(t: TestContext, url: string): Promise<Flippin
   t.after(() => child.kill('SIGKILL'))
   await once(child, 'message')
   return {
+    async flips() {
+      child.send('tell')
+      const [flips] = await once(child, 'message')
+      return flips
+    },
     async stop() {
       child.send('stop')
-      const [flips] = await once(child, 'message')
       await once(child, 'exit')
-      return flips
     },
   }
 }
@@ -27,8 +31,9 @@ async function flip(path: string): Promise<void> {
   const db = new DatabaseSync(path, { timeout: 10_000 })
   db.exec('PRAGMA synchronous = OFF; CREATE TEMP TABLE kept AS SELECT * FROM counts')
   let [flips, isOver] = [0, false]
-  process.on('message', () => {
-    isOver = true
+  process.on('message', told => {
+    if (told === 'stop') isOver = true
+    else process.send?.(flips)
   })
   process.send?.('flipping')
   while (!isOver) {
@@ -42,7 +47,6 @@ async function flip(path: string): Promise<void> {
     await new Promise(resolve => setImmediate(resolve))
   }
   db.close()
-  process.send?.(flips)
   process.disconnect?.()
 }
 
