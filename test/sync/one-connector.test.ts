@@ -6,10 +6,8 @@ import type { AddressInfo } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import type { StripeSandbox } from '../../sandbox/stripe/server.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { renewEveryMs, takeOverAfterMs } from '../../src/sync/lease.ts'
-import { assertOneLine, get, type Program } from '../support/cli.ts'
+import { assertOneLine, eventually, get, type Program } from '../support/cli.ts'
 import { engines } from '../support/engines.ts'
-import { assertWithin } from '../support/machine-speed.ts'
 import { quickClock } from '../support/quick-clock.ts'
 import { freezeBetweenWrites } from '../support/sqlite-lock.ts'
 import {
@@ -69,10 +67,8 @@ describe('one connector', { concurrency: 2 }, () => {
         const delivering = sandbox.deliver({ since: account.events.length - 1 })
         await held.arrived
         freezeBetweenWrites(first.child, world.url)
-        const frozenAt = performance.now()
         account.change('pay', id)
         await second.waitFor(receiving)
-        const tookAfter = performance.now() - frozenAt
         await second.waitFor(hasStarted)
         assert.equal((await readStored(world.url)).records.get(id)?.invoice.status, 'paid')
 
@@ -87,29 +83,21 @@ describe('one connector', { concurrency: 2 }, () => {
           new RegExp(`^process ${second.pid} on `),
         )
         await assertTruth(world.url, account)
-        assert.ok(tookAfter * speed > takeOverAfterMs - renewEveryMs - 1_000, `${tookAfter} ms`)
 
         await second.stop()
         await first.waitFor(/(receiving webhooks.*){2}/s)
-        t.diagnostic(
-          `${engine.name}: taken over ${Math.round(tookAfter * speed)} ms of its clock after it froze`,
-        )
       })
 
       it('stops at a signal while it waits; takes over from another machine that says nothing any more', async t => {
         const world = await createSyncWorld(t, { invoices: 10 }, await engine.createStore(t))
         await leaseElsewhere(world)
         const program = await startWaiting(world)
-        const signalled = performance.now()
         assert.equal((await program.stop()).code, 0)
-        assertWithin(performance.now() - signalled, 10_000)
         assert.doesNotMatch(program.stdout, receiving)
 
-        const before = performance.now()
         const single = world.start(['sync', '--once'], { env: quickClock(10) })
         await single.waitFor(waiting)
         assert.equal((await single.exited).code, 0)
-        assert.ok((performance.now() - before) * 10 > takeOverAfterMs)
         assert.equal((await readStatus(world.url)).lease.holder, null)
       })
 
@@ -123,19 +111,21 @@ describe('one connector', { concurrency: 2 }, () => {
         assertOneLine(refused, new RegExp(`synchronized already: by process ${first.pid} on `))
         assert.doesNotMatch(second.stdout, receiving, 'whoever waits takes no webhooks')
 
-        let before = performance.now()
         await first.stop('SIGKILL')
+        // Its heartbeat goes on: only its machine sees that it is gone.
+        const store = await openWriteStore(world.url)
+        t.after(() => store.close())
+        const { epoch } = await store.readLease()
+        await eventually('it is taken over', async () => !(await store.renewLease(epoch)))
         await second.waitFor(receiving)
-        assert.ok(performance.now() - before < takeOverAfterMs, 'its machine sees that it is gone')
 
         const api = world.start(['up', '--port', '0'])
         await api.waitFor(waiting)
         const [, address = ''] = await api.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
         assert.equal((await get(`${address}/ready`)).status, 200, 'serves while it waits')
-        before = performance.now()
         assert.equal((await second.stop()).code, 0)
+        assert.doesNotMatch(String(await holderOf(world)), new RegExp(`^process ${second.pid} on `))
         await api.waitFor(hasStarted)
-        assert.ok(performance.now() - before < takeOverAfterMs, 'let go of in order')
 
         const single = world.start(['sync', '--once'])
         await single.waitFor(waiting)
