@@ -1,15 +1,19 @@
 /** Requests that wait for changes read the feed together. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createChangeWaiters } from '../../src/changes/wait-for-changes.ts'
 import { openReadStore } from '../../src/store/engines.ts'
 import { engines } from '../support/engines.ts'
+import { stopClock } from '../support/stopped-clock.ts'
+
+/** How often the feed is looked at for all who wait. */
+const lookEveryMs = 500
 
 test('a look under way while all leave does not go on beside that of those who come', async t => {
   const [engine] = engines
   const store = await openReadStore((await engine?.createStore(t)) ?? assert.fail())
   t.after(() => store.close())
+  const clock = stopClock(t)
   let reads = 0
   let gate = Promise.resolve()
   const waiters = createChangeWaiters({
@@ -25,15 +29,15 @@ test('a look under way while all leave does not go on beside that of those who c
     const { promise, resolve } = Promise.withResolvers<void>()
     gate = promise
     const before = reads
-    while (reads === before) await sleep(5)
+    await clock.pass(lookEveryMs)
+    assert.equal(reads, before + 1, 'a look is under way')
     waiter.leave()
     const joined = join()
     resolve()
     waiter = await joined
   }
-  const [before, begun] = [reads, performance.now()]
-  await sleep(2_000)
-  const most = (performance.now() - begun) / 500 + 1
-  assert.ok(reads - before <= most, `${reads - before} reads, ${most} at most`)
+  const before = reads
+  await clock.pass(4 * lookEveryMs)
+  assert.equal(reads - before, 4)
   waiter.leave()
 })

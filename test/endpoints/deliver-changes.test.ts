@@ -22,6 +22,7 @@ import type { StoredEndpoint } from '../../src/store/endpoint-store.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import type { WriteStore } from '../../src/store/store.ts'
 import { campaign } from '../support/campaign.ts'
+import { eventually } from '../support/cli.ts'
 import { compileCache, quickLoading } from '../support/compile-cache.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
@@ -60,14 +61,14 @@ async function deliverUntil(
 ): Promise<void> {
   const stop = new AbortController()
   const delivering = deliverChanges({ allowPrivate: true, ...options, log, signal: stop.signal })
-  while (!(await isDone())) await sleep(5)
+  await eventually('it is delivered', isDone)
   stop.abort()
   await delivering
 }
 
 interface Receiver {
   url: string
-  requests: { headers: Record<string, string>; body: string; at: number }[]
+  requests: { headers: Record<string, string>; body: string }[]
   received(): Received[]
 }
 
@@ -77,7 +78,7 @@ async function receive(t: TestContext, ...statuses: number[]): Promise<Receiver>
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const part of request) body += part
-    requests.push({ headers: request.headers as Record<string, string>, body, at: Date.now() })
+    requests.push({ headers: request.headers as Record<string, string>, body })
     const status = statuses.length > 1 ? statuses.shift() : statuses[0]
     response.writeHead(status ?? 204, { location: 'http://127.0.0.1:9/' }).end()
   })
@@ -228,14 +229,22 @@ describe('endpoints', () => {
     await addEndpoint(store, { url: receiver.url })
     const seqs = await write(store, 20)
     const stop = new AbortController()
-    void deliverChanges({ store, allowPrivate: true, log, signal: stop.signal })
-    while ((await findEndpoint(store)).cursor !== seqs.at(-1)) await sleep(5)
+    // The clock stands still: no second attempt is ever due.
+    const startedAt = Date.now()
+    const now = () => startedAt
+    const delivering = deliverChanges({ store, allowPrivate: true, log, signal: stop.signal, now })
+    await eventually('it is delivered', async () => (await findEndpoint(store)).cursor === seqs.at(-1))
+    await eventually(
+      'the dead one was tried',
+      async () => (await findEndpoint(store, 'ep_dead')).attempts > 0,
+    )
     assert.equal(assertAllInOrder(receiver.received(), seqs), 0)
     const dead = await findEndpoint(store, 'ep_dead')
     assert.deepEqual([dead.attempts, dead.error], [1, 'could not be reached (ECONNREFUSED)'])
     assert.equal((await findEndpoint(store, 'ep_hangs')).cursor, 0)
     stop.abort()
     hanging.closeAllConnections()
+    await delivering
   })
 
   it('are public and have TLS, also where a name leads to a private address', async () => {
@@ -323,7 +332,8 @@ describe('endpoints', () => {
     for (let kill = 0; kill < kills; kill++) {
       const before = receiver.requests.length
       const child = start()
-      while (receiver.requests.length === before) await sleep(1)
+      await eventually('it sends', () => receiver.requests.length > before)
+      // A moment of its work: whichever it is.
       await sleep(Math.random() * 50)
       child.kill('SIGKILL')
       await once(child, 'exit')

@@ -109,11 +109,12 @@ for (const engine of engines) {
             return source.listInvoices(after, only, urgency)
           },
         }
+        const began = Date.now()
         await assert.rejects((await rig.connect({ source: failing })).backfill(), SourceError)
         sandbox.faults.clear()
         const stream = await rig.stream(backfillStream)
         assert.equal(stream?.succeeded_at, null)
-        assert.ok(Number(stream?.failed_at) > Date.now() - 60_000)
+        assert.ok(Number(stream?.failed_at) >= began)
         assert.match(String(stream?.error), /Stripe answered/)
         assert.equal(await readFreshness(rig), null)
         assert.equal((await readAll(store)).length > 0, true)
@@ -550,25 +551,26 @@ for (const engine of engines) {
       await assertTrue(account, store)
       assert.ok(Number(await readFreshness(rig)) > 0)
     })
+  })
 
-    test('a clock that is set back or ahead by a day does no harm', async t => {
-      const rig = await startRig(t, engine, { invoices: 60, lines: 1, seed: 13 })
-      const { account, store } = rig
-      const now = Date.now
-      let shift = 0
-      t.mock.method(Date, 'now', () => now() + shift)
-      await rig.connector.backfill()
-      // First without a restart, then with one each time.
-      for (const connect of [async () => rig.connector, rig.connect])
-        for (shift of [-day * 1000, day * 1000, 0, -day * 1000]) {
-          const connector = await connect()
-          const observed = await store.readLastObserved()
-          for (const kind of ['create', 'finalize', 'pay', 'update', 'delete'] as const) account.change(kind)
-          await connector.catchUp()
-          await assertTrue(account, store)
-          assert.ok((await store.readLastObserved()) > observed)
-        }
-      assert.ok(!rig.logged.some(({ msg }) => /listing everything again/.test(msg)))
-    })
+  // It changes the clock of this process: nothing else may run meanwhile.
+  test(`a clock that is set back or ahead by a day does no harm, on ${engine.name}`, async t => {
+    const rig = await startRig(t, engine, { invoices: 60, lines: 1, seed: 13 })
+    const { account, store } = rig
+    const now = Date.now
+    let shift = 0
+    t.mock.method(Date, 'now', () => now() + shift)
+    await rig.connector.backfill()
+    // First without a restart, then with one each time.
+    for (const connect of [async () => rig.connector, rig.connect])
+      for (shift of [-day * 1000, day * 1000, 0, -day * 1000]) {
+        const connector = await connect()
+        const observed = await store.readLastObserved()
+        for (const kind of ['create', 'finalize', 'pay', 'update', 'delete'] as const) account.change(kind)
+        await connector.catchUp()
+        await assertTrue(account, store)
+        assert.ok((await store.readLastObserved()) > observed)
+      }
+    assert.ok(!rig.logged.some(({ msg }) => /listing everything again/.test(msg)))
   })
 }
