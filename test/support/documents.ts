@@ -28,6 +28,8 @@ export interface DocumentRig extends Rig {
   /** All of both systems, once. */
   syncAll(): Promise<void>
   reconnect(options?: Partial<DocumentSyncOptions>): Promise<DocumentSync>
+  /** One that waits so long for an answer: where some never come. */
+  reconnectImpatient(waitMs: number): Promise<DocumentSync>
   invoice(id: string): Promise<Invoice>
   /** Those whose document is not as it should be. */
   unusual(): Promise<Invoice[]>
@@ -63,10 +65,12 @@ export async function startDocuments(
   const documents = createDocuments(rig.account, wanted)
   const ix = await startInvoiceXpressSandbox({ documents, apiKey: key, ...server })
   t.after(() => ix.close())
-  const source = createDocumentSource(
-    { account: null, apiKey: key, base: ix.address, timeoutMs: ixWaitMs },
-    { perSecond: 10_000, attempts, patienceMs: 5 * ixWaitMs, ...ixPace },
-  )
+  const openSource = (timeoutMs: number) =>
+    createDocumentSource(
+      { account: null, apiKey: key, base: ix.address, timeoutMs },
+      { perSecond: 10_000, attempts, patienceMs: 5 * timeoutMs, ...ixPace },
+    )
+  const source = openSource(ixWaitMs)
   const { log, logged: warned } = createLog()
   const rules = { ...usualRules, ...given }
   const reconnect: DocumentRig['reconnect'] = more =>
@@ -93,6 +97,7 @@ export async function startDocuments(
     documentSource: source,
     warned,
     reconnect,
+    reconnectImpatient: waitMs => reconnect({ source: openSource(waitMs) }),
     async syncAll() {
       await connector.backfill()
       await connector.catchUp()
