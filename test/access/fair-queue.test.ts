@@ -1,10 +1,10 @@
 /** The queue before what is scarce: its limits, its order, and its ways out. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext, test } from 'node:test'
-import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createFairQueue, type QueueLimits } from '../../src/access/fair-queue.ts'
+import { settle, stopClock } from '../support/stopped-clock.ts'
 
 /** Who still waits leaves with the test. */
 function openQueue({ signal }: TestContext, limits: Partial<QueueLimits>) {
@@ -40,10 +40,7 @@ process.on('warning', warning => {
   throw warning
 })
 
-/** Longer than what may start takes to start. */
-const settle = () => sleep(5)
-
-describe('the fair queue', { concurrency: true }, () => {
+describe('the fair queue', () => {
   it('holds the limits of a member, of a group and of all; an end lets the next one start, once', async t => {
     for (const [limits, first, next] of [
       [{ perMember: 1 }, ['a1', 'a2', 'b1'], ['a1']],
@@ -74,17 +71,17 @@ describe('the fair queue', { concurrency: true }, () => {
   })
 
   it('refuses at once whom the group has no room for, and after its time who waits: for its own, or for others', async t => {
+    const clock = stopClock(t)
     const queue = openQueue(t, { perGroup: 1, inAll: 2, waitingPerGroup: 1, waitMs: 60 })
-    const began = performance.now()
     queue.ask('a1', 'b1')
     const waiting = [queue.take('a', '1'), queue.take('c', '1')]
     await assert.rejects(queue.take('a', '2'), /own/)
-    const outcomes = await Promise.allSettled(waiting)
-    assert.deepEqual(
-      outcomes.map(outcome => outcome.status === 'rejected' && outcome.reason.message),
-      ['own', 'others'],
-    )
-    assert.ok(performance.now() - began >= 59)
+    const outcomes: string[] = []
+    for (const turn of waiting) turn.catch(error => outcomes.push(error.message))
+    await clock.pass(59)
+    assert.deepEqual(outcomes, [])
+    await clock.pass(1)
+    assert.deepEqual(outcomes, ['own', 'others'])
     // Who gave up takes no room.
     const next = queue.take('a', '1')
     queue.end('a1')
@@ -134,37 +131,36 @@ describe('the fair queue', { concurrency: true }, () => {
   })
 
   it('a pace lets half a second of starts through at once, and the others evenly', async t => {
+    const clock = stopClock(t)
     for (const limits of [{ perMemberSecond: 20 }, { inAllSecond: 20 }]) {
       const queue = openQueue(t, limits)
-      const began = performance.now()
-      const inTime = () => 11 + (performance.now() - began) / 50
       queue.ask(...Array(15).fill('a1'))
       await settle()
-      assert.ok(queue.started.length >= 11)
-      while (queue.started.length < 15 && performance.now() - began < 4_000) {
-        assert.ok(queue.started.length <= inTime(), `${queue.started.length} of ${inTime()}`)
-        await settle()
+      for (let count = 11; count < 15; count++) {
+        assert.equal(queue.started.length, count)
+        await clock.pass(49)
+        assert.equal(queue.started.length, count, 'not before its time')
+        await clock.pass(1)
       }
       assert.equal(queue.started.length, 15)
-      assert.ok(performance.now() - began >= 190)
     }
   })
 
   it("a member's pace is kept after its turns, and is no other member's", async t => {
+    const clock = stopClock(t)
     const queue = openQueue(t, { perMemberSecond: 2 })
-    const began = performance.now()
     queue.ask('a1', 'a1')
-    await immediate()
+    await settle()
     queue.end('a1')
     queue.ask('a1', 'a2')
-    await immediate()
-    assert.ok(queue.started.includes('a2'))
-    while (queue.started.length < 4 && performance.now() - began < 4_000) await settle()
-    assert.equal(queue.started.filter(name => name === 'a1').length, 3)
-    assert.ok(performance.now() - began >= 490)
+    await clock.pass(499)
+    assert.deepEqual(queue.started, ['a1', 'a1', 'a2'])
+    await clock.pass(1)
+    assert.deepEqual(queue.started, ['a1', 'a1', 'a2', 'a1'])
   })
 
   it('refuses by a pace, too: for its own by that of a member, for others by that of all', async t => {
+    const clock = stopClock(t)
     for (const [limits, reason] of [
       [{ perMemberSecond: 0.1 }, /own/],
       [{ inAllSecond: 0.1 }, /others/],
@@ -177,23 +173,38 @@ describe('the fair queue', { concurrency: true }, () => {
       // A pace is known beyond the turn's end.
       if (!('perMember' in limits)) queue.end('a1')
       await settle()
-      await assert.rejects(queue.take('a', '1'), reason)
+      const refused = assert.rejects(queue.take('a', '1'), reason)
+      await clock.pass(20)
+      await refused
     }
   })
 
   it('refuses for its own where nobody else is in the way, though a pause of the process ended the wait', async t => {
+    const clock = stopClock(t)
     // Their time comes after half a second, long after the wait has ended.
     const queue = openQueue(t, { perMemberSecond: 1, waitMs: 20 })
     queue.ask('a1')
-    const waiting = [queue.take('a', '1'), queue.take('a', '1')]
-    for (const until = performance.now() + 600; performance.now() < until; );
-    for (const turn of waiting) await assert.rejects(turn, /own/)
+    const refused = [queue.take('a', '1'), queue.take('a', '1')].map(turn => assert.rejects(turn, /own/))
+    // The timers of 20 ms run late.
+    const late = performance.now() + 600
+    t.mock.method(performance, 'now', () => late)
+    await clock.pass(20)
+    await Promise.all(refused)
   })
 
   it('who only waits for its time is started by a timer, beside one who waits for an end', async t => {
+    const clock = stopClock(t)
     const queue = openQueue(t, { perMember: 1, perMemberSecond: 20 })
     queue.ask('a1', 'a1')
-    for (let turn = 0; turn < 12; turn++) (await queue.take('a', '2'))()
+    for (let turn = 0; turn < 11; turn++) (await queue.take('a', '2'))()
+    let isStarted = false
+    queue.take('a', '2').then(() => {
+      isStarted = true
+    })
+    await clock.pass(49)
+    assert.equal(isStarted, false)
+    await clock.pass(1)
+    assert.equal(isStarted, true)
     assert.deepEqual(queue.started, ['a1'])
   })
 })

@@ -28,6 +28,8 @@ interface Given {
   clock: { offsetMs: number }
 }
 
+let startedMs = Date.now()
+
 async function start(
   t: TestContext,
   changes: Partial<ProviderOptions> = {},
@@ -38,6 +40,7 @@ async function start(
   // It stands still unless a test moves it, however busy the machine is.
   const clock = { offsetMs: 0 }
   const begun = Date.now()
+  startedMs = begun
   const now = () => begun + clock.offsetMs
   const verifiers = openVerifiers({
     provider: { ...provider.options, ...changes },
@@ -51,7 +54,8 @@ async function start(
   return { provider, authenticate, clock }
 }
 
-const seconds = (offset = 0) => Math.floor(Date.now() / 1000) + offset
+/** By the clock of the last start. */
+const seconds = (offset = 0) => Math.floor(startedMs / 1000) + offset
 
 async function refusalOf(
   authenticate: Authenticate,

@@ -7,10 +7,13 @@ import { openVerifiers } from '../../src/access/open-verifiers.ts'
 import type { StoredKey } from '../../src/store/store.ts'
 import { accessOf, encode, makeLinkSigner, publicUrl, signJwt } from '../support/identity.ts'
 
+let startedMs = Date.now()
+
 function start(...keys: StoredKey[]) {
   // It stands still unless a test moves it, however busy the machine is.
   const clock = { offsetMs: 0 }
   const begun = Date.now()
+  startedMs = begun
   const asked: string[] = []
   const now = () => begun + clock.offsetMs
   const { verifyJwt } = openVerifiers({
@@ -41,7 +44,8 @@ async function messageOf(authenticate: Authenticate, token: string, client?: () 
   return assert.fail(`let in: ${token}`)
 }
 
-const seconds = (offset = 0) => Math.floor(Date.now() / 1000) + offset
+/** By the clock of the last start. */
+const seconds = (offset = 0) => Math.floor(startedMs / 1000) + offset
 
 describe('a link', () => {
   test('is for its customer, or for one invoice of it; all links of a key for a customer are one bearer', async () => {
