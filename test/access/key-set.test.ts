@@ -9,23 +9,25 @@ import { type KeySetTimes, openKeySet } from '../../src/access/key-set.ts'
 import { openVerifiers } from '../../src/access/open-verifiers.ts'
 import { createVerifyProvider } from '../../src/access/verify-provider.ts'
 import { makeSigningKey, type Provider, type SigningKey, startProvider } from '../support/identity.ts'
+import { settle, stopClock, until } from '../support/stopped-clock.ts'
 
-const never = 1e9
-const slow: KeySetTimes = {
-  ...{ reloadMs: never, retryMs: never, firstRetryMs: never, unknownMs: never, timeoutMs: 60_000 },
+/** Each passes only where a test lets it. */
+const usual: KeySetTimes = {
+  ...{ reloadMs: 300_000, retryMs: 60_000, firstRetryMs: 5_000, unknownMs: 60_000, timeoutMs: 3_000 },
 }
 
-async function start(t: TestContext, times: Partial<KeySetTimes> = {}, provider?: Provider) {
+async function start(
+  t: TestContext,
+  times: Partial<KeySetTimes> = {},
+  provider?: Provider,
+  clock = stopClock(t),
+) {
   const given = provider ?? (await startProvider(t))
   const problems: string[] = []
-  const keys = openKeySet(given.options.jwksUrl, error => problems.push(error.message), { ...slow, ...times })
+  const keys = openKeySet(given.options.jwksUrl, error => problems.push(error.message), { ...usual, ...times })
   t.after(() => keys.close())
-  // It stands still unless a test moves it, however busy the machine is.
-  const clock = { offsetMs: 0 }
-  const begun = Date.now()
-  const now = () => begun + clock.offsetMs
-  const verifyProvider = createVerifyProvider(given.options, keys, now)
-  const authenticate = createAuthenticate({ findToken: () => null, verifyJwt: verifyProvider, now })
+  const verifyProvider = createVerifyProvider(given.options, keys, Date.now)
+  const authenticate = createAuthenticate({ findToken: () => null, verifyJwt: verifyProvider })
   const send = async (token: string) => {
     try {
       await authenticate(`Bearer ${token}`)
@@ -35,15 +37,6 @@ async function start(t: TestContext, times: Partial<KeySetTimes> = {}, provider?
     }
   }
   return { provider: given, problems, keys, send, clock }
-}
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  // Far longer than anything here takes, so that only a hang reaches it.
-  const end = performance.now() + 120_000
-  while (!(await isSo())) {
-    assert.ok(performance.now() < end, 'it did not come about within two minutes')
-    await new Promise(resolve => setTimeout(resolve, 5))
-  }
 }
 
 const noSet = 'it is not a JSON Web Key Set'
@@ -80,25 +73,33 @@ const outages: Record<string, [respond: NonNullable<Provider['respond']>, told: 
   'no answer': [() => {}, /timeout/],
 }
 
-describe('an outage of the provider', { concurrency: 4 }, () => {
+describe('an outage of the provider', () => {
   for (const [name, [respond, told]] of Object.entries(outages))
     test(`with ${name}: known keys keep working, new tokens of them too, and it is told`, async t => {
-      // On a busy machine any answer may take a while: only of the one that never comes it is waited for the end.
-      const timeoutMs = name === 'no answer' ? 500 : 60_000
-      const { provider, send, problems, clock } = await start(t, { reloadMs: 5, retryMs: 5, timeoutMs })
+      const { provider, send, problems, clock } = await start(t)
       const token = provider.token()
-      // On a busy machine the first set may take longer than is waited for.
-      await until(async () => (await send(token)) === 'ok')
-      problems.length = 0
-      provider.respond = respond
-      await until(() => problems.length >= 2)
-      clock.offsetMs += 600
       assert.equal(await send(token), 'ok')
-      assert.equal(await send(provider.token({ jti: 'new' })), 'ok')
+      provider.respond = respond
+      for (const [index, ms] of [usual.reloadMs, usual.retryMs].entries()) {
+        await clock.pass(ms)
+        await until(() => provider.fetches === 2 + index)
+        if (name === 'no answer') {
+          await clock.pass(usual.timeoutMs - 1)
+          assert.equal(problems.length, index)
+          await clock.pass(1)
+        }
+        await until(() => problems.length === 1 + index)
+        assert.equal(await send(token), 'ok')
+        assert.equal(await send(provider.token({ jti: 'new' })), 'ok')
+      }
       const second = makeSigningKey('second')
       provider.keys.push(second)
       provider.respond = null
-      await until(async () => (await send(provider.token({ jti: Math.random() }, {}, second))) === 'ok')
+      await clock.pass(usual.retryMs)
+      await until(() => provider.fetches === 4)
+      assert.equal(await send(provider.token({}, {}, second)), 'ok')
+      assert.equal(provider.fetches, 4)
+      assert.equal(problems.length, 2)
       for (const problem of problems)
         if (typeof told === 'string') assert.equal(problem, told)
         else assert.match(problem, told)
@@ -108,26 +109,26 @@ describe('an outage of the provider', { concurrency: 4 }, () => {
   test('at the start: JWTs are 503 until it ends, and then let in without a restart', async t => {
     const provider = await startProvider(t)
     provider.respond = response => response.destroy()
-    const { send, problems } = await start(t, { firstRetryMs: 5 }, provider)
+    const { send, problems, clock } = await start(t, {}, provider)
     assert.equal(await send(provider.token()), 'unavailable')
-    await until(() => problems.length >= 3)
-    const { fetches } = provider
-    for (let n = 0; n < 50; n++)
-      assert.equal(await send(provider.token({}, { kid: `made-up ${n}` })), 'unavailable')
+    await clock.pass(usual.firstRetryMs)
+    await until(() => problems.length === 2)
+    assert.equal(await send(provider.token()), 'unavailable')
     provider.respond = null
-    await until(async () => (await send(provider.token())) === 'ok')
-    assert.ok(provider.fetches >= fetches)
+    await clock.pass(usual.firstRetryMs)
+    await until(() => provider.fetches === 3)
+    assert.equal(await send(provider.token()), 'ok')
   })
 
   test('at the start, made-up key ids cause no fetch', async t => {
     const provider = await startProvider(t)
     provider.respond = response => response.destroy()
-    const { send, problems } = await start(t, {}, provider)
+    const { send, problems, clock } = await start(t, {}, provider)
     await until(() => problems.length === 1)
     for (let n = 0; n < 50; n++)
       assert.equal(await send(provider.token({}, { kid: `made-up ${n}` })), 'unavailable')
     assert.equal(provider.fetches, 1)
-    const soon = await start(t, { firstRetryMs: 4_001 }, provider)
+    const soon = await start(t, { firstRetryMs: 4_001 }, provider, clock)
     await assert.rejects(soon.keys.find('first', 'ES256'), {
       code: 'unavailable',
       message: 'The keys of the identity provider cannot be read; try again shortly.',
@@ -143,31 +144,32 @@ describe('an outage of the provider', { concurrency: 4 }, () => {
   })
 })
 
-describe('a rotation', { concurrency: 4 }, () => {
+describe('a rotation', () => {
   test('a new key is found at its first token; a key that is gone works until the set is read again, and no longer', async t => {
     const { provider, send, clock } = await start(t, { unknownMs: 0 })
     const old = provider.token()
     assert.equal(await send(old), 'ok')
     const second = makeSigningKey('second')
     provider.keys = [second]
-    clock.offsetMs += 600
+    await clock.pass(600)
     assert.equal(await send(old), 'ok', 'not read yet')
     assert.equal(await send(provider.token({}, {}, second)), 'ok')
     assert.equal(provider.fetches, 2)
-    clock.offsetMs += 600
+    await clock.pass(600)
     assert.equal(await send(old), 'invalid_token', 'also one that was verified before')
     assert.equal(await send(provider.token({ jti: 'new' })), 'invalid_token')
   })
 
   test('the set is read again by a timer, and a key that is gone stops working by that alone', async t => {
-    const { provider, send, clock } = await start(t, { reloadMs: 5 })
+    const { provider, keys, send, clock } = await start(t)
     const old = provider.token()
     assert.equal(await send(old), 'ok')
+    const first = (await keys.find('first', 'ES256')) ?? assert.fail()
     provider.keys = [makeSigningKey('second')]
-    await until(async () => {
-      clock.offsetMs += 600
-      return (await send(old)) === 'invalid_token'
-    })
+    await clock.pass(usual.reloadMs)
+    await until(() => !keys.holds(first))
+    assert.equal(await send(old), 'invalid_token')
+    assert.equal(provider.fetches, 2)
   })
 
   test('another key under the same id is another key; the same one again is the same', async t => {
@@ -178,24 +180,24 @@ describe('a rotation', { concurrency: 4 }, () => {
     const [replaced, third] = [makeSigningKey('first'), makeSigningKey('third')]
     provider.keys = [first, third]
     assert.equal(await send(provider.token({}, {}, third)), 'ok')
-    clock.offsetMs += 600
+    await clock.pass(600)
     assert.equal(await send(old), 'ok', 'read again, it is still there')
     provider.keys = [replaced, makeSigningKey('fourth')]
     assert.equal(await send(provider.token({}, {}, provider.keys[1] as SigningKey)), 'ok')
-    clock.offsetMs += 600
+    await clock.pass(600)
     assert.equal(await send(old), 'invalid_token')
     assert.equal(await send(provider.token({}, {}, replaced)), 'ok')
     provider.keys = [{ ...first.jwk, kid: 'renamed' }, third]
     assert.equal(await send(provider.token({ jti: 2 }, {}, third)), 'ok')
-    clock.offsetMs += 600
+    await clock.pass(600)
     assert.equal(await send(old), 'invalid_token', 'a key under another id is not this one')
   })
 })
 
-describe('made-up key ids', { concurrency: 4 }, () => {
+describe('made-up key ids', () => {
   for (const outage of [false, true])
     test(`cause one fetch a minute${outage ? ', also during an outage' : ''}`, async t => {
-      const { provider, send } = await start(t, { unknownMs: 60_000 })
+      const { provider, send } = await start(t)
       assert.equal(await send(provider.token()), 'ok')
       assert.equal(provider.fetches, 1)
       if (outage) provider.respond = response => response.destroy()
@@ -214,20 +216,21 @@ describe('made-up key ids', { concurrency: 4 }, () => {
     })
 
   test('after that time, one may cause another', async t => {
-    const { provider, send } = await start(t, { unknownMs: 50 })
+    const { provider, send, clock } = await start(t)
+    const ask = async () => {
+      await send(provider.token({}, { kid: String(Math.random()) }))
+      return provider.fetches
+    }
     assert.equal(await send(provider.token()), 'ok')
-    const ask = () => send(provider.token({}, { kid: String(Math.random()) }))
-    for (let n = 0; n < 5; n++) await ask()
-    const after = provider.fetches
-    await until(async () => {
-      await ask()
-      await new Promise(resolve => setTimeout(resolve, 60))
-      return provider.fetches > after
-    })
+    assert.deepEqual([await ask(), await ask()], [2, 2])
+    await clock.pass(usual.unknownMs - 1)
+    assert.equal(await ask(), 2)
+    await clock.pass(1)
+    assert.deepEqual([await ask(), await ask()], [3, 3])
   })
 
   test('one that comes while the set is being read waits for that', async t => {
-    const { provider, send } = await start(t, { unknownMs: 60_000 })
+    const { provider, send } = await start(t)
     assert.equal(await send(provider.token()), 'ok')
     const second = makeSigningKey('second')
     provider.keys.push(second)
@@ -275,7 +278,7 @@ describe('the usual times', () => {
   })
 })
 
-describe('the key set', { concurrency: 4 }, () => {
+describe('the key set', () => {
   test('finds the one key that fits, and holds what it has found', async t => {
     const { provider, keys } = await start(t)
     const [first] = provider.keys as [SigningKey]
@@ -297,21 +300,28 @@ describe('the key set', { concurrency: 4 }, () => {
     for (const kid of ['first', undefined]) assert.equal(await both.find(kid, 'ES256'), null)
   })
 
-  test('is asked for as JSON, and closing it ends a reading, the timer, and the telling', async t => {
+  test('once closed ends its reading, is read no more, and reports nothing', async t => {
     const provider = await startProvider(t)
-    provider.respond = () => {}
-    const { keys, problems } = await start(t, { timeoutMs: never, firstRetryMs: 1 }, provider)
-    await until(() => provider.fetches === 1)
+    const asked = new Promise<ServerResponse>(resolve => {
+      provider.respond = resolve
+    })
+    const { keys, problems, clock } = await start(t, {}, provider)
+    const ended = once(await asked, 'close')
     keys.close()
-    await new Promise(resolve => setTimeout(resolve, 50))
-    assert.deepEqual([provider.fetches, problems], [1, []])
-    const other = await start(t, { reloadMs: 1 })
-    await until(() => other.provider.fetches >= 3)
+    await ended
+    await settle()
+    const other = await start(t, {}, undefined, clock)
+    const first = (await other.keys.find('first', 'ES256')) ?? assert.fail()
+    assert.ok(other.keys.holds(first))
     other.keys.close()
-    await new Promise(resolve => setTimeout(resolve, 50))
-    const { fetches } = other.provider
-    await new Promise(resolve => setTimeout(resolve, 50))
-    assert.equal(other.provider.fetches, fetches)
+    await clock.pass(2 * usual.reloadMs)
+    // It comes after any that the clock caused.
+    for (const { options } of [provider, other.provider]) {
+      provider.respond = null
+      await (await fetch(options.jwksUrl)).text()
+    }
+    assert.deepEqual([provider.fetches, other.provider.fetches], [2, 2])
+    assert.deepEqual([...problems, ...other.problems], [])
   })
 
   test('sends no credentials, and an Accept that providers know', async t => {
