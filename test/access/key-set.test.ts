@@ -24,7 +24,10 @@ async function start(
 ) {
   const given = provider ?? (await startProvider(t))
   const problems: string[] = []
-  const keys = openKeySet(given.options.jwksUrl, error => problems.push(error.message), { ...usual, ...times })
+  const keys = openKeySet(given.options.jwksUrl, error => problems.push(error.message), {
+    ...usual,
+    ...times,
+  })
   t.after(() => keys.close())
   const verifyProvider = createVerifyProvider(given.options, keys, Date.now)
   const authenticate = createAuthenticate({ findToken: () => null, verifyJwt: verifyProvider })

@@ -16,7 +16,6 @@ import {
   isRefused,
   occupyPort,
 } from '../support/cli.ts'
-import { assertWithin } from '../support/machine-speed.ts'
 import { openMcpClient } from '../support/mcp.ts'
 import { makeHugeLines, makeInvoice, makeLine, withDocument } from '../support/records.ts'
 import { refusalOf } from '../support/settings.ts'
@@ -177,11 +176,8 @@ describe('fatura serve', { concurrency: 3 }, () => {
     assert.equal((await api.get('/live')).status, 200)
     api.child.kill('SIGTERM')
     await eventually('nobody listens any more', () => isRefused(api.port))
-    const asked = Date.now()
-    const { code } = await api.stop('SIGTERM')
-    const took = Date.now() - asked
-    assert.equal(code, 1)
-    assertWithin(took, 8_000)
+    // The end of what is in flight would be 0.
+    assert.equal((await api.stop('SIGTERM')).code, 1)
   })
 
   it('refuses a port in use and an address of another machine, and shows how to choose others', async t => {

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { describe, it } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { checkResourceAllowed, discoverOAuthProtectedResourceMetadata } from '@modelcontextprotocol/client'
 import { noClaim } from '../../src/document.ts'
 import { usualRules } from '../../src/linking/link.ts'
@@ -14,6 +13,7 @@ import { openMcpClient, postMcp, type ToolAnswer } from '../support/mcp.ts'
 import { openRaw, parseAnswers, sendRaw } from '../support/raw-client.ts'
 import { makeLine, makeRecord, withDocument } from '../support/records.ts'
 import { assertError, shareService, startService } from '../support/service.ts'
+import { settle } from '../support/stopped-clock.ts'
 
 const [sqlite] = engines
 assert.ok(sqlite !== undefined)
@@ -294,7 +294,7 @@ describe('MCP', () => {
     const open = head(`content-length: ${body.length}\r\n`).replace('connection: close\r\n', '')
     const client = openRaw(service().port, open)
     for (const piece of [body, 'GET /li', 've HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n']) {
-      await sleep(50)
+      await settle()
       client.socket.write(piece)
     }
     await client.ended

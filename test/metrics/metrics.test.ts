@@ -4,7 +4,6 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { parse as parseYaml } from 'yaml'
 import { createDocuments } from '../../sandbox/invoicexpress/account.ts'
 import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
@@ -128,7 +127,6 @@ describe('metrics', { concurrency: true }, () => {
       },
     })
     await eventually('both systems were read to their end', async () => {
-      await sleep(200)
       const { series } = await scrape(running)
       const age = series.find(({ name }) => name === 'fatura_freshness_seconds')?.value ?? Number.NaN
       return age >= 0
