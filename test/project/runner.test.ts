@@ -1,12 +1,13 @@
-/** The test command itself: a run with a failed test must fail. */
+/** The test command itself: a run with a failed test must fail, and one of root's needs no open folder. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { createFolder } from '../support/engines.ts'
+import { makeReachable } from '../support/postgres-server.ts'
 
 test('a run ends with a failure when a test fails, and only then', async t => {
   const folder = await createFolder(t)
@@ -32,4 +33,21 @@ test('a run ends with a failure when a test fails, and only then', async t => {
       assert.match(stdout, code === 0 ? /^# pass 1$|^ℹ pass 1$/m : /on purpose/)
     }),
   )
+})
+
+test('as root, PostgreSQL is run by another user from a folder that only root may enter', {
+  skip: process.getuid?.() !== 0 && 'only root runs it as another user',
+}, async t => {
+  const folder = await createFolder(t)
+  // As after an installation with a umask of 077.
+  const program = join(folder, 'native/bin/postgres')
+  await mkdir(join(folder, 'native/bin'), { recursive: true })
+  await writeFile(program, '#!/bin/sh\nexec cat "$(dirname "$0")/../text"\n', { mode: 0o700 })
+  await writeFile(join(folder, 'native/text'), 'PostgreSQL', { mode: 0o600 })
+  const run = (path: string) => spawnSync(path, { uid: 65_534, gid: 65_534, encoding: 'utf8' })
+  await chmod(folder, 0o700)
+  assert.equal((run(program).error as NodeJS.ErrnoException | undefined)?.code, 'EACCES')
+  const copy = makeReachable(folder)
+  assert.equal(run(join(copy, 'native/bin/postgres')).stdout, 'PostgreSQL')
+  assert.equal(makeReachable(copy), copy, 'what others get to is not copied')
 })

