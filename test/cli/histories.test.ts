@@ -215,7 +215,7 @@ const nemeses = {
     rig.startSync()
     await rig.syncs.at(-1)?.waitFor(/"msg":"synchronized"/)
     first?.child.kill('SIGCONT')
-    await sleep(500)
+    await first?.waitFor(/"msg":"another process took over the synchronization of this store"/)
     rig.syncs.splice(0, 1)
     await first?.stop('SIGKILL')
   },
@@ -233,7 +233,9 @@ const nemeses = {
     const db = new DatabaseSync(file)
     db.exec(`PRAGMA busy_timeout = 20000; VACUUM INTO '${file}.backup'`)
     db.close()
-    await sleep(isLong ? 4_000 : 1_000)
+    if (isLong) await sleep(4_000)
+    const copiedMs = Date.now()
+    await eventually('changes followed', () => rig.isWrong() || rig.syncedAt > copiedMs)
     // Nobody opens the file in between: its log would lie beside the new one, which then needs a person.
     for (const ending of ['-wal', '-shm']) rmSync(`${file}${ending}`, { force: true })
     renameSync(`${file}.backup`, file)
