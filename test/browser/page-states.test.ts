@@ -6,6 +6,7 @@ import { exampleDocument } from '../../src/http/openapi/examples.ts'
 import { SourceError } from '../../src/sources.ts'
 import { bothSystems, makeHistory, pdf, startPages } from '../support/billing-page.ts'
 import { lacksChromium } from '../support/browser.ts'
+import { eventually } from '../support/cli.ts'
 import { makeRecord, withDocument } from '../support/records.ts'
 
 /** Number of requests for which the certified document's PDF is still being made. */
@@ -127,7 +128,7 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
     await page.locator(rows).first().waitFor()
     const id = token.slice(0, 16)
     await service.store.revokeToken(id, Date.now())
-    while ((await service.list('', { token })).status !== 401);
+    await eventually('it is refused', async () => (await service.list('', { token })).status === 401)
     await page.clock.fastForward(10_100)
     await page.getByRole('heading', { name: 'Your access has ended' }).waitFor()
     assert.equal(await page.locator(rows).count(), 0)
@@ -149,14 +150,20 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
     'offline: what was loaded stays in sight, and it goes on when there is a connection',
     options,
     async t => {
-      const { page, assertClean } = await open(t, { prepare: page => page.clock.install() })
+      await service.save(makeRecord({ id: 'in_off', customer_id: 'cus_off' }))
+      const { page, watched, assertClean } = await open(t, {
+        customer: 'cus_off',
+        prepare: page => page.clock.install(),
+      })
       await page.locator(rows).first().waitFor()
+      await eventually('it waits for a change', () => watched.requests.some(url => /[?&]after=/.test(url)))
       await page.context().setOffline(true)
-      await page.clock.fastForward(10_100)
+      await service.save(makeRecord({ id: 'in_later', customer_id: 'cus_off' }))
       await page.getByRole('alert').getByRole('heading', { name: 'No connection' }).waitFor()
-      assert.equal(await page.locator(rows).count(), 10)
+      assert.equal(await page.locator(rows).count(), 1)
       await page.context().setOffline(false)
       await page.getByRole('alert').waitFor({ state: 'detached' })
+      await page.locator(rows).nth(1).waitFor()
       assertClean(failedLoad)
     },
   )
