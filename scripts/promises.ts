@@ -164,6 +164,10 @@ export const promises = {
       },
     ],
   },
+  R18: {
+    promise: 'A revoked token is refused by every process within 1 s',
+    steps: [{ file: 'test/campaign/access.test.ts', only: 'a revoked token' }],
+  },
 } satisfies Record<string, Promised>
 
 export type PromiseId = keyof typeof promises

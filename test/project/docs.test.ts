@@ -196,9 +196,10 @@ test('every command that the docs show is one that exists', () => {
 test('docs/reliability.md has a row for each promise with a figure, whose tests exist and report it', () => {
   const page = read('docs/reliability.md')
   assert.ok(withFigures(page, new Map()) === page, 'the table is out of date: npm run test:campaign -- R1')
+  const ids = Object.keys(promises)
   assert.deepEqual(
-    Object.keys(promises),
-    Array.from({ length: 17 }, (_, index) => `R${index + 1}`),
+    ids,
+    ids.map((_, index) => `R${index + 1}`),
   )
   for (const [id, { steps }] of Object.entries<Promised>(promises)) {
     const texts = steps.map(({ file }) => read(file))

@@ -309,18 +309,15 @@ export async function get(url: string, token?: string): Promise<Answer> {
   }
 }
 
-/** Asks again and again until the answer is true; what takes long to ask less often, so that waiting leaves the CPU to others. */
+/** Asks again and again until the answer is true, less and less often: what takes long leaves the CPU to others. */
 export async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const until = Date.now() + patience
-  for (;;) {
-    const asked = performance.now()
-    if (await holds()) return
-    assert.ok(Date.now() < until, `waited in vain until ${what}`)
-    await sleep(Math.min(10 + 9 * (performance.now() - asked), 100))
+  const giveUp = AbortSignal.timeout(patience)
+  for (let pauseMs = 10; !(await holds()); pauseMs = Math.min(1.2 * pauseMs, 100)) {
+    assert.ok(!giveUp.aborted, `waited in vain until ${what}`)
+    await sleep(pauseMs)
   }
 }
 
-/** Whether nobody listens on the port. */
 /** A port that is in use until the test's end. */
 export async function occupyPort(t: TestContext): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
@@ -329,6 +326,7 @@ export async function occupyPort(t: TestContext): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
+/** Whether nobody listens on the port. */
 export function isRefused(port: number): Promise<boolean> {
   return new Promise(resolve => {
     const socket = connect(port, '127.0.0.1')
