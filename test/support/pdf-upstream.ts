@@ -43,6 +43,8 @@ export async function startUpstream(
     answer(request, response)
   }
   const server = certificate ? createSecureServer(certificate, listener) : createServer(listener)
+  // How long a connection is kept is the test's affair.
+  server.keepAliveTimeout = 0
   server.on('connection', socket => {
     sockets.push(socket)
     socket.on('error', () => {})

@@ -11,9 +11,9 @@ import { createBillingSource } from '../../src/stripe/billing-source.ts'
 import { createPaymentPlatform } from '../../src/stripe/payment-platform.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
 import { createCertificate } from '../support/certificate.ts'
-import { eventually } from '../support/cli.ts'
 import { answer } from '../support/invoicexpress-upstream.ts'
 import { startUpstream } from '../support/pdf-upstream.ts'
+import { stopClock, until } from '../support/stopped-clock.ts'
 
 const pace: Pace = { perSecond: 10_000, attempts: 0, patienceMs: 60_000 }
 const wanted = new AbortController().signal
@@ -77,13 +77,10 @@ function createInvoices(base: string): Ask {
   return number => (number % 2 === 0 ? source.fetchInvoice(`in_${number}`, null) : source.listInvoices(null))
 }
 
-/** An upstream whose name takes a while to be found, from `hold` on until `letGo`. */
+/** An upstream whose name takes a while to be found, from `hold` on until `letGo`. The clock stands still. */
 async function startSlow(t: TestContext, listener: RequestListener) {
-  const arrivals: number[] = []
-  const upstream = await startUpstream(t, (request, response) => {
-    arrivals.push(performance.now())
-    listener(request, response)
-  })
+  const upstream = await startUpstream(t, listener)
+  const clock = stopClock(t)
   const waiting: (() => void)[] = []
   let isHeld = false
   const find = dns.lookup as (...all: unknown[]) => void
@@ -93,8 +90,12 @@ async function startSlow(t: TestContext, listener: RequestListener) {
   })
   return {
     base: `http://upstream.test:${upstream.port}`,
-    arrivals,
+    clock,
     waiting,
+    /** How many requests arrived. */
+    arrived: () => upstream.requests.length,
+    /** How many connections were closed. */
+    closed: () => upstream.connections - upstream.open,
     hold() {
       isHeld = true
     },
@@ -112,26 +113,28 @@ describe('requests that wait for a connection when the upstream asks for a pause
     test(`${system}: ${name}`, async t => {
       const first = Promise.withResolvers<ServerResponse>()
       const upstream = await startSlow(t, (request, response) => {
-        if (upstream.arrivals.length === 1) first.resolve(response)
+        if (upstream.arrived() === 1) first.resolve(response)
         else missing[system](request, response)
       })
       const ask = create(upstream.base)
       const refused = ask(0)
       const response = await first.promise
       upstream.hold()
-      const others = Array.from({ length: 10 }, (_, number) => ask(number + 1))
-      await eventually('all wait for a connection', () => upstream.waiting.length === others.length)
-      const refusedAt = performance.now()
+      const others = 10
+      const outcomes = Promise.allSettled(Array.from({ length: others }, (_, number) => ask(number + 1)))
+      await until(() => upstream.waiting.length === others)
       response
         .writeHead(429, { 'content-type': 'application/json', ...retryAfter })
         .end(JSON.stringify(refusal))
       await assert.rejects(refused, SourceError)
       upstream.letGo()
-      const outcomes = await Promise.allSettled(others)
-      const early = upstream.arrivals.slice(1).filter(at => at < refusedAt + pauseMs)
-      assert.equal(early.length, 0, `${early.map(at => Math.round(at - refusedAt))} ms after the 429`)
-      if (!isOfApi) return assert.equal(upstream.arrivals.length, 11)
-      for (const outcome of outcomes) {
+      await until(() => upstream.closed() + upstream.arrived() - 1 >= others)
+      await upstream.clock.pass(pauseMs - 1)
+      assert.equal(upstream.arrived(), 1, 'before the pause is over')
+      await upstream.clock.pass(1)
+      const settled = await outcomes
+      if (!isOfApi) return assert.equal(upstream.arrived(), 1 + others)
+      for (const outcome of settled) {
         assert.ok(outcome.status === 'rejected' && outcome.reason instanceof SourceError)
         assert.deepEqual([outcome.reason.failure, outcome.reason.retryAfter], ['failed', 1])
       }
@@ -141,22 +144,25 @@ describe('requests that wait for a connection when the upstream asks for a pause
 test('a request whose kept connection breaks is not sent again before the pause is over', async t => {
   const responses: ServerResponse[] = []
   const upstream = await startSlow(t, (request, response) => {
-    if (upstream.arrivals.length > 4) missing.ix(request, response)
+    if (upstream.arrived() > 4) missing.ix(request, response)
     else responses.push(response)
   })
   const source = createDocumentSource({ account: null, apiKey: 'x', base: upstream.base }, pace)
   const warm = [source.fetchClient(1), source.fetchClient(2)]
-  await eventually('two connections are open', () => responses.length === 2)
+  await until(() => responses.length === 2)
   for (const response of responses) missing.ix(response.req, response)
   await Promise.all(warm)
   const [refused, broken] = [source.fetchClient(3), source.fetchClient(4)]
-  await eventually('both are used again', () => responses.length === 4)
-  const refusedAt = performance.now()
+  await until(() => responses.length === 4)
   responses[2]?.writeHead(429, retryAfter).end('{}')
   await assert.rejects(refused, SourceError)
   responses[3]?.destroy()
+  await until(() => upstream.closed() + upstream.arrived() - 4 >= 2)
+  await upstream.clock.pass(pauseMs - 1)
+  assert.equal(upstream.arrived(), 4)
+  await upstream.clock.pass(1)
   assert.equal(await broken, null)
-  assert.ok((upstream.arrivals[4] ?? 0) >= refusedAt + pauseMs)
+  assert.equal(upstream.arrived(), 5)
 })
 
 test('the next page of lines is not asked for in a pause', async t => {
@@ -165,7 +171,7 @@ test('the next page of lines is not asked for in a pause', async t => {
   const platform = createPaymentPlatform({ apiKey: 'sk_test_x', base: upstream.base })
   const [cut, refused] = [platform.fetchLines('in_1', wanted), platform.fetchLines('in_2', wanted)]
   const failed = assert.rejects(cut, SourceError)
-  await eventually('both are asked', () => responses.length === 2)
+  await until(() => responses.length === 2)
   const [firstPage, other] = responses[0]?.req.url?.includes('in_1') ? responses : responses.toReversed()
   other?.writeHead(429, retryAfter).end(JSON.stringify(refusal429))
   await assert.rejects(refused, SourceError)
@@ -176,7 +182,7 @@ test('the next page of lines is not asked for in a pause', async t => {
   }
   firstPage?.writeHead(200).end(JSON.stringify(lines))
   await failed
-  assert.equal(upstream.arrivals.length, 2)
+  assert.equal(upstream.arrived(), 2)
 })
 
 test('over TLS both are asked, on connections that are kept, and pauses hold', async t => {
@@ -184,13 +190,12 @@ test('over TLS both are asked, on connections that are kept, and pauses hold', a
   const trusted = getCACertificates()
   setDefaultCACertificates([...trusted, certificate.cert])
   t.after(() => setDefaultCACertificates(trusted))
+  const clock = stopClock(t)
   for (const system of ['ix', 'stripe'] as const) {
-    const arrivals: number[] = []
     const upstream = await startUpstream(
       t,
       (request, response) => {
-        arrivals.push(performance.now())
-        if (arrivals.length === 2) response.writeHead(429, retryAfter).end(JSON.stringify(refusal429))
+        if (upstream.requests.length === 2) response.writeHead(429, retryAfter).end(JSON.stringify(refusal429))
         else missing[system](request, response)
       },
       { host: 'localhost', certificate },
@@ -202,8 +207,12 @@ test('over TLS both are asked, on connections that are kept, and pauses hold', a
     const ask = () => (system === 'ix' ? source.ix.fetchClient(1) : source.stripe.fetchInvoice('in_1', null))
     await ask()
     await assert.rejects(ask(), SourceError)
-    await ask()
-    assert.ok(Number(arrivals[2]) >= Number(arrivals[1]) + pauseMs)
-    assert.ok(arrivals.length === 3 && upstream.connections < 3, `${upstream.connections} connections`)
+    const last = ask()
+    await clock.pass(pauseMs - 1)
+    assert.equal(upstream.requests.length, 2)
+    await clock.pass(1)
+    await last
+    assert.equal(upstream.requests.length, 3)
+    assert.ok(upstream.connections < 3, `${upstream.connections} connections`)
   }
 })
