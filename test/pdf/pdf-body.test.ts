@@ -1,11 +1,9 @@
 /** Checks of an upstream's PDF: its form, its size, its time. */
 import assert from 'node:assert/strict'
-import type { RequestListener } from 'node:http'
+import type { RequestListener, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { eventually } from '../support/cli.ts'
-import { assertWithin } from '../support/machine-speed.ts'
 import {
   assertFails,
   assertRedacted,
@@ -17,6 +15,8 @@ import {
   startUpstream,
   untilHeld,
 } from '../support/pdf-upstream.ts'
+import { settle, stopClock, until } from '../support/stopped-clock.ts'
+import { stopRequestTimeouts } from '../support/stopped-sockets.ts'
 
 const megabyte = 1024 * 1024
 
@@ -94,11 +94,12 @@ describe('a PDF', () => {
       'content-length: 1000\r\n\r\n%PDF-1.7',
       'transfer-encoding: chunked\r\n\r\n8\r\n%PDF-1.7\r\n',
     ]) {
-      const upstream = await startUpstream(t, (_request, response) => {
-        response.socket?.write(`HTTP/1.1 200 OK\r\n${head}`)
-        setTimeout(() => response.socket?.destroy(), 50)
-      })
+      const upstream = await startUpstream(
+        t,
+        (_request, response) => void response.socket?.write(`HTTP/1.1 200 OK\r\n${head}`),
+      )
       const pdf = await get(upstream)
+      upstream.requests[0]?.socket.destroy()
       await assertFails(readAll(pdf), 'failed', /\(ECONNRESET\)/)
     }
   })
@@ -154,67 +155,101 @@ describe('limits', () => {
   })
 })
 
-describe('time', { concurrency: true }, () => {
-  const hanging: [string, RequestListener][] = [
-    ['before the headers', () => {}],
-    ['after the headers', (_request, response) => response.flushHeaders()],
-    ['within the first bytes', (_request, response) => void response.write('%PD')],
+// On a clock that stands still, what is never over hangs.
+describe('time', { timeout: 120_000 }, () => {
+  const silences: [where: string, requests: number, RequestListener][] = [
+    ['before the headers', 1, () => {}],
+    ['after the headers', 1, (_request, response) => response.flushHeaders()],
+    ['within the first bytes', 1, (_request, response) => void response.write('%PD')],
     [
-      'in a slow redirect',
-      (_request, response) => void setTimeout(() => response.writeHead(302, { location: '/' }).end(), 60),
+      'after a redirect',
+      2,
+      ({ url }, response) => void (url !== '/next' && response.writeHead(302, { location: '/next' }).end()),
     ],
   ]
+  const hour = 3_600_000
 
-  test('the deadline ends what hangs, wherever it hangs', async t => {
-    for (const [, answer] of hanging) {
+  for (const [where, requests, answer] of silences)
+    test(`a server that hangs ${where} is given up after half a minute: at the deadline, and without a byte`, async t => {
       const upstream = await startUpstream(t, answer)
-      const start = performance.now()
-      await assertFails(get(upstream, { deadlineMs: 150 }), 'timeout', /in time/)
-      assertWithin(performance.now() - start, 5_000)
-      await eventually('the connection is closed', () => upstream.open === 0)
-    }
-  })
-
-  test('a server that sends nothing for a while counts as hung, however late the deadline; a slow one does not', async t => {
-    for (const [, answer] of hanging.slice(0, 3)) {
-      const upstream = await startUpstream(t, answer)
-      await assertFails(get(upstream, { idleMs: 150 }), 'timeout', /in time/)
-      await eventually('the connection is closed', () => upstream.open === 0)
-    }
-    const midway = await startUpstream(t, (_request, response) => void response.write('%PDF-1.7'))
-    await assertFails(readAll(await get(midway, { idleMs: 1_000 })), 'timeout', /in time/)
-    const slow = await startUpstream(t, async (_request, response) => {
-      for (const part of ['%PDF-1.7', 'a', 'b', 'c', 'd']) {
-        response.write(part)
-        await sleep(400)
+      const clock = stopClock(t)
+      const waiting = stopRequestTimeouts(t)
+      for (const guard of [{ idleMs: hour }, { deadlineMs: hour }]) {
+        const before = upstream.requests.length
+        let isOver = false
+        const failed = assertFails(get(upstream, guard), 'timeout', /in time/).finally(() => {
+          isOver = true
+        })
+        await until(() => upstream.requests.length === before + requests)
+        await until(() => waiting.received === upstream.sent)
+        await clock.pass(29_999)
+        assert.equal(isOver, false)
+        await clock.pass(1)
+        await failed
+        await until(() => upstream.open === 0)
       }
-      response.end()
     })
-    assert.equal(String(await readAll(await get(slow, { idleMs: 1_500 }))), '%PDF-1.7abcd')
+
+  test('a server that sends a byte within each half a minute is slow, and hangs when it sends none', async t => {
+    const responses: ServerResponse[] = []
+    const upstream = await startUpstream(t, (_request, response) => {
+      responses.push(response)
+      response.write('%PDF-1.7')
+    })
+    const clock = stopClock(t)
+    const waiting = stopRequestTimeouts(t)
+    const send = async (response: ServerResponse | undefined, part: string) => {
+      await new Promise(sent => response?.write(part, sent))
+      await until(() => waiting.received === upstream.sent)
+    }
+    const slow = await get(upstream, { deadlineMs: hour })
+    for (const part of 'abcd') {
+      await clock.pass(29_999)
+      await send(responses[0], part)
+    }
+    responses[0]?.end()
+    assert.equal(String(await readAll(slow)), '%PDF-1.7abcd')
+    const silent = await get(upstream, { deadlineMs: hour })
+    await send(responses[1], 'a')
+    await clock.pass(29_999)
+    assert.equal((silent.body as Readable).errored, null)
+    await clock.pass(1)
+    await assertFails(readAll(silent), 'timeout', /in time/)
   })
 
   test('the deadline covers the body, whether the upstream or the reader is slow', async t => {
     const slow = await startUpstream(t, (_request, response) => {
       response.write('%PDF-1.7')
-      const timer = setInterval(() => response.write('x'), 20)
+      const timer = setInterval(() => response.write('x'), 1_000)
       response.on('close', () => clearInterval(timer))
     })
-    await assertFails(readAll(await get(slow, { deadlineMs: 1_000 })), 'timeout', /in time/)
     const fast = await startUpstream(t, (_request, response) => void response.end(makePdf(megabyte)))
-    const pdf = await get(fast, { deadlineMs: 1_000 })
-    await sleep(1_100)
-    await assertFails(readAll(pdf), 'timeout', /in time/)
-    await eventually('the connections are closed', () => slow.open + fast.open === 0)
+    const clock = stopClock(t)
+    for (const upstream of [slow, fast]) {
+      const { body } = await get(upstream)
+      await clock.pass(29_999)
+      assert.equal((body as Readable).errored, null)
+      await clock.pass(1)
+      await assertFails(readAll({ body, size: null }), 'timeout', /in time/)
+    }
+    await until(() => slow.open + fast.open === 0)
   })
 
   test('an abort ends it at once, wherever it is; a timeout’s is a timeout', async t => {
-    for (const [, answer] of hanging) {
+    for (const [, requests, answer] of silences) {
       const upstream = await startUpstream(t, answer)
-      const gone = new AbortController()
-      setTimeout(() => gone.abort(new Error(secret)), 30)
-      await assertFails(get(upstream, { signal: gone.signal }), 'failed', /request for the PDF was canceled/)
-      await eventually('the connection is closed', () => upstream.open === 0)
-      await assertFails(get(upstream, { signal: AbortSignal.timeout(30) }), 'timeout', /in time/)
+      for (const [reason, failure, message] of [
+        [new Error(secret), 'failed', /request for the PDF was canceled/],
+        [new DOMException('late', 'TimeoutError'), 'timeout', /in time/],
+      ] as const) {
+        const before = upstream.requests.length
+        const gone = new AbortController()
+        const asked = get(upstream, { signal: gone.signal })
+        await eventually('it hangs', () => upstream.requests.length === before + requests)
+        gone.abort(reason)
+        await assertFails(asked, failure, message)
+        await eventually('the connection is closed', () => upstream.open === 0)
+      }
     }
     const upstream = await startUpstream(t, (_request, response) => sendEndlessly(response))
     const before = new AbortController()
@@ -230,13 +265,11 @@ describe('time', { concurrency: true }, () => {
   })
 
   test('an error that comes before anybody listens ends no process', async t => {
-    const upstream = await startUpstream(t, (_request, response) => {
-      response.write('%PDF-1.7')
-      setTimeout(() => response.destroy(), 20)
-    })
+    const upstream = await startUpstream(t, (_request, response) => void response.write('%PDF-1.7'))
     const pdf = await get(upstream)
-    await eventually('the connection is closed', () => upstream.open === 0)
-    await sleep(50)
+    upstream.requests[0]?.socket.destroy()
+    await eventually('the PDF has failed', () => (pdf.body as Readable).errored !== null)
+    await settle()
     await assertFails(readAll(pdf), 'failed', /\(ECONNRESET\)/)
   })
 })

@@ -3,16 +3,24 @@ import assert from 'node:assert/strict'
 import { type ClientRequest, type IncomingMessage, type RequestListener, request } from 'node:http'
 import { Readable } from 'node:stream'
 import { after, describe, type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { PdfGuard } from '../../src/pdf/fetch-pdf.ts'
 import { type Pdf, SourceError } from '../../src/sources.ts'
 import { eventually } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
-import { get, makePdf, secret, sendEndlessly, startUpstream, untilHeld } from '../support/pdf-upstream.ts'
+import {
+  get,
+  makePdf,
+  secret,
+  sendEndlessly,
+  startUpstream,
+  type Upstream,
+  untilHeld,
+} from '../support/pdf-upstream.ts'
 import { makeRecord, withDocument } from '../support/records.ts'
 import { type Answer, assertError, type Service, shareService, startService } from '../support/service.ts'
+import { settle, stopClock, until } from '../support/stopped-clock.ts'
 
 const megabyte = 1024 * 1024
 const kinds = ['ix', 'payments'] as const
@@ -138,7 +146,9 @@ for (const engine of engines) {
   })
 }
 
-describe('PDFs through the guard of a bad upstream, or to a client that stops or leaves', () => {
+describe('PDFs through the guard of a bad upstream, or to a client that stops or leaves', {
+  timeout: 120_000,
+}, () => {
   const [engine] = engines as readonly [Engine]
   const serve = shareDownloads(engine)
   const serveUpstream = beforeUpstream(serve)
@@ -175,28 +185,28 @@ describe('PDFs through the guard of a bad upstream, or to a client that stops or
   })
 
   test('after the first byte the connection breaks: no answer ends as if it were whole', async t => {
-    const cutOff = (length: number | null): RequestListener => {
+    const begun = (length: number | null): RequestListener => {
       return (_request, response) => {
         if (length !== null) response.setHeader('content-length', length)
         response.write(makePdf(1_000))
-        setTimeout(() => response.destroy(), 30)
       }
     }
     const endless: RequestListener = (_request, response) => sendEndlessly(response)
-    const slow: RequestListener = (_request, response) => void response.write(makePdf(1_000))
-    for (const [answer, guard] of [
-      [cutOff(2_000), {}],
-      [cutOff(null), {}],
-      [endless, { maximumBytes: megabyte }],
-      [slow, { deadlineMs: 1_000 }],
+    const clock = stopClock(t)
+    const cut = ({ requests }: Upstream) => requests[0]?.socket.destroy()
+    for (const [answer, guard, end] of [
+      [begun(2_000), {}, cut],
+      [begun(null), {}, cut],
+      [endless, { maximumBytes: megabyte }, () => {}],
+      [begun(null), { deadlineMs: 20_000 }, () => clock.pass(20_000)],
     ] as const) {
       const { upstream, service } = await serveUpstream(t, answer, guard)
       const { incoming } = await open(service)
       const received = await incoming
       assert.equal(received.statusCode, 200)
+      await end(upstream)
       await assert.rejects(received.resume().toArray(), { code: 'ECONNRESET' })
-      await eventually('the upstream is let go', () => upstream.open === 0)
-      await eventually('it is logged', () => brokenOff(service).length === 1)
+      await until(() => upstream.open === 0 && brokenOff(service).length === 1)
     }
   })
 
@@ -212,9 +222,8 @@ describe('PDFs through the guard of a bad upstream, or to a client that stops or
     await reading.incoming
     reading.outgoing.destroy()
     await eventually('the upstream is let go', () => endless.upstream.open === 0)
-    await sleep(20)
-    for (const { logs } of [service, endless.service])
-      assert.doesNotMatch(logs.join(''), /"level":[45]0/, 'a client’s leaving is nobody’s fault')
+    await settle()
+    assert.doesNotMatch(service.logs.join(''), /"level":[45]0/, 'a client’s leaving is nobody’s fault')
   })
 
   test('a reader that stops holds the upstream; what is held here is the streams’ buffers', async t => {
@@ -253,14 +262,18 @@ describe('PDFs through the guard of a bad upstream, or to a client that stops or
     )
     t.after(() => assertSecret(service))
     await service.get('/ready')
-    t.mock.timers.enable({ apis: ['setTimeout'] })
-    const answer = service.get(path('payments'))
-    while (!asked) await new Promise(resolve => setImmediate(resolve))
-    t.mock.timers.tick(30_000)
+    const clock = stopClock(t)
+    let isAnswered = false
+    const answer = service.get(path('payments')).finally(() => {
+      isAnswered = true
+    })
+    await until(() => asked)
+    await clock.pass(29_999)
+    assert.equal(isAnswered, false)
+    await clock.pass(1)
     assertError(await answer, 504, 'upstream_timeout')
-    t.mock.timers.reset()
     const body = Readable.from([makePdf(100)])
     deliver({ body, size: null })
-    await eventually('the PDF is let go', () => body.destroyed)
+    await until(() => body.destroyed)
   })
 })

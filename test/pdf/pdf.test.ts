@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { after, before, describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { isAllowed } from '../../src/pdf/allowed-origins.ts'
 import { fetchPdf } from '../../src/pdf/fetch-pdf.ts'
@@ -205,7 +205,7 @@ describe('https', () => {
     const parts: Buffer[] = []
     for await (const part of body) {
       parts.push(part as Buffer)
-      await sleep(1)
+      await nextTurn()
     }
     assert.ok(pdf.equals(Buffer.concat(parts)))
   })

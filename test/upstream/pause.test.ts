@@ -195,7 +195,8 @@ test('over TLS both are asked, on connections that are kept, and pauses hold', a
     const upstream = await startUpstream(
       t,
       (request, response) => {
-        if (upstream.requests.length === 2) response.writeHead(429, retryAfter).end(JSON.stringify(refusal429))
+        if (upstream.requests.length === 2)
+          response.writeHead(429, retryAfter).end(JSON.stringify(refusal429))
         else missing[system](request, response)
       },
       { host: 'localhost', certificate },
