@@ -13,12 +13,15 @@ import { startService } from '../support/service.ts'
 
 const sqlite = engines.find(({ name }) => name === 'sqlite') as Engine
 const faults = campaign<readonly DocumentFault[]>(['garbled', 'redirect', 'missing_id'], documentFaultNames)
+/** Some faults of a campaign end with it alone. */
+const patienceMs = campaign(30_000, 2_000)
 
 test('a bad InvoiceXpress: a PDF, a QR code and a SAF-T file come whole and true, or not at all', async t => {
-  const rig = await startOrdinary(t, sqlite, { invoices: 40 })
+  // Made at once: that it is waited for is shown elsewhere.
+  const rig = await startOrdinary(t, sqlite, { invoices: 40, ix: { pdfDelay: 0 } })
   const options = { account: null, apiKey: 'canary_key_of_invoicexpress', base: rig.ix.address }
   // A new one with every fault: after five faults in a row it would not ask for ten seconds.
-  const renew = () => createInvoicingSystem(options, { budget: 3_000, answer: 2_000 })
+  const renew = () => createInvoicingSystem(options, { budget: 1.5 * patienceMs, answer: patienceMs })
   const systems = { pdf: renew(), qr: renew() }
   const given: Engine = { name: 'given', createStore: async () => rig.url }
   const service = await startService(t, given, {
@@ -41,9 +44,9 @@ test('a bad InvoiceXpress: a PDF, a QR code and a SAF-T file come whole and true
   }
 
   async function readMonth(): Promise<string | null> {
-    const limits = { budgetMs: 2_000, deadlineMs: 10_000 }
+    const limits = { budgetMs: patienceMs, deadlineMs: 5 * patienceMs }
     try {
-      const file = await openSaftExport({ ...options, timeoutMs: 2_000 }, month, () => {}, limits)
+      const file = await openSaftExport({ ...options, timeoutMs: patienceMs }, month, () => {}, limits)
       return inspect(await Array.fromAsync(readSaft(file)), { depth: null, maxArrayLength: null })
     } catch (error) {
       // Not a fault of the program's own.

@@ -8,15 +8,18 @@ import { createDocumentSource, paceFor } from '../../src/invoicexpress/document-
 import { invoiceXpressFailures, Refused } from '../../src/invoicexpress/read-answer.ts'
 import type { DocumentSource } from '../../src/sources.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
+import { eventually } from '../support/cli.ts'
 import {
   answer,
   apiKey,
+  countCalls,
   failureOf,
   faults,
   type InvoiceXpress,
   startInvoiceXpress,
 } from '../support/invoicexpress-upstream.ts'
 import { readPayloads } from '../support/payloads.ts'
+import { stopClock, until } from '../support/stopped-clock.ts'
 
 const payloads = readPayloads<{ payload: Record<string, unknown>; expected: Document }>(
   new URL('payloads.json', import.meta.url),
@@ -33,7 +36,7 @@ interface World {
 
 async function start(t: TestContext, listener: RequestListener, pace: Partial<Pace> = {}): Promise<World> {
   const upstream = await startInvoiceXpress(t, listener)
-  const source = createDocumentSource({ ...upstream.options, timeoutMs: 2_000 }, { ...once, ...pace })
+  const source = createDocumentSource(upstream.options, { ...once, ...pace })
   return { upstream, source }
 }
 
@@ -304,20 +307,29 @@ test('a client is null when it is not there, and a failure when it is another', 
   assert.equal((await failureOf(source.fetchClient(4455))).failure, 'failed')
 })
 
-describe('faults', { concurrency: 4 }, () => {
+const usualTimeoutMs = 20_000
+
+describe('faults', { timeout: 120_000 }, () => {
   for (const [name, { listener, failure }] of Object.entries(faults))
     test(`${name}: a failure in our own words, and what was asked once it is over`, async t => {
-      const askAll = Object.values(questions).map(async ({ ask, fitting, result }) => {
-        const upstream = await startInvoiceXpress(t, listener)
-        // Long enough for the answer that follows, on a machine that is busy.
-        const timeout = failure === 'timeout' ? 2_000 : 30_000
-        const source = createDocumentSource({ ...upstream.options, timeoutMs: timeout }, once)
-        assert.equal((await failureOf(ask(source))).failure, failure)
+      const all = await Promise.all(
+        Object.values(questions).map(async question => ({ ...question, ...(await start(t, listener)) })),
+      )
+      const clock = stopClock(t)
+      let over = 0
+      const failures = all.map(({ ask, source }) => failureOf(ask(source)).finally(() => over++))
+      await until(() => all.every(({ upstream }) => upstream.requests.length === 1))
+      if (failure === 'timeout') {
+        await clock.pass(usualTimeoutMs - 1)
+        assert.equal(over, 0)
+        await clock.pass(1)
+      }
+      for (const asked of failures) assert.equal((await asked).failure, failure)
+      for (const { upstream, ask, source, fitting, result } of all) {
         assert.equal(upstream.requests.length, 1)
         upstream.script(fitting)
         assert.deepEqual(await ask(source), result)
-      })
-      await Promise.all(askAll)
+      }
     })
 
   test('what may pass is tried again', async t => {
@@ -373,20 +385,18 @@ describe('faults', { concurrency: 4 }, () => {
 })
 
 describe('the pace', () => {
-  test('requests are spaced, those made at once too: three quarters of the rate’s distance at least', async t => {
-    const moments: number[] = []
-    const { source } = await start(
-      t,
-      (request, response) => {
-        moments.push(performance.now())
-        missing(request, response)
-      },
-      { perSecond: 20 },
-    )
-    const began = performance.now()
-    await Promise.all(Array.from({ length: 7 }, () => source.fetchClient(1)))
-    for (const [turn, moment] of moments.entries())
-      assert.ok(moment - began >= turn * 37.5 - 5, `turn ${turn} after ${moment - began} ms`)
+  test('requests are spaced, those made at once too: three quarters of the rate’s distance', async t => {
+    const { upstream, source } = await start(t, missing, { perSecond: 20 })
+    const clock = stopClock(t)
+    const asked = Promise.all(Array.from({ length: 7 }, () => source.fetchClient(1)))
+    for (let turn = 1; turn <= 7; turn++) {
+      await until(() => upstream.requests.length >= turn)
+      // The first was let go as if its timer had been late, by as much as is made up for.
+      await clock.pass(turn === 1 ? 32 : 37)
+      assert.equal(upstream.requests.length, turn)
+      await clock.pass(0.5)
+    }
+    await asked
   })
 
   test('is 480 a minute for InvoiceXpress itself, and a sandbox’s own affair', () => {
@@ -400,18 +410,18 @@ describe('the pace', () => {
   })
 
   test('a pause that is asked for is kept by every call', async t => {
-    const { upstream, source } = await start(t, missing, { attempts: 1 })
-    upstream.script(answer('', 429, { 'retry-after': '1' }), missing)
-    const began = performance.now()
-    assert.equal(await source.fetchClient(1), null)
-    assert.ok(performance.now() - began >= 995, 'asked too early')
-    upstream.script(answer('', 429, { 'retry-after': '1' }), missing)
-    const again = performance.now()
+    const { upstream, source } = await start(t, answer('', 429, { 'retry-after': '7' }), { attempts: 1 })
+    const calls = countCalls(t)
+    const clock = stopClock(t)
     const first = source.fetchClient(1)
-    while (upstream.requests.length < 3) await new Promise(resolve => setTimeout(resolve, 5))
-    await new Promise(resolve => setTimeout(resolve, 50))
-    await Promise.all([first, source.fetchClient(2)])
-    assert.ok(performance.now() - again >= 995, 'another call did not wait')
+    await until(() => calls.length === 1)
+    upstream.script(missing)
+    const second = source.fetchClient(2)
+    await clock.pass(6_999)
+    assert.equal(upstream.requests.length, 1)
+    await clock.pass(1)
+    assert.deepEqual(await Promise.all([first, second]), [null, null])
+    assert.deepEqual(calls, ['throttled', 'missing', 'missing'])
   })
 
   test('Retry-After is seconds or a date, a minute at most; without one it is 15 seconds', t => {
@@ -460,10 +470,10 @@ describe('connections', () => {
     const ask = createClient(upstream.options)
     const leaving = new AbortController()
     const asked = failureOf(ask('/invoices.json', [], leaving.signal))
-    while (upstream.requests.length === 0) await new Promise(resolve => setTimeout(resolve, 5))
+    await eventually('it is asked', () => upstream.requests.length === 1)
     leaving.abort()
     assert.match((await asked).message, /no longer wanted/)
-    while (upstream.open > 0) await new Promise(resolve => setTimeout(resolve, 5))
+    await eventually('it is let go', () => upstream.open === 0)
     await failureOf(ask('/invoices.json', [], leaving.signal))
     assert.equal(upstream.requests.length, 1)
   })

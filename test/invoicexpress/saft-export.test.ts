@@ -6,6 +6,7 @@ import { openSaftExport } from '../../src/invoicexpress/saft-export.ts'
 import { SourceError, type SourceFailure } from '../../src/sources.ts'
 import { answer, apiKey, startInvoiceXpress } from '../support/invoicexpress-upstream.ts'
 import { secret, startUpstream } from '../support/pdf-upstream.ts'
+import { stopClock, until } from '../support/stopped-clock.ts'
 
 const month = '2026-10'
 const xml = Buffer.from('<AuditFile/>')
@@ -29,6 +30,7 @@ async function assertFails(
   budgetMs?: number,
 ): Promise<void> {
   const { options } = await startInvoiceXpress(t, answer(...script))
+  stopClock(t)
   await assert.rejects(fetchAll(options, [], budgetMs), error => {
     assert.ok(error instanceof SourceError, String(error))
     assert.equal(error.failure, failure)
@@ -38,7 +40,7 @@ async function assertFails(
   })
 }
 
-describe('the SAF-T file of a month', () => {
+describe('the SAF-T file of a month', { timeout: 120_000 }, () => {
   test('is asked for until it is made, and passed on as it is', async t => {
     const files = await startUpstream(t, (_request, response) => void response.end(xml))
     const upstream = await startInvoiceXpress(
@@ -48,7 +50,13 @@ describe('the SAF-T file of a month', () => {
     )
     const waits: number[] = []
     const options = { ...upstream.options, pdfOrigins: [files.origin] }
-    assert.equal(await fetchAll(options, waits), xml.toString())
+    const clock = stopClock(t)
+    const fetched = fetchAll(options, waits)
+    await until(() => waits.length === 1)
+    await clock.pass(999)
+    assert.equal(upstream.requests.length, 1)
+    await clock.pass(1)
+    assert.equal(await fetched, xml.toString())
     assert.deepEqual(waits, [0])
     const [asked = ''] = upstream.requests.map(({ url }) => url)
     assert.deepEqual(Object.fromEntries(new URL(asked, files.origin).searchParams), {
@@ -84,8 +92,7 @@ describe('the SAF-T file of a month', () => {
 
   test('is known to be cut off', async t => {
     const files = await startUpstream(t, (_request, response) => {
-      response.writeHead(200, { 'content-length': 1_000 }).write(xml)
-      setTimeout(() => response.destroy(), 20)
+      response.writeHead(200, { 'content-length': 1_000 }).write(xml, () => response.destroy())
     })
     const { options } = await startInvoiceXpress(t, answer({ url: `${files.origin}/${secret}.xml` }))
     await assert.rejects(fetchAll({ ...options, pdfOrigins: [files.origin] }), (error: SourceError) =>

@@ -1,10 +1,12 @@
 /** A server in InvoiceXpress' place that answers by a script, and ways in which it may fail. */
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
 import { inspect } from 'node:util'
 import type { InvoiceXpressOptions } from '../../src/invoicexpress/client.ts'
 import { SourceError, type SourceFailure } from '../../src/sources.ts'
+import type { UpstreamOutcome } from '../../src/telemetry.ts'
 import { startUpstream, type Upstream } from './pdf-upstream.ts'
 
 /** It must not be seen anywhere but in the query of a request to InvoiceXpress. */
@@ -50,7 +52,8 @@ export function answer(body: unknown, status = 200, headers: Record<string, stri
 export const hang: RequestListener = () => {}
 
 const drip = (response: ServerResponse) => {
-  const timer = setInterval(() => response.write(' '), 20)
+  response.write(' ')
+  const timer = setInterval(() => response.write(' '), 1_000)
   response.on('close', () => clearInterval(timer))
 }
 
@@ -73,16 +76,12 @@ export const faults: Record<string, { listener: RequestListener; failure: Source
   reason_in_200: { listener: answer({ reason: 'no' }), failure: 'failed' },
   truncated: {
     listener: (_request, response) => {
-      response.writeHead(200, { 'content-length': 1_000 }).write('{"invoices": [')
-      setTimeout(() => response.destroy(), 20)
+      response.writeHead(200, { 'content-length': 1_000 }).write('{"invoices": [', () => response.destroy())
     },
     failure: 'failed',
   },
   cut_off: {
-    listener: (_request, response) => {
-      response.write('{"invoices": [')
-      setTimeout(() => response.destroy(), 20)
-    },
+    listener: (_request, response) => void response.write('{"invoices": [', () => response.destroy()),
     failure: 'failed',
   },
   upgrade: {
@@ -128,4 +127,13 @@ export async function failureOf(outcome: Promise<unknown>): Promise<SourceError>
   )
   assertOurWords(error)
   return error
+}
+
+/** What became of each call to an upstream from now on, once this process has its answer. */
+export function countCalls(t: TestContext): UpstreamOutcome[] {
+  const outcomes: UpstreamOutcome[] = []
+  const note = (called: unknown) => void outcomes.push((called as { outcome: UpstreamOutcome }).outcome)
+  subscribe('fatura:upstream-called', note)
+  t.after(() => unsubscribe('fatura:upstream-called', note))
+  return outcomes
 }
