@@ -23,11 +23,6 @@ export interface Promised {
 const [firstSeed, seeds] = [Math.floor(Date.now() / 86_400_000) * 1_000_000, 2_000]
 
 const histories: Step = { file: 'test/cli/histories.test.ts' }
-const stripeReads: Step = {
-  file: 'test/stripe/payment-platform.test.ts',
-  only: 'every fault|a Stripe that hangs costs',
-}
-
 /**
  * Served at three times the peak against the peak, by the server's CPU: other processes may take a part of the machine.
  * PostgreSQL shares its core with the load, so that what it serves says nothing here.
@@ -81,12 +76,12 @@ export const promises = {
     steps: [
       { file: 'test/sync/bad-upstream.test.ts' },
       { file: 'test/invoicexpress/bad-reads.test.ts' },
-      stripeReads,
+      { file: 'test/stripe/payment-platform.test.ts', only: 'every fault' },
     ],
   },
   R5: {
     promise: 'A hung Stripe costs a detail 1 s at most; left alone, 50 ms',
-    steps: [stripeReads],
+    steps: [{ file: 'test/campaign/hung-stripe.test.ts' }],
   },
   R6: {
     promise: 'A database restart is a blip: 503 with `Retry-After`, 200 again within 2 s',
