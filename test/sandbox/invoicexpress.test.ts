@@ -787,7 +787,10 @@ describe('faults of the local InvoiceXpress', () => {
 
   type Ask = (query?: string) => Promise<Response>
   /** What each does to a list of documents. */
-  const effects: Record<DocumentFault, (ask: Ask, sandbox: InvoiceXpressSandbox) => Promise<unknown>> = {
+  const effects: Record<
+    DocumentFault,
+    (ask: Ask, sandbox: InvoiceXpressSandbox, t: TestContext) => Promise<unknown>
+  > = {
     ...faultEffects,
     async too_many(ask) {
       const answer = await ask()
@@ -855,7 +858,7 @@ describe('faults of the local InvoiceXpress', () => {
     return invoices.map(({ id }) => id)
   }
   for (const fault of documentFaultNames)
-    it(`${fault} does what it says, and is gone when it is cleared`, async () => {
+    it(`${fault} does what it says, and is gone when it is cleared`, async t => {
       const { sandbox } = shared()
       sandbox.faults.set('ix_list', fault)
       const timeout = fault === 'hang' ? 400 : 60_000
@@ -863,6 +866,7 @@ describe('faults of the local InvoiceXpress', () => {
       await effects[fault](
         (query = '') => fetch(url + query, { redirect: 'manual', signal: AbortSignal.timeout(timeout) }),
         sandbox,
+        t,
       )
       assert.equal((await ask(sandbox, '/clients/1.json')).status, 404)
       sandbox.faults.clear()

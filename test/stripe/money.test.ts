@@ -1,7 +1,6 @@
 /** What holds between the amounts of an invoice and of its lines, for every way in which Stripe computes them. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Stripe } from 'stripe'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
@@ -10,6 +9,7 @@ import type { Observation } from '../../src/sources.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
 import { addsUp, mapInvoice, mapLine } from '../../src/stripe/map-invoice.ts'
 import { campaign } from '../support/campaign.ts'
+import { eventually } from '../support/cli.ts'
 import {
   type ComputedInvoice,
   type Coupon,
@@ -275,7 +275,7 @@ describe('amounts that were read from an account', () => {
     faults.set('list_lines', 'error_500')
     const reading = source.fetchInvoice(id, null)
     // The invoice was read; its lines are asked for again until they come.
-    while (requests.get('list_lines') === undefined) await setTimeout(5)
+    await eventually('its lines are asked for', () => requests.get('list_lines') !== undefined)
     account.change('update', id)
     faults.clear()
     const record = recordOf(await reading) ?? assert.fail()
