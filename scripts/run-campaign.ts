@@ -1,23 +1,32 @@
 /**
  * Measures the promises one after the other, each alone on the machine, and writes docs/reliability.md's table: a row that was not
- * measured stays as it is, with its day.
+ * measured stays as it is, with its day. Files of test/campaign/ that belong to no promise come after them.
  */
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { type Promised, type PromiseId, promises, type Step } from './promises.ts'
 
 type Run = (filesAtATime: number, args: readonly string[]) => boolean
 
-export const promiseIds = Object.keys(promises) as PromiseId[]
+const promiseIds = Object.keys(promises) as PromiseId[]
 export const isPromise = (text: string): text is PromiseId => Object.hasOwn(promises, text)
 
 const page = new URL('../docs/reliability.md', import.meta.url)
 const [begin, end] = ['<!-- campaign:begin -->\n', '<!-- campaign:end -->']
 
-/** Whether all that were measured hold. */
-export function runCampaign(chosen: readonly PromiseId[], run: Run): boolean {
+/** What test/campaign/ measures without a promise. */
+function findOthers(): string[] {
+  const promised = new Set(Object.values(promises).flatMap(({ steps }) => steps.map(({ file }) => file)))
+  return globSync('test/campaign/**/*.test.ts')
+    .filter(file => !promised.has(file))
+    .sort()
+}
+
+/** Whether all that were measured hold: these promises, or everything when none is given. */
+export function runCampaign(given: readonly PromiseId[], run: Run): boolean {
+  const chosen = given.length > 0 ? given : promiseIds
   const started = performance.now()
   const folder = mkdtempSync(join(tmpdir(), 'fatura-campaign-'))
   const file = join(folder, 'figures')
@@ -38,6 +47,11 @@ export function runCampaign(chosen: readonly PromiseId[], run: Run): boolean {
     if (!holds) failed.add(name)
     process.stdout.write(`${name} ${holds ? 'passed' : 'FAILED'} after ${secondsSince(began)} s\n`)
   }
+  const brokenOthers = (given.length > 0 ? [] : findOthers()).filter(other => {
+    const holds = run(1, [other])
+    process.stdout.write(`${other} ${holds ? 'passed' : 'FAILED'}\n`)
+    return !holds
+  })
   const found = readFileSync(file, 'utf8').split('\n').filter(Boolean)
   rmSync(folder, { recursive: true })
   const figures = new Map<PromiseId, string>()
@@ -53,9 +67,9 @@ export function runCampaign(chosen: readonly PromiseId[], run: Run): boolean {
   }
   writeFileSync(page, withFigures(readFileSync(page, 'utf8'), figures))
   process.stdout.write(
-    `${measurable.length} promises in ${secondsSince(started)} s, ${broken.length} FAILED\n`,
+    `${measurable.length} promises in ${secondsSince(started)} s, ${broken.length + brokenOthers.length} FAILED\n`,
   )
-  return broken.length === 0
+  return broken.length + brokenOthers.length === 0
 }
 
 const nameOf = ({ file, only }: Step) => `${file}${only === undefined ? '' : ` (${only})`}`

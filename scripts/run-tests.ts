@@ -1,7 +1,7 @@
 /**
- * Runs the tests. Without arguments all of them, side by side, several files in a process.
+ * Runs the tests. Without arguments all of them but those of test/campaign/, side by side, several files in a process.
  * Arguments are handed to `node --test`: files, or options such as --test-name-pattern. With CAMPAIGN=on, no arguments are all
- * promises of promises.ts, and R1 R7 those two.
+ * promises of promises.ts and what else is in test/campaign/, and R1 R7 those two.
  */
 import { spawnSync } from 'node:child_process'
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,16 +9,16 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import './build.ts'
-import { isPromise, promiseIds, runCampaign } from './run-campaign.ts'
+import { isPromise, runCampaign } from './run-campaign.ts'
 
 const given = process.argv.slice(2)
-const files = globSync('test/**/*.test.ts', { exclude: ['**/node_modules'] }).sort()
+const files = globSync('test/**/*.test.ts', { exclude: ['**/node_modules', 'test/campaign'] }).sort()
 /** Characters of the files that share a process, at most. */
 const groupSize = 40_000
 
 const passed =
   process.env.CAMPAIGN === 'on' && given.every(isPromise)
-    ? runCampaign(given.length > 0 ? given : promiseIds, run)
+    ? runCampaign(given, run)
     : given.length > 0
       ? run(1, given)
       : runTogether(files)
