@@ -14,8 +14,8 @@ import { type LinesFor, secureResponse } from './secure-response.ts'
 import { watchEventLoop } from './watch-event-loop.ts'
 import { watchReaders } from './watch-readers.ts'
 
-/** A client has this long to send its request; a slower one is answered 408 and let go. */
-const requestTimeoutMs = 10_000
+/** Default of `requestTimeoutMs`. */
+const usualRequestTimeoutMs = 10_000
 
 /** After an answer that closes the connection, the client has this long to read it and to close its side. */
 const lingerMs = 1_000
@@ -38,6 +38,8 @@ export interface ServerShell {
   refuse(error: UnreadableRequest, origin: string | undefined): string
   /** Time for which a connection may stay open without a request. */
   keepAliveMs: number
+  /** Time for a client to send its request; a slower one is answered 408 and let go. Node checks it ten times within. */
+  requestTimeoutMs?: number
   /** Answers to requests beyond the capacity. Without it, all of them wait. */
   excess?: ExcessShell
   /** More lines in the head of every answer that is not given as a whole text. */
@@ -54,7 +56,14 @@ export interface ExcessShell {
 /** Emitted on a server when from now on every answer ends its connection. */
 export const leaving = 'fatura:leaving'
 
-export function createGuardedServer({ handle, refuse, keepAliveMs, excess, linesFor }: ServerShell): Server {
+export function createGuardedServer({
+  handle,
+  refuse,
+  keepAliveMs,
+  requestTimeoutMs = usualRequestTimeoutMs,
+  excess,
+  linesFor,
+}: ServerShell): Server {
   const connections = new Map<Socket, Connection>()
   const turns = watchEventLoop()
   let waitingInAll = 0
@@ -64,7 +73,7 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess, lines
     requestTimeout: requestTimeoutMs,
     headersTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveMs,
-    connectionsCheckingInterval: 1_000,
+    connectionsCheckingInterval: requestTimeoutMs / 10,
     // Node would answer without a body.
     requireHostHeader: false,
   })
