@@ -89,7 +89,7 @@ export const promises = {
   },
   R8: {
     promise: 'Slow, rude and silent clients starve nobody',
-    steps: [{ file: 'test/http/rude-clients.test.ts', only: 'slow clients|clients that do not read' }],
+    steps: [{ file: 'test/campaign/rude-clients.test.ts' }],
   },
   R9: {
     promise: 'Overload is refused at once with 503, `/live` never; most of the peak is served',

@@ -127,13 +127,30 @@ export function readRss(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024
 }
 
-/** Bytes of answers that the system took from the server of a port, and that no client has room for. */
-export function readUnsent(port: number): number {
-  const server = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
-  let bytes = 0
-  for (const row of readFileSync('/proc/net/tcp', 'utf8').split('\n')) {
-    const [, local = '', , , queues = ''] = row.trim().split(/\s+/)
-    if (local.endsWith(server)) bytes += Number.parseInt(queues, 16)
-  }
-  return bytes
+/** The rows of the system's connections whose own side is this port. */
+function readConnections(port: number): string[][] {
+  const own = writePort(port)
+  return readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .map(row => row.trim().split(/\s+/))
+    .filter(([, local = '']) => local.endsWith(own))
+}
+
+const writePort = (port: number) => `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+const listening = '0A'
+
+/** Whether a process holds it: of one that is closed on both sides, the system alone still knows. */
+const isHeld = ([, , , state, , , , , , inode]: readonly string[]) => state !== listening && inode !== '0'
+
+/** Connections that the server of a port holds. */
+export function countConnections(port: number): number {
+  return readConnections(port).filter(isHeld).length
+}
+
+/** Bytes of answers that the system took from the server of a port, and that its clients, or the one at a port, have no room for. */
+export function readUnsent(port: number, clientPort?: number): number {
+  const client = clientPort === undefined ? '' : writePort(clientPort)
+  return readConnections(port)
+    .filter(row => isHeld(row) && row[2]?.endsWith(client))
+    .reduce((bytes, [, , , , queues = '']) => bytes + Number.parseInt(queues, 16), 0)
 }
