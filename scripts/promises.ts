@@ -85,7 +85,7 @@ export const promises = {
   },
   R7: {
     promise: 'A deploy fails no request; a PDF in flight arrives whole',
-    steps: [{ file: 'test/http/shutdown.test.ts' }],
+    steps: [{ file: 'test/campaign/shutdown.test.ts' }],
   },
   R8: {
     promise: 'Slow, rude and silent clients starve nobody',

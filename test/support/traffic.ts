@@ -4,7 +4,6 @@
  */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { campaign } from './campaign.ts'
 import { ask, type Sample } from './load.ts'
 
 export interface TrafficOptions {
@@ -16,6 +15,8 @@ export interface TrafficOptions {
   idle: number
   fresh: number
   stubborn?: number
+  /** Between an answer and the next request of a busy loop and of a fresh one, in milliseconds. */
+  pauses?: Readonly<Record<'busy' | 'fresh', number>>
   /** How long an idle connection is silent between two requests, in milliseconds. */
   idleFor: readonly [least: number, most: number]
 }
@@ -42,6 +43,7 @@ export function startTraffic({
   idle,
   fresh,
   stubborn = 0,
+  pauses = { busy: 60, fresh: 60 },
   idleFor,
 }: TrafficOptions): Traffic {
   const samples: Sample[] = []
@@ -84,7 +86,7 @@ export function startTraffic({
       const sample = await ask(`${address}${paths[0]}`, token, new Agent())
       if (sample.text.includes('ECONNREFUSED')) return
       samples.push(sample)
-      await sleep(20)
+      await sleep(pauses.fresh)
     }
   }
 
@@ -97,9 +99,9 @@ export function startTraffic({
   const [least, most] = idleFor
   const loops = [
     watch(),
-    ...Array.from({ length: busy }, () => keep(() => campaign(60, 3))),
+    ...Array.from({ length: busy }, () => keep(() => pauses.busy)),
     ...Array.from({ length: idle }, () => keep(() => least + Math.random() * (most - least))),
-    ...Array.from({ length: fresh }, () => loop(null, () => campaign(60, 10))),
+    ...Array.from({ length: fresh }, () => loop(null, () => pauses.fresh)),
     ...Array.from({ length: stubborn }, connectUntilRefused),
   ]
   return {

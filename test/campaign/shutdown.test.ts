@@ -1,0 +1,116 @@
+/** The end of a running service under traffic: no request is lost, again and again, and it ends in time. */
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { reportFigure } from '../support/campaign.ts'
+import { type Cli, createCli, eventually, type Serving } from '../support/cli.ts'
+import { ask } from '../support/load.ts'
+import { makeInvoice, makeLine } from '../support/records.ts'
+import { startTraffic, type Traffic } from '../support/traffic.ts'
+
+const list = '/api/v1/client/cus_ana/invoices'
+const detail = '/api/v1/client/cus_ana/invoice/in_1'
+const paths = [list, detail, '/live']
+
+/** After the delay, everything ends within so long, in milliseconds. */
+const endWithin = 10_000
+
+/** With the grace of a second after it, longer than what idle connections and the proxy take. */
+const delayMs = 4_000
+
+const shutdowns = 5
+
+interface Round {
+  args?: readonly string[]
+  /** Runs before the signal, under traffic. */
+  prepare?(api: Serving, traffic: Traffic): Promise<unknown>
+  signal?(api: Serving): void
+}
+
+/** Asserts that a service ends under traffic without the loss of a request; resolves with how many there were. */
+async function endUnderTraffic(
+  cli: Cli,
+  token: string,
+  { args = [], prepare, signal }: Round,
+): Promise<number> {
+  const api = await cli.serve(['--rate-limit', 'off', '--log-level', 'debug', ...args], {
+    env: { SHUTDOWN_DELAY: `${delayMs / 1_000}s` },
+  })
+  const traffic = startTraffic({
+    ...{ address: api.address, paths, token, busy: 6, idle: 20, fresh: 4, stubborn: 8 },
+    pauses: { busy: 3, fresh: 10 },
+    // Shorter than the delay and the grace after it.
+    idleFor: [300, 2_500],
+  })
+  // Until then every idle connection was used.
+  await (prepare?.(api, traffic) ?? sleep(1_200))
+  if (prepare === undefined) await eventually('the traffic runs', () => traffic.samples.length >= 600)
+  const asked = performance.now()
+  const before = traffic.samples.length
+  if (signal === undefined) api.child.kill('SIGTERM')
+  else signal(api)
+  const { code, stderr } = await api.exited
+  const took = performance.now() - asked
+  traffic.stop()
+  await traffic.ended
+  const lost = traffic.samples.filter(({ status }) => status !== 200)
+  assert.deepEqual(
+    lost.map(({ status, text, at }) => [status, text.slice(0, 200), Math.round(at - asked)]),
+    [],
+    `${lost.length} of ${traffic.samples.length} lost`,
+  )
+  assert.deepEqual([code, stderr], [0, ''])
+  assert.ok(took >= delayMs && took <= delayMs + endWithin, `took ${took} ms`)
+  assert.ok(traffic.samples.length > before, 'it went on serving')
+  return traffic.samples.length
+}
+
+async function endAgainAndAgain(t: TestContext, round: Round): Promise<void> {
+  const cli = await createCli(t)
+  await cli.load({ ...makeInvoice({ id: 'in_1' }), lines: [makeLine()] }, makeInvoice({ id: 'in_2' }))
+  const token = await cli.createToken()
+  let sent = 0
+  for (let turn = 0; turn < shutdowns; turn++) sent += await endUnderTraffic(cli, token, round)
+  reportFigure(t, 'R7', `0 of ${sent} requests lost in ${shutdowns} shutdowns`)
+}
+
+const pidsOf = (api: Serving): number[] =>
+  [...api.stdout.matchAll(/"pid":(\d+),"msg":"a worker started"/g)].map(([, pid]) => Number(pid))
+
+/** Resolves once another worker took the place of one that was ended, and meanwhile the service was ready. */
+async function renewOne(api: Serving, traffic: Traffic): Promise<void> {
+  const met = new Set<string>()
+  await eventually('both serve', async () => {
+    const { headers } = await ask(`${api.address}/live`, '')
+    return met.add(String(headers['request-id']).slice(0, 'req_'.length + 12)).size === 2
+  })
+  process.kill(pidsOf(api)[0] ?? 0, 'SIGTERM')
+  await eventually('another runs', () => pidsOf(api).length === 3)
+  for (let time = 0; time < 10; time++) assert.equal((await api.get('/ready')).status, 200)
+  const before = traffic.samples.length
+  await eventually('the traffic goes on', () => traffic.samples.length > before + 50)
+}
+
+const workers = ['--workers', '2']
+
+describe('the end of fatura serve', () => {
+  it('at SIGTERM under traffic loses no request, of idle, busy and new connections, until nobody can connect', t =>
+    endAgainAndAgain(t, {}))
+
+  it('at SIGTERM with workers loses none either, while some are still starting', t =>
+    endAgainAndAgain(t, {
+      args: workers,
+      prepare: (_api, { samples }) =>
+        eventually('one serves, the other is on its way', () => samples.length > 20),
+    }))
+
+  it('a worker that is renewed alone loses none, and /ready stays as it is; nor does a signal to every process of it', t =>
+    endAgainAndAgain(t, {
+      args: workers,
+      prepare: renewOne,
+      signal(api) {
+        // The first was renewed, and is gone.
+        for (const pid of [api.pid, ...pidsOf(api).slice(1)]) process.kill(pid, 'SIGTERM')
+      },
+    }))
+})
