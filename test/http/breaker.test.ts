@@ -9,6 +9,7 @@ import { mapInvoice } from '../../src/stripe/map-invoice.ts'
 import { createPaymentPlatform } from '../../src/stripe/payment-platform.ts'
 import { engines } from '../support/engines.ts'
 import { assertError, startService } from '../support/service.ts'
+import { stopClock, until } from '../support/stopped-clock.ts'
 
 const apiKey = 'sk_test_sandbox'
 
@@ -43,8 +44,10 @@ describe('the breaker', () => {
     return { sandbox, service, download, detail, asked: () => sandbox.requests.get('retrieve_invoice') ?? 0 }
   }
 
-  test('does not open when Stripe refuses what was asked, or how often: then Stripe works', async t => {
-    t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+  test('does not open when Stripe refuses what was asked, or how often: then Stripe works', {
+    timeout: 120_000,
+  }, async t => {
+    const clock = stopClock(t)
     const { sandbox, download, detail, asked } = await startWorld(t)
     sandbox.forbidden.add('invoices')
     for (let time = 0; time < 7; time++) {
@@ -59,16 +62,16 @@ describe('the breaker', () => {
       const refusal = await download()
       assertError(refusal, 502, 'upstream_failed')
       assert.equal(refusal.headers['retry-after'], '3', 'what is left of the pause')
-      t.mock.timers.tick(1_500)
+      await clock.pass(1_500)
       assert.equal((await download()).headers['retry-after'], '2')
-      t.mock.timers.tick(1_500)
+      await clock.pass(1_500)
     }
     assert.equal((await download()).status, 200)
-    assert.equal((await detail()).json.lines_source, 'payments')
+    await until(async () => (await detail()).json.lines_source === 'payments')
   })
 
-  test('tells with every failure that passes by itself when to come again', async t => {
-    t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+  test('tells with every failure that passes by itself when to come again', { timeout: 120_000 }, async t => {
+    const clock = stopClock(t)
     const { sandbox, download } = await startWorld(t)
     for (const [route, fault] of [
       ['retrieve_invoice', 'error_503'],
@@ -84,7 +87,11 @@ describe('the breaker', () => {
       assert.equal((await download()).status, 200)
     }
     sandbox.faults.set('retrieve_invoice', 'hang', { times: 1 })
-    const late = await download()
+    const asked = sandbox.requests.get('retrieve_invoice') ?? 0
+    const hanging = download()
+    await until(() => (sandbox.requests.get('retrieve_invoice') ?? 0) > asked)
+    await clock.pass(5_000)
+    const late = await hanging
     assertError(late, 504, 'upstream_timeout')
     assert.equal(late.headers['retry-after'], '5')
     assert.equal((await download()).status, 200)
@@ -96,28 +103,29 @@ describe('the breaker', () => {
       [2_500, '8'],
       [7_400, '1'],
     ] as const) {
-      t.mock.timers.tick(passed)
+      await clock.pass(passed)
       const refusal = await download()
       assertError(refusal, 502, 'upstream_failed')
       assert.equal(refusal.headers['retry-after'], left, 'until the breaker lets one try')
     }
-    t.mock.timers.tick(100)
+    await clock.pass(100)
     assert.equal((await download()).status, 200)
   })
 
-  test('does not open when it is this process that has no time to listen', async t => {
+  test('does not open when it is this process that has no time to listen', { timeout: 120_000 }, async t => {
+    const clock = stopClock(t)
     const { sandbox, service, detail } = await startWorld(t)
-    // Nothing else runs meanwhile, and the CPU is left to others.
-    const blockFor = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
-    // Longer than Stripe may take for lines: all are late, though Stripe is not.
+    sandbox.faults.set('list_lines', 'hang', { times: 6 })
+    const before = performance.eventLoopUtilization()
     const late = Array.from({ length: 6 }, () => detail())
-    const blocking = setInterval(() => {
-      if ((sandbox.requests.get('list_lines') ?? 0) > 0) blockFor(800)
-    }, 1)
-    await Promise.all(late)
-    clearInterval(blocking)
-    assert.match(service.logs.join(''), /lines unavailable/, 'the test makes them late')
-    const { json } = await detail()
-    assert.equal(json.lines_source, 'payments')
+    await until(() => sandbox.requests.get('list_lines') === 6)
+    // Nothing else runs in this process meanwhile, and the CPU is left to others.
+    while (performance.eventLoopUtilization(before).utilization < 0.95)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
+    await clock.pass(1_000)
+    for (const { json } of await Promise.all(late)) assert.equal(json.lines_source, 'none')
+    assert.equal(service.logs.filter(line => line.includes('lines unavailable')).length, 6)
+    // By a clock that stands still, an open breaker stays open.
+    await until(async () => (await detail()).json.lines_source === 'payments')
   })
 })

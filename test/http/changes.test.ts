@@ -1,14 +1,36 @@
 /** The feed of changes over HTTP: cursors, waits, walls. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { describe, it, type TestContext } from 'node:test'
 import { type Change, createClient } from '../../src/client/client.ts'
 import { engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
-import { startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
+import { type StoppedClock, stopClock, until } from '../support/stopped-clock.ts'
 
 const own = '/api/v1/client/cus_ana/changes'
 const all = '/api/v1/changes'
+
+const patient = { timeout: 120_000 }
+
+/** Counts the requests that wait for a change. */
+function countWaiting(t: TestContext): () => number {
+  let count = 0
+  const add = (change: unknown) => {
+    count += change as number
+  }
+  subscribe('fatura:change-waiting', add)
+  t.after(() => unsubscribe('fatura:change-waiting', add))
+  return () => count
+}
+
+/** Time passes until it holds, and no faster than the service answers. */
+async function passUntil(clock: StoppedClock, service: Service, holds: () => boolean): Promise<void> {
+  while (!holds()) {
+    assert.equal((await service.get(own)).status, 200)
+    await clock.pass(100)
+  }
+}
 
 for (const engine of engines)
   describe(`changes over HTTP on ${engine.name}`, () => {
@@ -44,19 +66,32 @@ for (const engine of engines)
       )
     })
 
-    it('a request waits for a change of its own customer, and is answered when its time is over', async t => {
-      const service = await startService(t, engine)
-      const began = performance.now()
-      const none = await service.get(`${own}?after=0&wait=1`)
-      assert.deepEqual(none.json, { changes: [], next: 0 })
-      assert.ok(performance.now() - began >= 990)
-      const waits = [own, all].map(path => service.get(`${path}?after=0&wait=25`))
-      const others = service.get('/api/v1/client/cus_other/changes?after=0&wait=3')
-      await sleep(300)
-      await service.save(makeRecord({ id: 'in_1' }))
-      for (const { json } of await Promise.all(waits)) assert.equal(json.changes[0].invoice_id, 'in_1')
-      assert.deepEqual((await others).json, { changes: [], next: 0 })
-    })
+    it(
+      'a request waits for a change of its own customer, and is answered when its time is over',
+      patient,
+      async t => {
+        const waiting = countWaiting(t)
+        const clock = stopClock(t)
+        const service = await startService(t, engine)
+        const answered: string[] = []
+        const ask = async (path: string) => {
+          const { json } = await service.get(path)
+          answered.push(path)
+          return json
+        }
+        const waits = [own, all].map(path => ask(`${path}?after=0&wait=25`))
+        const others = ask('/api/v1/client/cus_other/changes?after=0&wait=20')
+        await until(() => waiting() === 3)
+        await service.save(makeRecord({ id: 'in_1' }))
+        await passUntil(clock, service, () => answered.length === 2)
+        for (const { changes } of await Promise.all(waits)) assert.equal(changes[0].invoice_id, 'in_1')
+        const passed = clock.passedMs
+        assert.ok(passed < 20_000)
+        await passUntil(clock, service, () => answered.length === 3)
+        assert.deepEqual(await others, { changes: [], next: 0 })
+        assert.ok(clock.passedMs >= 20_000, `after ${clock.passedMs} ms`)
+      },
+    )
 
     it('a cursor by a clock that was a week ahead is one', async t => {
       const service = await startService(t, engine)
@@ -87,28 +122,38 @@ for (const engine of engines)
 const [engine] = engines as [(typeof engines)[number]]
 
 describe('waits for changes', () => {
-  it('only a token of all customers follows all; a token that ends while it waits gets nothing more', async t => {
-    const service = await startService(t, engine)
-    const token = await service.createToken({ customers: ['cus_ana'] })
-    assert.equal((await service.get(`${own}?after=0`, { token })).status, 200)
-    for (const [path, given] of [
-      [all, token],
-      ['/api/v1/client/cus_bob/changes', token],
-    ]) {
-      const { status, json } = await service.get(`${path}?after=0`, { token: given as string })
-      assert.deepEqual([status, json.error.code], [403, 'insufficient_scope'])
-    }
-    assert.equal((await service.get(all, { token: null })).status, 401)
-    const waiting = service.get(`${own}?after=0&wait=25`, { token })
-    await sleep(1_000)
-    for (const { id } of await service.store.listTokens())
-      if (token.includes(id)) await service.store.revokeToken(id, Date.now())
-    await sleep(600)
-    await service.save(makeRecord({ id: 'in_1' }))
-    assert.equal((await waiting).status, 401)
-  })
+  it(
+    'only a token of all customers follows all; a token that ends while it waits gets nothing more',
+    patient,
+    async t => {
+      const waiting = countWaiting(t)
+      const clock = stopClock(t)
+      const service = await startService(t, engine)
+      const token = await service.createToken({ customers: ['cus_ana'] })
+      assert.equal((await service.get(`${own}?after=0`, { token })).status, 200)
+      for (const [path, given] of [
+        [all, token],
+        ['/api/v1/client/cus_bob/changes', token],
+      ]) {
+        const { status, json } = await service.get(`${path}?after=0`, { token: given as string })
+        assert.deepEqual([status, json.error.code], [403, 'insufficient_scope'])
+      }
+      assert.equal((await service.get(all, { token: null })).status, 401)
+      let status = 0
+      void service.get(`${own}?after=0&wait=25`, { token }).then(answer => {
+        status = answer.status
+      })
+      await until(() => waiting() === 1)
+      for (const { id } of await service.store.listTokens())
+        if (token.includes(id)) await service.store.revokeToken(id, Date.now())
+      await passUntil(clock, service, () => status !== 0)
+      assert.equal(status, 401)
+      assert.ok(clock.passedMs < 25_000, 'before its time was over')
+    },
+  )
 
-  it('a token has 100 of them, and a client that goes away frees its place', async t => {
+  it('a token has 100 of them, and a client that goes away frees its place', patient, async t => {
+    const waitingInAll = countWaiting(t)
     const service = await startService(t, engine)
     const stop = new AbortController()
     const token = await service.createToken()
@@ -118,18 +163,18 @@ describe('waits for changes', () => {
         headers: { authorization: `Bearer ${token}` },
       })
     const waiting = Array.from({ length: 100 }, () => ask(stop.signal).catch(() => null))
-    for (let tries = 0; ; tries++) {
-      const { status } = await service.get(`${own}?after=0&wait=1`, { token })
-      if (status === 429) break
-      assert.ok(tries < 50)
-    }
+    await until(() => waitingInAll() === 100)
+    const status = async () => (await service.get(`${own}?after=0&wait=25`, { token })).status
+    assert.equal(await status(), 429)
     stop.abort()
     await Promise.all(waiting)
-    for (let tries = 0; (await service.get(`${own}?after=0&wait=1`, { token })).status !== 200; tries++)
-      assert.ok(tries < 50)
+    await until(() => waitingInAll() === 0)
+    await service.save(makeRecord({ id: 'in_2' }))
+    assert.equal(await status(), 200)
   })
 
-  it('the client follows them without end, from a cursor or from now on', async t => {
+  it('the client follows them without end, from a cursor or from now on', patient, async t => {
+    const waiting = countWaiting(t)
     const service = await startService(t, engine, { records: [makeRecord({ id: 'in_0' })] })
     const client = createClient({ baseUrl: service.address, token: await service.createToken() })
     const seen: string[] = []
@@ -140,7 +185,7 @@ describe('waits for changes', () => {
         if (invoice_id === 'in_9') return
       }
     })
-    await sleep(1_000)
+    await until(() => waiting() === 2)
     for (const id of ['in_1', 'in_9']) await service.save(makeRecord({ id }))
     await Promise.all(following)
     stop.abort()

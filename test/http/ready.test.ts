@@ -1,27 +1,28 @@
 /** `/ready` knows the store, its schema, and how old the records may be. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { eventually } from '../support/cli.ts'
 import { engines } from '../support/engines.ts'
 import { assertError, startService } from '../support/service.ts'
+import { stopClock } from '../support/stopped-clock.ts'
 import { changeRows } from '../support/store-rows.ts'
 
 for (const engine of engines)
   describe(`/ready on ${engine.name}`, () => {
     test('is 503 once the records are older than allowed, or were never synchronized', async t => {
+      const clock = stopClock(t)
       const service = await startService(t, engine, { readyMaxLagMs: 60_000 })
       const ask = () => service.get('/ready', { token: null })
       const never = await ask()
       assertError(never, 503, 'unavailable')
       assert.match(never.json.error.message, /were never synchronized/)
       const synchronizedAt = (at: number) => service.store.transaction(tx => tx.saveSuccess('import', at))
+      await synchronizedAt(Date.now())
       // How fresh the records are is read twice a second.
-      const becomes = (wanted: number) =>
-        eventually('it follows', async () => (await ask()).status === wanted)
-      await synchronizedAt(Date.now() - 30_000)
-      await becomes(200)
-      await synchronizedAt(Date.now() - 90_000)
-      await becomes(503)
+      await clock.pass(500)
+      assert.equal((await ask()).status, 200)
+      await clock.pass(59_500)
+      assert.equal((await ask()).status, 200)
+      await clock.pass(1)
       const late = await ask()
       assertError(late, 503, 'unavailable')
       assert.equal(late.headers['retry-after'], '5')
