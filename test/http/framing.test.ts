@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { engines } from '../support/engines.ts'
 import { openRaw, parseAnswers, sendRaw } from '../support/raw-client.ts'
 import { makeRecord } from '../support/records.ts'
 import { type Answer, assertError, shareService, startService } from '../support/service.ts'
+import { settle, until } from '../support/stopped-clock.ts'
 
 const get = (path: string, ...headers: string[]) =>
   `${[`GET ${path} HTTP/1.1`, 'Host: x', ...headers].join('\r\n')}\r\n\r\n`
@@ -84,9 +84,9 @@ for (const engine of engines)
 
     test('a bad chunk that comes later is exactly one 400, too', async () => {
       const client = openRaw(service().port, get('/live', 'Transfer-Encoding: chunked'))
-      await sleep(100)
+      await settle()
       client.socket.write('3\r\nabc\r\n')
-      await sleep(100)
+      await settle()
       client.socket.write('zz\r\n')
       await client.ended
       client.socket.destroy()
@@ -151,11 +151,17 @@ for (const engine of engines)
 
     test('nothing is written into a PDF that is on its way, whatever its client sends meanwhile', async t => {
       const size = 3_000_000
+      let letGo = () => {}
       const service = await startService(t, engine, {
         records: [makeRecord({ id: 'in_1' })],
         payments: {
           fetchLines: async () => null,
-          openPdf: async () => ({ size, body: Readable.from(writeSlowly(size)) }),
+          openPdf: async () => {
+            const goOn = new Promise<void>(resolve => {
+              letGo = resolve
+            })
+            return { size, body: Readable.from(writeInParts(size, goOn)) }
+          },
         },
       })
       const token = await service.createToken()
@@ -171,8 +177,10 @@ for (const engine of engines)
         [get('/live', 'Transfer-Encoding: identity'), [400]],
       ] as const) {
         const client = openRaw(service.port, download)
-        while (client.raw.length === 0) await sleep(5)
+        await until(() => client.raw.length > 0)
         client.socket.write(bytes)
+        await settle()
+        letGo()
         await client.ended
         client.socket.destroy()
         const [pdf, ...others] = parseAnswers(client.raw)
@@ -200,7 +208,7 @@ for (const engine of engines)
       ] as const) {
         const client = openRaw(service().port, before)
         for (const piece of pieces) {
-          await sleep(20)
+          await settle()
           client.socket.write(piece)
         }
         await client.ended
@@ -209,7 +217,7 @@ for (const engine of engines)
       }
       // One space is right, however it comes.
       const parted = openRaw(service().port, `${get('/live') + get('/live')}GET`)
-      await sleep(20)
+      await settle()
       parted.socket.write(` /live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
       await parted.ended
       parted.socket.destroy()
@@ -284,7 +292,7 @@ for (const engine of engines)
         service().port,
         get('/live', 'Expect: 100-continue', 'Transfer-Encoding: chunked'),
       )
-      while (chunked.raw.length === 0) await sleep(5)
+      await until(() => chunked.raw.length > 0)
       assert.match(chunked.raw.toString(), /^HTTP\/1\.1 100 Continue\r\n\r\n$/)
       chunked.socket.write('0\r\n\r\n')
       await chunked.ended
@@ -293,11 +301,9 @@ for (const engine of engines)
     })
   })
 
-/** A PDF's first bytes and then letters, in pieces with pauses between them. */
-async function* writeSlowly(size: number): AsyncGenerator<Buffer> {
+/** A PDF's first bytes, and once it may go on, letters in pieces. */
+async function* writeInParts(size: number, goOn: Promise<void>): AsyncGenerator<Buffer> {
   yield Buffer.from('%PDF-')
-  for (let left = size - 5; left > 0; left -= 100_000) {
-    await sleep(3)
-    yield Buffer.alloc(Math.min(left, 100_000), 'x')
-  }
+  await goOn
+  for (let left = size - 5; left > 0; left -= 100_000) yield Buffer.alloc(Math.min(left, 100_000), 'x')
 }
