@@ -49,7 +49,7 @@ export function startTraffic({
   const samples: Sample[] = []
   let isOpen = true
   let isStopped = false
-  let readyAt = Number.NEGATIVE_INFINITY
+  let readyUntil = Number.NEGATIVE_INFINITY
   /** Requests under way over connections that were new. */
   let connecting = 0
 
@@ -57,7 +57,7 @@ export function startTraffic({
     while (isOpen && !isStopped) {
       const asked = performance.now()
       const { status } = await ask(`${address}/ready`, token)
-      if (status === 200) readyAt = asked
+      if (status === 200) readyUntil = asked + trustMs
       else isOpen = false
       await sleep(readyEveryMs)
     }
@@ -65,7 +65,7 @@ export function startTraffic({
 
   /** False when nobody is to connect any more. */
   async function mayConnect(): Promise<boolean> {
-    while (isOpen && !isStopped && performance.now() - readyAt > trustMs) await sleep(10)
+    while (isOpen && !isStopped && performance.now() > readyUntil) await sleep(10)
     return isOpen && !isStopped
   }
 
