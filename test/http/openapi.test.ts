@@ -5,13 +5,13 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { Compile } from 'typebox/schema'
 import { errorCodes } from '../../src/errors.ts'
 import { createApp } from '../../src/http/app.ts'
 import { describeApi } from '../../src/http/describe-api.ts'
 import type { RouteDependencies } from '../../src/http/routes.ts'
 import { loadWebFiles, readApiDescription } from '../../src/http/web-files.ts'
 import { engines } from '../support/engines.ts'
+import { findFaults } from '../support/fits-schema.ts'
 import { makeLine, makeRecord, withDocument } from '../support/records.ts'
 import { type Answer, startService } from '../support/service.ts'
 
@@ -118,16 +118,14 @@ test('passes redocly lint with its recommended rules, without suppressions', {
   assert.doesNotMatch(stderr, /warning|ignored/i)
 })
 
-/** A validator for the schema that the document gives for an answer. */
-function validatorFor(path: string, status: number) {
+/** What a body has against it by the schema that the document gives for an answer. */
+function faultsOf(path: string, status: number, body: unknown): string[] {
   const { schema } = document.paths[path].get.responses[status].content['application/json']
-  return Compile({ ...schema, components: document.components })
+  return findFaults(schema, body, document.components)
 }
 
 function assertDescribed(path: string, answer: Answer): void {
-  const check = validatorFor(path, answer.status)
-  const [valid, errors] = check.Errors(answer.json)
-  assert.ok(valid, `${path} ${answer.status}: ${JSON.stringify(errors)} ${answer.text}`)
+  assert.deepEqual(faultsOf(path, answer.status, answer.json), [], `${path} ${answer.status}: ${answer.text}`)
 }
 
 for (const engine of engines) {
@@ -169,8 +167,8 @@ for (const engine of engines) {
     test('the schemas refuse a body with a field more, a field less, or of another type', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' }, [makeLine()])] })
       const { json } = await service.get('/api/v1/client/cus_ana/invoice/in_1')
-      const check = validatorFor(`${base}/invoice/{invoiceId}`, 200)
-      assert.ok(check.Check({ ...json }))
+      const check = (body: unknown) => faultsOf(`${base}/invoice/{invoiceId}`, 200, body)
+      assert.deepEqual(check(json), [])
       const { number, ...less } = json
       for (const wrong of [
         { ...json, more: 1 },
@@ -178,7 +176,7 @@ for (const engine of engines) {
         { ...json, total_cents: '1' },
         { ...json, lines: [{ ...json.lines[0], more: 1 }] },
       ])
-        assert.ok(!check.Check(wrong), JSON.stringify(wrong))
+        assert.ok(check(wrong).length > 0, JSON.stringify(wrong))
     })
   })
 }
