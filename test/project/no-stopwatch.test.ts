@@ -10,7 +10,7 @@ const clock = String.raw`(?:performance|Date)\.now\(\)`
 /** A clock's difference from a moment before; less so many seconds, it is a moment itself. */
 const since = String.raw`(?<!- )${clock} - [a-zA-Z][\w.]*`
 /** A comparison sign, of no arrow and no type. */
-const compared = String.raw`(?<![=<>-])[<>](?![<>])=?`
+const compared = '(?<![=<>-])[<>](?![<>])=?'
 /** What ends a difference before it is compared: a bracket, or a call of `Math`. */
 const closed = String.raw`\)*\s*`
 
@@ -34,7 +34,7 @@ function findStopwatches(source: string): string[] {
   const forbidden = new RegExp(
     [
       String.raw`\b(?:assertWithin|onThisMachine|measureSlowness)\b`,
-      String.raw`(?:${difference})${closed}${compared}`,
+      `(?:${difference})${closed}${compared}`,
       String.raw`${compared}\s*\(?(?:${difference})`,
       `${name}${closed}${compared}`,
       `${compared} ${name}`,
