@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { listPublicNames } from '../../scripts/public-names.ts'
+import { defaultPageSize, maxPageSize } from '../../src/invoice.ts'
 import { migrateStore } from '../../src/store/engines.ts'
 import type { Schema } from '../../src/store/migrations.ts'
 import { schema as postgres } from '../../src/store/postgres/schema-version.ts'
@@ -65,21 +66,37 @@ for (const version of readdirSync(folder))
       )
     })
 
-    for (const [name, createStore] of Object.entries(restore))
+    for (const [name, createStore] of Object.entries(restore)) {
+      const engine = {
+        name,
+        async createStore(t: TestContext) {
+          const url = await createStore(t, version)
+          await migrateStore(url)
+          return url
+        },
+      }
+      const { token, answers } = JSON.parse(unpack(version, `${name}.json.gz`).toString())
+
       it(`is migrated and answers as it did, on ${name}`, async t => {
-        const { token, answers } = JSON.parse(unpack(version, `${name}.json.gz`).toString())
-        const service = await startService(t, {
-          name,
-          async createStore() {
-            const url = await createStore(t, version)
-            await migrateStore(url)
-            return url
-          },
-        })
+        const service = await startService(t, engine)
         for (const [path, then] of Object.entries<{ status: number; body: unknown }>(answers)) {
           const answer = await service.get(`/api/v1/client/${path}`, { token })
           assert.equal(answer.status, then.status, path)
           assert.deepEqual(project(answer.json, then.body), then.body, path)
         }
       })
+
+      it(`has the newest invoices on a first page of any size, also of the one that was kept, on ${name}`, async t => {
+        const service = await startService(t, engine)
+        for (const path of Object.keys(answers).filter(path => path.endsWith('/invoices'))) {
+          const list = async (query: string) =>
+            (await service.get(`/api/v1/client/${path}${query}`, { token })).json
+          const { invoices: newest } = await list(`?page_size=${maxPageSize}`)
+          assert.equal(newest.length, maxPageSize, path)
+          for (let size = 1; size <= maxPageSize; size++)
+            assert.deepEqual((await list(`?page_size=${size}`)).invoices, newest.slice(0, size), `${size}`)
+          assert.deepEqual((await list('')).invoices, newest.slice(0, defaultPageSize), 'the default')
+        }
+      })
+    }
   })

@@ -5,7 +5,7 @@
  */
 import { dayMs, lastDayOf, monthOf } from '../../calendar.ts'
 import type { ChangeKind } from '../../change.ts'
-import { defaultPageSize, type InvoiceKey, type InvoiceStatus, type InvoiceSum } from '../../invoice.ts'
+import type { InvoiceKey, InvoiceStatus, InvoiceSum } from '../../invoice.ts'
 import type { InvoiceQuery } from '../store.ts'
 import { type EngineName, filterNames, type InvoiceFilter } from './filters.ts'
 import type { InvoiceRow } from './invoice-row.ts'
@@ -13,8 +13,11 @@ import type { InvoiceRow } from './invoice-row.ts'
 /** Above this many invoices a customer has counters. Up to it, scanning the index takes no longer than adding them up. */
 export const countedAbove = 2_000
 
-/** How many of a customer's newest invoices are kept joined as they are sent: the default page is then one row. */
-export const headSize = defaultPageSize
+/**
+ * How many of a customer's newest invoices are kept joined as they are sent: a first page of this size is then one row. It is the default
+ * page size, and does not follow it: stores hold pages that were kept before. Another size needs a migration that makes them again.
+ */
+export const headSize = 10
 
 /** Whether counters save a customer who has them a scan: of what a filter takes, or of what lies before a page. */
 export function isCountable(query: InvoiceQuery): boolean {
