@@ -1,19 +1,43 @@
 /** Writes into PostgreSQL's functions what follows from the filters and constants of the read model, each between two marks. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { countedAbove, headSize, sumsOfCounters, sumsOfInvoices } from '../src/store/read-model/counting.ts'
-import { columnOf, rowFilterNames, rowFilters } from '../src/store/read-model/filters.ts'
+import { columnOf, type RowFilterName, rowFilterNames, rowFilters } from '../src/store/read-model/filters.ts'
 import { maxSearchWords } from '../src/store/read-model/search.ts'
 
 const functionsFile = new URL('../src/store/postgres/functions.sql', import.meta.url)
 
-/** The condition of a filter, given its value's name; true of every row when that is null. */
-const conditionIfGiven = {
-  '=': (column: string, value: string) => `(${value} IS NULL OR ${column} = ${value})`,
-  '>=': (column: string, value: string) => `${column} >= coalesce(${value}, ${Number.MIN_SAFE_INTEGER})`,
-  '<': (column: string, value: string) => `${column} < coalesce(${value}, ${Number.MAX_SAFE_INTEGER})`,
+const list = (names: readonly RowFilterName[]) => names.map(name => rowFilters[name].parameter).join(', ')
+const parameters = list(rowFilterNames)
+
+/** The filters' conditions; one that is not given is true of every row. */
+function matchRows(names: readonly RowFilterName[]): string {
+  const conditionIfGiven = {
+    '=': (column: string, value: string) => `(${value} IS NULL OR ${column} = ${value})`,
+    '>=': (column: string, value: string) => `${column} >= coalesce(${value}, ${Number.MIN_SAFE_INTEGER})`,
+    '<': (column: string, value: string) => `${column} < coalesce(${value}, ${Number.MAX_SAFE_INTEGER})`,
+  }
+  return names
+    .map(name =>
+      conditionIfGiven[rowFilters[name].is](`i.${columnOf(name, 'postgres')}`, rowFilters[name].parameter),
+    )
+    .join(' AND ')
 }
 
-const parameters = rowFilterNames.map(name => rowFilters[name].parameter).join(', ')
+/** The same of counters, whose columns are texts. */
+function matchCounters(): string {
+  return rowFilterNames
+    .flatMap(name => {
+      const { parameter, counted } = rowFilters[name]
+      if (counted === null) return []
+      const { column, is, write = (same: string) => same } = counted
+      const value = write(parameter, 'postgres')
+      if (is === '=') return [`(${parameter} IS NULL OR k.${column} = ${value})`]
+      return [`k.${column} ${is} coalesce(${value}, ${is === '>=' ? "''" : "'~'"})`]
+    })
+    .join(' AND ')
+}
+
+const uncounted = rowFilterNames.filter(name => rowFilters[name].counted === null)
 
 /** Kinds of texts by which a word is found, and the column that holds each. */
 const sought = { part: 'text', other: 'text', id: 'ids', other_id: 'ids' }
@@ -45,11 +69,10 @@ const passages: Readonly<Record<string, string>> = {
   parameters: rowFilterNames.map(name => `${rowFilters[name].parameter} ${rowFilters[name].type}`).join(', '),
   values: parameters,
   filtered: `num_nonnulls(${parameters}) > 0`,
-  matching: rowFilterNames
-    .map(name =>
-      conditionIfGiven[rowFilters[name].is](`i.${columnOf(name, 'postgres')}`, rowFilters[name].parameter),
-    )
-    .join(' AND '),
+  countable: uncounted.length === 0 ? 'true' : `num_nonnulls(${list(uncounted)}) = 0`,
+  matching: matchRows(rowFilterNames),
+  matchingInMonth: matchRows(rowFilterNames.filter(name => rowFilters[name].column !== 'issued_at')),
+  counters: matchCounters(),
   texts: declareTexts(),
   words: holdWords(),
   sumsOfCounters,

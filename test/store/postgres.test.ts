@@ -5,6 +5,7 @@ import type pg from 'pg'
 import type { Invoice } from '../../src/invoice.ts'
 import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { schema } from '../../src/store/postgres/schema-version.ts'
+import { rowFilterNames, rowFilters } from '../../src/store/read-model/filters.ts'
 import { searchWords } from '../../src/store/read-model/search.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { engines, postgresServer, runSql } from '../support/engines.ts'
@@ -95,7 +96,8 @@ describe('the second wall', () => {
       assert.ok(!open.includes('.customer_id = p_customer_id'), name)
       const { rows } = await runSql(url, `SELECT pronargs AS n FROM pg_proc WHERE oid = '${name}'::regproc`)
       const texts = ["'{x}'", "'{NULL}'", "'{NULL}'", "'{NULL}'"]
-      const given = ["'cus_ana'", '1', '10', "'paid'", 'NULL', '0', 'NULL', ...texts]
+      const filters = rowFilterNames.map(filter => (rowFilters[filter].type === 'text' ? "'paid'" : '0'))
+      const given = ["'cus_ana'", '1', '10', ...filters, ...texts]
       const values = name === 'fatura.find_invoice' ? ["'cus_ana'", "'in_1'"] : given.slice(0, rows[0].n)
       const call = `SELECT * FROM ${name.replace('fatura.', 'public.open_')}(${values})`
       await runSql(url, open)
@@ -115,7 +117,7 @@ describe('the second wall', () => {
     await writer.transaction(tx => tx.saveInvoices([makeRecord()]))
     const { rows } = await runSql(
       url,
-      "SET search_path = evil, pg_catalog; SELECT fatura.search_invoices('cus_ana', 1, 10, NULL, NULL, NULL, NULL, '{nothing}', '{NULL}', '{NULL}', '{NULL}') AS page",
+      `SET search_path = evil, pg_catalog; SELECT fatura.search_invoices('cus_ana', 1, 10, ${rowFilterNames.map(() => 'NULL')}, '{nothing}', '{NULL}', '{NULL}', '{NULL}') AS page`,
     ).then(results => (results as unknown as pg.QueryResult[])[1] as pg.QueryResult)
     assert.match(rows[0].page, /^0 \d+ 1\n$/)
   })

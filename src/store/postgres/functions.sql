@@ -119,23 +119,19 @@ END $body$;
 
 -- A page of a customer with counters: these give the total and the months in which the page lies, and only within these
 -- are invoices skipped. It has no rights and settings of its own: it is called by list_invoices, and works with that one's.
--- It names the filters that it knows: with another one the call fails.
 CREATE OR REPLACE FUNCTION fatura.list_counted(p_customer_id text, p_page bigint, p_page_size bigint,
-  p_status text, p_ix_status text, p_from bigint, p_before bigint,
+  /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/,
   OUT total bigint, OUT page bigint, OUT summaries text)
 LANGUAGE plpgsql STABLE AS $body$
 DECLARE
-  v_ix text := '=' || p_ix_status;
-  v_first text := coalesce(to_char(to_timestamp(p_from / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM'), '');
-  v_last text := coalesce(to_char(to_timestamp((p_before - 1) / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM'), '~');
   v_froms bigint[]; v_befores bigint[]; v_ns bigint[]; v_skips bigint[]; v_skip bigint; v_n bigint; v_ids text[];
 BEGIN
   SELECT array_agg(extract(epoch FROM m.start)::bigint * 1000),
     array_agg(extract(epoch FROM m.start + interval '1 month')::bigint * 1000), array_agg(m.n)
   INTO v_froms, v_befores, v_ns FROM (
     SELECT (k.month || '-01')::timestamp AS start, sum(k.n) AS n FROM fatura.counts k
-    WHERE k.customer_id = p_customer_id AND k.month >= v_first AND k.month <= v_last
-      AND (p_status IS NULL OR k.status = p_status) AND (v_ix IS NULL OR k.ix = v_ix)
+    WHERE k.customer_id = p_customer_id AND
+      /*counters*/ (p_status IS NULL OR k.status = p_status) AND (p_ix_status IS NULL OR k.ix = '=' || p_ix_status) AND k.month >= coalesce(to_char(to_timestamp(p_from / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM'), '') AND k.month <= coalesce(to_char(to_timestamp((p_before - 1) / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM'), '~') /*end*/
     GROUP BY k.month ORDER BY k.month DESC) m;
   -- A month that the range cuts is counted by its rows.
   FOR v_at IN 1 .. coalesce(cardinality(v_ns), 0) LOOP
@@ -144,8 +140,8 @@ BEGIN
       v_befores[v_at] := least(v_befores[v_at], p_before);
       -- Into a variable of its own: Citus cannot pass on an assignment to an element.
       SELECT count(*) INTO v_n FROM fatura.invoices i
-      WHERE i.customer_id = p_customer_id AND i.issued_at >= v_froms[v_at] AND i.issued_at < v_befores[v_at]
-        AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status);
+      WHERE i.customer_id = p_customer_id AND i.issued_at >= v_froms[v_at] AND i.issued_at < v_befores[v_at] AND
+        /*matchingInMonth*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) /*end*/;
       v_ns[v_at] := v_n;
     END IF;
   END LOOP;
@@ -166,8 +162,8 @@ BEGIN
     SELECT r.id FROM unnest(v_froms, v_befores, v_skips) AS m (start, stop, skip)
     CROSS JOIN LATERAL (
       SELECT i.id FROM fatura.invoices i
-      WHERE i.customer_id = p_customer_id AND i.issued_at >= m.start AND i.issued_at < m.stop
-        AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+      WHERE i.customer_id = p_customer_id AND i.issued_at >= m.start AND i.issued_at < m.stop AND
+        /*matchingInMonth*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) /*end*/
       ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET m.skip) r
     LIMIT p_page_size);
   IF cardinality(v_ids) <> least(p_page_size, total - v_skip) THEN
@@ -192,7 +188,7 @@ BEGIN
   IF NOT FOUND THEN
     RETURN E'0 0 1\n';
   END IF;
-  IF v_counted AND (v_filtered OR (p_page - 1) * p_page_size > /*counted*/ 2000 /*end*/) THEN
+  IF v_counted AND /*countable*/ true /*end*/ AND (v_filtered OR (p_page - 1) * p_page_size > /*counted*/ 2000 /*end*/) THEN
     SELECT l.total, l.page, l.summaries INTO v_total, v_page, v_summaries
     FROM fatura.list_counted(p_customer_id, p_page, p_page_size, /*values*/ p_status, p_ix_status, p_from, p_before /*end*/) l;
     RETURN v_total || ' ' || v_version || ' ' || v_page || E'\n' || coalesce(v_summaries, '');

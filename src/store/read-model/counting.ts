@@ -7,7 +7,14 @@ import { dayMs, lastDayOf, monthOf } from '../../calendar.ts'
 import type { ChangeKind } from '../../change.ts'
 import type { InvoiceKey, InvoiceStatus, InvoiceSum } from '../../invoice.ts'
 import type { InvoiceQuery } from '../store.ts'
-import { type EngineName, filterNames, type InvoiceFilter } from './filters.ts'
+import {
+  type EngineName,
+  filterNames,
+  type InvoiceFilter,
+  monthIn,
+  rowFilterNames,
+  rowFilters,
+} from './filters.ts'
 import type { InvoiceRow } from './invoice-row.ts'
 
 /** Above this many invoices a customer has counters. Up to it, scanning the index takes no longer than adding them up. */
@@ -21,6 +28,8 @@ export const headSize = 10
 
 /** Whether counters save a customer who has them a scan: of what a filter takes, or of what lies before a page. */
 export function isCountable(query: InvoiceQuery): boolean {
+  if (rowFilterNames.some(name => query[name] !== undefined && rowFilters[name].counted === null))
+    return false
   return isFiltered(query) || (query.page - 1) * query.page_size > countedAbove
 }
 
@@ -46,22 +55,17 @@ export function ixOf(ixStatus: string | null): string {
   return ixStatus === null ? '-' : `=${ixStatus}`
 }
 
-const monthOfIssue: Record<EngineName, string> = {
-  sqlite: "strftime('%Y-%m', issued_at / 1000.0, 'unixepoch')",
-  postgres: "to_char(to_timestamp(issued_at / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM')",
-}
-
 const sumsOfRows = `count(*) AS n, sum(total_cents >> ${lowBits}) AS high, sum(total_cents & ${2 ** lowBits - 1}) AS low`
 
 /** The columns of a statement over invoices that makes counters, grouped by the first four. */
 export function counterColumns(engine: EngineName): string {
-  return `${monthOfIssue[engine]} AS month, status, currency, coalesce('=' || ix_status, '-') AS ix, ${sumsOfRows}`
+  return `${monthIn[engine]('issued_at')} AS month, status, currency, coalesce('=' || ix_status, '-') AS ix, ${sumsOfRows}`
 }
 
 /** The columns of a statement that makes sums, of counters or of invoices, grouped by the first three. */
 export const sumsOfCounters = 'month, status, currency, sum(n) AS n, sum(high) AS high, sum(low) AS low'
 export function sumsOfInvoices(engine: EngineName): string {
-  return `${monthOfIssue[engine]} AS month, status, currency, ${sumsOfRows}`
+  return `${monthIn[engine]('issued_at')} AS month, status, currency, ${sumsOfRows}`
 }
 
 export type SumRow = [month: string, status: InvoiceStatus, currency: string, ...Amounts]

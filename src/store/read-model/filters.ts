@@ -24,16 +24,43 @@ interface RowFilter {
   is: '=' | '>=' | '<'
   parameter: string
   type: 'text' | 'bigint'
+  /** The same of counters. Null where they do not know it: of a customer who has some, rows are scanned then. */
+  counted: CounterCondition | null
+}
+
+interface CounterCondition {
+  column: 'month' | 'status' | 'currency' | 'ix'
+  is: '=' | '>=' | '<='
+  /** The value of a counter, made of the filter's; without it, they are the same. */
+  write?: (value: string, engine: EngineName) => string
 }
 
 /** All but the words, which are sought in texts. */
 export type RowFilterName = Exclude<FilterName, 'words'>
 
+/** The month of a moment in milliseconds. */
+export const monthIn: Readonly<Record<EngineName, (moment: string) => string>> = {
+  sqlite: moment => `strftime('%Y-%m', ${moment} / 1000.0, 'unixepoch')`,
+  postgres: moment => `to_char(to_timestamp(${moment} / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM')`,
+}
+
 export const rowFilters: Readonly<Record<RowFilterName, RowFilter>> = {
-  status: { column: 'status', is: '=', parameter: 'p_status', type: 'text' },
-  ix_status: { column: 'ix_status', is: '=', parameter: 'p_ix_status', type: 'text' },
-  issued_from: { column: 'issued_at', is: '>=', parameter: 'p_from', type: 'bigint' },
-  issued_before: { column: 'issued_at', is: '<', parameter: 'p_before', type: 'bigint' },
+  status: {
+    ...{ column: 'status', is: '=', parameter: 'p_status', type: 'text' },
+    counted: { column: 'status', is: '=' },
+  },
+  ix_status: {
+    ...{ column: 'ix_status', is: '=', parameter: 'p_ix_status', type: 'text' },
+    counted: { column: 'ix', is: '=', write: value => `'=' || ${value}` },
+  },
+  issued_from: {
+    ...{ column: 'issued_at', is: '>=', parameter: 'p_from', type: 'bigint' },
+    counted: { column: 'month', is: '>=', write: (value, engine) => monthIn[engine](value) },
+  },
+  issued_before: {
+    ...{ column: 'issued_at', is: '<', parameter: 'p_before', type: 'bigint' },
+    counted: { column: 'month', is: '<=', write: (value, engine) => monthIn[engine](`(${value} - 1)`) },
+  },
 }
 
 export const rowFilterNames = Object.keys(rowFilters) as RowFilterName[]
@@ -58,6 +85,16 @@ const holds: Readonly<Record<EngineName, (row: string, column: keyof SearchText,
     const isIn = (name: string) => `position(convert_to(${text}, 'UTF8') IN ${row}${name}) > 0`
     return column === 'search_text' ? `coalesce(${isIn(column)}, ${isIn('long_text')})` : isIn(column)
   },
+}
+
+/** The conditions of a filter whose fields counters all know. */
+export function counterConditionsOf(filter: InvoiceFilter, { engine, row, bind }: StatementStyle): string[] {
+  return rowFilterNames.flatMap(name => {
+    const [value, { counted }] = [filter[name], rowFilters[name]]
+    if (value === undefined || counted === null) return []
+    const { column, is, write = (same: string) => same } = counted
+    return [`${row}${column} ${is} ${write(bind(value), engine)}`]
+  })
 }
 
 export function conditionsOf(filter: InvoiceFilter, { engine, row, bind }: StatementStyle): string[] {

@@ -1,18 +1,16 @@
 /** Pages of lists and searches: several statements, all from one snapshot of the connection. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { monthOf } from '../../calendar.ts'
 import { countPages } from '../../invoice.ts'
 import {
   boundsOf,
   isCountable,
   isFiltered,
-  ixOf,
   type SumRow,
   sumsOfCounters,
   sumsOfInvoices,
   toSum,
 } from '../read-model/counting.ts'
-import { conditionsOf, type RowFilterName } from '../read-model/filters.ts'
+import { conditionsOf, counterConditionsOf } from '../read-model/filters.ts'
 import type { CustomerSums, InvoicePage, InvoiceQuery, Snapshot } from '../store.ts'
 import { prepareOnce } from './shared-db.ts'
 
@@ -119,20 +117,15 @@ export function readPages(db: DatabaseSync) {
 function seekByCounters(prepare: (sql: string) => StatementSync) {
   /** Months with invoices that match, or what the filter leaves of them, latest first. One that it cuts is counted by its rows. */
   function readParts(query: InvoiceQuery) {
-    const { status, ix_status, issued_from, issued_before } = query
+    const { issued_from, issued_before } = query
     const values: Value[] = [query.customer_id]
-    // The type asks for every filter: one that is left out would make totals wrong.
-    const given: Record<RowFilterName, [condition: string, value: string | undefined]> = {
-      status: ['status =', status],
-      ix_status: ['ix =', ix_status === undefined ? undefined : ixOf(ix_status)],
-      issued_from: ['month >=', issued_from === undefined ? undefined : monthOf(issued_from)],
-      issued_before: ['month <=', issued_before === undefined ? undefined : monthOf(issued_before - 1)],
-    }
-    const conditions = Object.values(given).flatMap(([condition, value]) =>
-      value === undefined ? [] : ` AND ${condition} ?${values.push(value)}`,
-    )
+    const bind = (value: Value): string => `?${values.push(value)}`
+    const conditions = [
+      'customer_id = ?1',
+      ...counterConditionsOf(query, { engine: 'sqlite', row: '', bind }),
+    ]
     const months = prepare(`
-      SELECT month, sum(n) AS n FROM counts WHERE customer_id = ?1${conditions.join('')}
+      SELECT month, sum(n) AS n FROM counts WHERE ${conditions.join(' AND ')}
       GROUP BY month ORDER BY month DESC`).all(...values)
     return months.map(({ month, n }) => {
       const whole = boundsOf(String(month))
