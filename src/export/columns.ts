@@ -19,8 +19,8 @@ export interface Column<Source = never> {
   name: string
   kind: ColumnKind
   read(source: Source): Value
-  /** Whether it is left out of NDJSON, which has the fields of the API's list alone. */
-  isBesideList?: boolean
+  /** Whether it is no field of the API's list: NDJSON has these alone. */
+  isBesideList?: true
 }
 
 export interface ExportedInvoice extends Invoice {
@@ -91,15 +91,15 @@ function withDecimal<Fields extends { currency: string }, Source>(
   ]
 }
 
+/** Columns that are no field of an invoice, behind those that are. */
+const columnsBesideList: readonly Column<ExportedInvoice>[] = [
+  { name: 'document_number', kind: 'text', read: ({ document }) => document?.number ?? null },
+  { name: 'atcud', kind: 'text', read: ({ document }) => document?.atcud ?? null },
+]
+
 export const invoiceColumns: readonly Column<ExportedInvoice>[] = [
   ...invoiceFields.flatMap(field => withDecimal<Invoice, ExportedInvoice>(field, field, invoice => invoice)),
-  {
-    name: 'document_number',
-    kind: 'text',
-    read: ({ document }) => document?.number ?? null,
-    isBesideList: true,
-  },
-  { name: 'atcud', kind: 'text', read: ({ document }) => document?.atcud ?? null, isBesideList: true },
+  ...columnsBesideList.map(column => ({ ...column, isBesideList: true as const })),
 ]
 
 /** Columns of the invoice in a table of something that belongs to it. */

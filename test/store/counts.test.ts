@@ -16,7 +16,7 @@ import type { InvoiceQuery, WriteTransaction } from '../../src/store/store.ts'
 import { campaign } from '../support/campaign.ts'
 import { compileCache, quickLoading } from '../support/compile-cache.ts'
 import { engines, runSql } from '../support/engines.ts'
-import { expectedPage, expectedSummary, type Question } from '../support/model.ts'
+import { expectedPage, expectedSummary, filterNames, filterValues, type Question } from '../support/model.ts'
 import { makeInvoice } from '../support/records.ts'
 
 const ixStatuses = [null, 'settled', 'final', '', '-', '=x']
@@ -88,8 +88,9 @@ const transaction = fc.record({
   fails: fc.boolean(),
 })
 
-/** Without values for a parameter that is added later, this does not compile. */
-const values: { [Name in keyof ListQuery]-?: fc.Arbitrary<unknown> } = {
+const ordinaryValues = filterNames.map(name => [name, fc.constantFrom(...filterValues(many)[name])])
+const values: Partial<Record<keyof ListQuery, fc.Arbitrary<unknown>>> = {
+  ...Object.fromEntries(ordinaryValues),
   page: fc.oneof(fc.integer({ min: 1, max: 90 }), fc.integer({ min: 1, max: 4_000 })),
   page_size: fc.integer({ min: 1, max: 50 }),
   status: fc.constantFrom(...invoiceStatuses),

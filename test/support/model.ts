@@ -6,13 +6,38 @@ export interface Question extends Partial<Record<keyof InvoiceFilters, string>> 
   page_size?: number
 }
 
+interface FilterModel {
+  matches(invoice: Invoice, value: string): boolean
+  /** A value that the invoice matches. */
+  valueOf(invoice: Invoice): string
+}
+
 /** What each filter says of an invoice. One that is added later is missing here, and does not compile. */
-const matches: Record<keyof InvoiceFilters, (invoice: Invoice, value: string) => boolean> = {
-  status: (invoice, value) => invoice.status === value,
-  ix_status: (invoice, value) => invoice.ix_status === value,
-  date_from: (invoice, value) => invoice.issued_at.slice(0, 10) >= value,
-  date_to: (invoice, value) => invoice.issued_at.slice(0, 10) <= value,
-  q: isFound,
+const filters: Record<keyof InvoiceFilters, FilterModel> = {
+  status: {
+    matches: (invoice, value) => invoice.status === value,
+    valueOf: ({ status }) => status,
+  },
+  ix_status: {
+    matches: (invoice, value) => invoice.ix_status === value,
+    valueOf: ({ ix_status }) => ix_status ?? '',
+  },
+  date_from: {
+    matches: (invoice, value) => invoice.issued_at.slice(0, 10) >= value,
+    valueOf: ({ issued_at }) => issued_at.slice(0, 10),
+  },
+  date_to: {
+    matches: (invoice, value) => invoice.issued_at.slice(0, 10) <= value,
+    valueOf: ({ issued_at }) => issued_at.slice(0, 10),
+  },
+  q: { matches: isFound, valueOf: ({ id }) => id },
+}
+export const filterNames = Object.keys(filters) as (keyof InvoiceFilters)[]
+
+/** Values of every filter, each of which some of the invoices match. */
+export function filterValues(invoices: readonly Invoice[]): Record<keyof InvoiceFilters, string[]> {
+  const values = filterNames.map(name => [name, [...new Set(invoices.map(filters[name].valueOf))]])
+  return Object.fromEntries(values) as Record<keyof InvoiceFilters, string[]>
 }
 
 /** All that matches, in the list's order. */
@@ -21,11 +46,13 @@ export function expectedMatches(
   customer: string,
   question: Question,
 ): Invoice[] {
-  const { page, page_size, ...filters } = question
-  const given = Object.entries(filters) as [keyof InvoiceFilters, string | undefined][]
+  const { page, page_size, ...asked } = question
+  const given = Object.entries(asked) as [keyof InvoiceFilters, string | undefined][]
   return invoices
     .filter(invoice => invoice.customer_id === customer)
-    .filter(invoice => given.every(([name, value]) => value === undefined || matches[name](invoice, value)))
+    .filter(invoice =>
+      given.every(([name, value]) => value === undefined || filters[name].matches(invoice, value)),
+    )
     .sort((a, b) => compare(b.issued_at, a.issued_at) || compare(b.id, a.id))
 }
 
