@@ -35,11 +35,11 @@ function migrateTo(url: string, wanted: Schema, onRewrite?: OnRewrite) {
     : migratePostgres(url, onRewrite, wanted)
 }
 
-/** A second version that is made up: a column, and a pass that fills it. `onStep` is called within each step. */
-function makeSecond(schema: Schema, prefix: string, onStep: (after: string) => void): Schema {
+/** A next version that is made up: a column, and a pass that fills it. `onStep` is called within each step. */
+function makeNext(schema: Schema, prefix: string, onStep: (after: string) => void): Schema {
   const atOnce = 100
-  const second = {
-    version: 2,
+  const next = {
+    version: schema.migrations.length + 1,
     sql: `ALTER TABLE ${prefix}customers ADD COLUMN passes integer NOT NULL DEFAULT 0;`,
     sha256: 'made up',
     rewrite: {
@@ -59,13 +59,14 @@ function makeSecond(schema: Schema, prefix: string, onStep: (after: string) => v
       },
     },
   }
-  return { ...schema, migrations: [...schema.migrations, second] }
+  return { ...schema, migrations: [...schema.migrations, next] }
 }
 
 for (const engine of engines) {
   const schema = schemas[engine.name] as Schema
   const prefix = engine.name === 'sqlite' ? '' : 'fatura.'
   const customers = campaign(350, 1_000_000)
+  const version = schema.migrations.length
 
   async function createFilled(t: TestContext): Promise<string> {
     const url = await engine.createStore(t)
@@ -87,7 +88,7 @@ for (const engine of engines) {
     test('a pass that is killed goes on where it was, and touches every customer once', async t => {
       const url = await createFilled(t)
       let steps = 0
-      const killed = makeSecond(schema, prefix, () => {
+      const killed = makeNext(schema, prefix, () => {
         if (++steps === 3) throw new Error('killed')
       })
       await assert.rejects(migrateTo(url, killed), /killed/)
@@ -96,14 +97,17 @@ for (const engine of engines) {
         explainState('It', { ...state, functions: schema.functions?.sha256 ?? null }, killed) ?? '',
         /not completely migrated/,
       )
-      const [kept] = await readRows(url, 'SELECT rewriting FROM fatura.migrations WHERE version = 2')
+      const [kept] = await readRows(
+        url,
+        `SELECT rewriting FROM fatura.migrations WHERE version = ${version + 1}`,
+      )
       assert.ok(String(kept?.rewriting) > 'cus_', 'two steps are kept')
       const resumed: string[] = []
       const told: number[] = []
-      const whole = makeSecond(schema, prefix, after => resumed.push(after))
+      const whole = makeNext(schema, prefix, after => resumed.push(after))
       assert.deepEqual(await migrateTo(url, whole, (_title, _done, part) => told.push(part)), {
-        from: 2,
-        to: 2,
+        from: version + 1,
+        to: version + 1,
       })
       assert.equal(resumed[0], kept?.rewriting)
       assert.equal(told.at(-1), 1)
@@ -120,11 +124,11 @@ for (const engine of engines) {
         [1, 2].map(() =>
           migrateTo(
             url,
-            makeSecond(schema, prefix, () => {}),
+            makeNext(schema, prefix, () => {}),
           ),
         ),
       )
-      for (const { to } of outcomes) assert.equal(to, 2)
+      for (const { to } of outcomes) assert.equal(to, version + 1)
       assert.deepEqual(
         (await passesOf(url)).map(({ passes }) => Number(passes)),
         [1],
@@ -149,8 +153,9 @@ for (const engine of engines) {
     test('so is one of several versions, of which none was released', async t => {
       const url = await createFilled(t)
       await changeRows(url, "UPDATE fatura.migrations SET sha256 = 'another' WHERE version = 1")
-      await changeRows(url, "INSERT INTO fatura.migrations (version, sha256) VALUES (2, 'b'), (3, 'c')")
-      if (engine.name === 'sqlite') await changeRows(url, 'PRAGMA user_version = 3')
+      const others = `VALUES (${version + 1}, 'b'), (${version + 2}, 'c')`
+      await changeRows(url, `INSERT INTO fatura.migrations (version, sha256) ${others}`)
+      if (engine.name === 'sqlite') await changeRows(url, `PRAGMA user_version = ${version + 2}`)
       for (const open of [openReadStore, migrateStore])
         await assert.rejects(open(url), /Start with a new store/)
     })
@@ -168,9 +173,11 @@ for (const engine of engines) {
       const before = await readRows(url, 'SELECT count(*) AS n FROM fatura.invoices')
       await migrateTo(
         url,
-        makeSecond(schema, prefix, () => {}),
+        makeNext(schema, prefix, () => {}),
       )
-      const told = /has schema version 2, newer than this Fatura's 1. Upgrade Fatura./
+      const told = new RegExp(
+        `has schema version ${version + 1}, newer than this Fatura's ${version}. Upgrade Fatura.`,
+      )
       await assert.rejects(save(), told)
       await assert.rejects(migrateStore(url), told)
       assert.deepEqual(await readRows(url, 'SELECT count(*) AS n FROM fatura.invoices'), before)
@@ -192,8 +199,8 @@ for (const engine of engines) {
 
     test('is made of nothing once, and not changed by the next run', async t => {
       const url = await createNothing(t, engine.name)
-      assert.deepEqual(await migrateStore(url), { from: 0, to: 1 })
-      assert.deepEqual(await migrateStore(url), { from: 1, to: 1 })
+      assert.deepEqual(await migrateStore(url), { from: 0, to: version })
+      assert.deepEqual(await migrateStore(url), { from: version, to: version })
     })
   })
 }
