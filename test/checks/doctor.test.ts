@@ -20,6 +20,7 @@ import { checkSample, pickSample, type Wanted } from '../../src/checks/run-check
 import { createDocumentSource } from '../../src/invoicexpress/document-source.ts'
 import { usualRules } from '../../src/linking/link.ts'
 import { openOperatorStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
+import { schema } from '../../src/store/sqlite/migrations.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
 import { neededEvents } from '../../src/stripe/events.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
@@ -599,7 +600,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       const behind = await clinic.examine()
       assert.equal(behind.wrong['Database: schema']?.next, 'Run: fatura migrate')
       assert.equal(behind.wrong.Sample?.result, 'skip')
-      await setVersion(2)
+      await setVersion(schema.migrations.length + 1)
       const ahead = await clinic.look({}, { sample: 10 })
       assert.match(ahead.wrong['Database: schema']?.next ?? '', /Upgrade/)
     })
