@@ -180,7 +180,8 @@ describe('--json', () => {
         .map(line => JSON.parse(line))
     }
     const [migrated] = await lines('migrate')
-    assert.deepEqual([migrated.from, migrated.to], [0, 1])
+    assert.equal(migrated.from, 0)
+    assert.ok(migrated.to >= 1)
     await cli.load(makeInvoice({ id: 'in_1', customer_id: 'cus_ana' }))
     const [created] = await lines('token', 'create', '--customer', 'cus_ana', '--name', 'a')
     assert.match(created.token, /^fat_\w{48}$/)
