@@ -190,6 +190,12 @@ test('every command that the docs show is one that exists', () => {
       assert.ok(commands.includes(name), `${page}: fatura ${name}`)
     for (const [, name = ''] of read(page).matchAll(/npm run ([a-z:]+)/g))
       assert.ok(name in scripts, `${page}: npm run ${name}`)
+    // What is not installed at the root, npx fetches from npm: another package of that name, perhaps.
+    for (const [, name = ''] of read(page).matchAll(/`npx (?:--prefix \S+ )?([a-z]+)/g))
+      assert.ok(
+        name === 'fatura' || existsSync(join(root, 'node_modules/.bin', name)),
+        `${page}: npx ${name}`,
+      )
   }
 })
 
