@@ -155,7 +155,7 @@ export const promises = {
       },
     ],
   },
-  R18: {
+  S2: {
     promise: 'A revoked token is refused by every process within 1 s',
     steps: [{ file: 'test/campaign/access.test.ts', only: 'a revoked token' }],
   },

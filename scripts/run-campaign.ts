@@ -95,7 +95,7 @@ export function withFigures(text: string, figures: ReadonlyMap<PromiseId, string
   if (from === -1 || to < from) throw new Error(`docs/reliability.md has lost ${begin.trim()} or ${end}.`)
   const today = new Date().toISOString().slice(0, 10)
   const before = new Map(
-    [...text.slice(from, to).matchAll(/^\| (R\d+) \|.*\| (.*) \| (.*) \|.*\|$/gm)].map(
+    [...text.slice(from, to).matchAll(/^\| ([RS]\d+) \|.*\| (.*) \| (.*) \|.*\|$/gm)].map(
       ([, id = '', figure, day]) => [id, { figure, day }],
     ),
   )

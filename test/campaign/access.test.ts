@@ -38,7 +38,7 @@ for (const engine of engines)
     assert.ok(longest < 1_000, `refused after ${longest.toFixed(0)} ms`)
     reportFigure(
       t,
-      'R18',
+      'S2',
       `${engine.name}: ${revocations} revocations, refused by both processes after ${longest.toFixed(0)} ms at most`,
     )
   })
