@@ -36,6 +36,7 @@ const answered = {
 const [engine] = engines as readonly [Engine]
 const patient = { timeout: 120_000 }
 
+/** Call it before the service is started: a service that is stopped waits for them. */
 function keep(t: TestContext, clients: readonly RawClient[]): void {
   t.after(() => {
     for (const { socket } of clients) socket.destroy()
@@ -101,11 +102,11 @@ describe('a client that resets after CONNECT', () => {
 describe('a connection that was answered and stays open on its client’s side', () => {
   it('is let go a second after the answer, whichever layer gave it', patient, async t => {
     const clock = stopClock(t)
-    const { port } = await startService(t, engine)
-    const clients = Array.from({ length: 15 }, () =>
-      Object.values(answered).map(bytes => openRaw(port, bytes)),
-    ).flat()
+    const clients: RawClient[] = []
     keep(t, clients)
+    const { port } = await startService(t, engine)
+    for (let i = 0; i < 15; i++)
+      for (const bytes of Object.values(answered)) clients.push(openRaw(port, bytes))
     await Promise.all(clients.map(({ ended }) => ended))
     for (const client of clients) assert.equal(parseAnswers(client.raw).length, 1, String(client.raw))
     await clock.pass(999)
@@ -129,16 +130,17 @@ describe('a connection that was answered and stays open on its client’s side',
 /** A service by a stopped clock, and clients that ask it for 14 MB each and read nothing. */
 async function startUnread(t: TestContext, count: number) {
   const clock = stopClock(t)
+  const clients: RawClient[] = []
+  keep(t, clients)
   const service = await startService(t, engine, {
     records: [makeRecord({ id: 'in_large' }, makeHugeLines())],
   })
   const token = await service.createToken()
-  const clients = Array.from({ length: count }, () => {
+  while (clients.length < count) {
     const client = askForLarge(service.port, token)
     client.socket.pause()
-    return client
-  })
-  keep(t, clients)
+    clients.push(client)
+  }
   await until(() => clients.every(({ socket }) => readUnsent(service.port, socket.localPort) > 0))
   await settle()
   return { clock, service, clients }
@@ -180,11 +182,11 @@ describe('clients that do not read', () => {
 
 describe('slow clients', () => {
   it('200 of them that send their requests byte by byte keep nobody waiting', patient, async t => {
-    const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
-    const dripping = Array.from({ length: 200 }, (_, i) =>
-      openRaw(service.port, i % 2 ? 'GET /live HTTP/1.1\r\nX: ' : ''),
-    )
+    const dripping: RawClient[] = []
     keep(t, dripping)
+    const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
+    for (let i = 0; i < 200; i++)
+      dripping.push(openRaw(service.port, i % 2 ? 'GET /live HTTP/1.1\r\nX: ' : ''))
     await until(() => countConnections(service.port) === dripping.length)
     for (let i = 0; i < 100; i++) {
       for (const [i, { socket }] of dripping.entries()) if (i % 2 && socket.writable) socket.write('x')

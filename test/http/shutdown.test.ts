@@ -192,9 +192,9 @@ describe('the end of the service', () => {
       })
       await clock.pass(2_600)
       const before = traffic.samples.length
-      await end(4_000)
+      await end(2_000)
       while (!hasEnded()) await clock.pass(50)
-      assert.ok(clock.passedMs >= 2_600 + 4_000)
+      assert.ok(clock.passedMs >= 2_600 + 2_000)
       traffic.stop()
       await clock.pass(3_000)
       await traffic.ended
