@@ -35,8 +35,8 @@ export interface Load {
   stop(): Promise<void>
 }
 
-/** Longer than any answer may take; who waits longer counts as hanging. */
-const patience = 15_000
+/** Far longer than any answer takes: only a hang reaches it. */
+const patience = 120_000
 
 export function startLoad({ address, paths, token, loops, pause, atMost }: LoadOptions): Load {
   const agent = new Agent({ keepAlive: true })
