@@ -111,11 +111,11 @@ describe('one connector', { concurrency: 2 }, () => {
         assertOneLine(refused, new RegExp(`synchronized already: by process ${first.pid} on `))
         assert.doesNotMatch(second.stdout, receiving, 'whoever waits takes no webhooks')
 
-        await first.stop('SIGKILL')
-        // Its heartbeat goes on: only its machine sees that it is gone.
         const store = await openWriteStore(world.url)
         t.after(() => store.close())
         const { epoch } = await store.readLease()
+        await first.stop('SIGKILL')
+        // Its heartbeat goes on: only its machine sees that it is gone.
         await eventually('it is taken over', async () => !(await store.renewLease(epoch)))
         await second.waitFor(receiving)
 
