@@ -408,10 +408,11 @@ describe('fatura sync, as time passes', () => {
     assert.ok(backfill?.failed_at !== null && /^Stripe answered/.test(backfill?.error ?? ''))
     const table = await succeed(world, ['status'])
     assertFits(table.stdout)
-    assert.match(table.stdout, /^STREAM +LAST SUCCESS +AGO +CURSOR\n {2}FAILURE\n/)
+    // How wide its columns are depends on the number of parts that are left.
+    assert.match(table.stdout, /^STREAM +LAST SUCCESS +AGO +CURSOR\s+FAILURE\n/)
     assert.match(
       table.stdout,
-      /^stripe:backfill +never +\d+ parts? left\n {2}\d{4}-\d\d-\d\dT\S+Z Stripe answered/m,
+      /^stripe:backfill +never +\d+ parts? left\s+\d{4}-\d\d-\d\dT\S+Z Stripe\s+answered/m,
     )
     assertNotAhead(account, truthOf(account), await readStored(world.url))
 
