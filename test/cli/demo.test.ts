@@ -133,8 +133,13 @@ describe('fatura demo', { concurrency: 6 }, () => {
   it('serves the same data every time, under a token of its own, with something of everything', async t => {
     const occupied = createServer().listen(3000, '127.0.0.1')
     t.after(() => occupied.close())
-    // Whether this holds the port now or something else did already, it is in use.
-    await once(occupied, 'listening').catch(error => assert.equal(error.code, 'EADDRINUSE'))
+    const isHeld = await once(occupied, 'listening').then(
+      () => true,
+      error => {
+        assert.equal(error.code, 'EADDRINUSE')
+        return false
+      },
+    )
     const [usual, elsewhere] = [await createFolders(t), await createFolders(t)]
     await writeFile(join(usual.cli.folder, '.env'), unreadEnvFile)
     const [first, second] = await Promise.all([
@@ -205,7 +210,8 @@ describe('fatura demo', { concurrency: 6 }, () => {
     })
 
     await t.test('takes another port when the default is in use and nobody chose one', async () => {
-      assert.notEqual(new URL(second.address).port, '3000')
+      // Another program that held the port may have let go of it meanwhile.
+      if (isHeld) assert.notEqual(new URL(second.address).port, '3000')
       assert.equal((await get(`${second.address}/ready`)).status, 200)
     })
 
