@@ -89,7 +89,7 @@ describe('the recipes of CONTRIBUTING.md', { concurrency: 2 }, () => {
   })
 
   it('lead to changes with which the types are right and the tests pass, on both engines', {
-    timeout: 300_000,
+    timeout: 900_000,
   }, async t => {
     const copy = await copyCheckout(t)
     for (const change of Object.values<MadeUpChange>(madeUpChanges)) await make(copy.folder, change)

@@ -125,7 +125,7 @@ describe('the commands that the docs show', { concurrency: 2 }, () => {
 
   it('lead through the README’s tour with Stripe, and leave everything in order', {
     skip: lacksTerminal,
-    timeout: 240_000,
+    timeout: 600_000,
   }, async t => {
     const desk = await sitDown(t)
     // Half a minute of the connector's waiting is over in a few seconds.
@@ -168,7 +168,7 @@ describe('the commands that the docs show', { concurrency: 2 }, () => {
 
   it('lead through the README’s tour with own data, and through tokens, links, imports and PostgreSQL', {
     skip: lacksTerminal,
-    timeout: 240_000,
+    timeout: 600_000,
   }, async t => {
     const desk = await sitDown(t)
     const [, invoices = ''] =

@@ -1,9 +1,9 @@
 /** A copy of this checkout to try changes and commands in: its own files, with the packages of this one. */
 import { execFileSync } from 'node:child_process'
-import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { createFolder } from './engines.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -20,7 +20,9 @@ export interface CleanCopy {
 }
 
 export async function copyCheckout(t: TestContext): Promise<CleanCopy> {
-  const folder = join(await createFolder(t), 'fatura')
+  const folder = await mkdtemp(join(tmpdir(), 'fatura-copy-'))
+  // Program hosts of the copy's tests end a moment after them, and write into its caches.
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }))
   const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: root,
     encoding: 'utf8',
