@@ -151,7 +151,7 @@ const concerned = {
   'export/export': ['has exactly what', 'printed number and ATCUD'],
   'client/held-against-the-document': ['the client asks every operation', 'fields and error codes'],
   'cli/help': ['"fatura (greet|serve|doctor|export)"', 'is checked here for every command'],
-  'project/docs': ['docs/'],
+  'project/docs': ['docs/(errors|api|configuration)', 'every default is a value', 'every file, folder'],
 }
 
 async function runTests(t: TestContext, copy: CleanCopy): Promise<void> {
