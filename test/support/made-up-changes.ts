@@ -30,8 +30,9 @@ export const madeUpChanges = {
         'src/store/read-model/filters.ts',
         '  issued_from: {\n',
         `  currency: {
-    ...{ column: 'currency', is: '=', parameter: 'p_currency', type: 'text' },
-    counted: { column: 'currency', is: '=' },
+    column: { sqlite: "summary ->> '$.currency'", postgres: "summary::json ->> 'currency'" },
+    ...{ is: '=', parameter: 'p_currency', type: 'text' },
+    counted: null,
   },
 `,
       ],
