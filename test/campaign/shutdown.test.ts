@@ -1,11 +1,16 @@
 /** The end of a running service under traffic: no request is lost, again and again, and it ends in time. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { get as httpGet } from 'node:http'
+import { buffer } from 'node:stream/consumers'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reportFigure } from '../support/campaign.ts'
-import { type Cli, createCli, eventually, type Serving } from '../support/cli.ts'
+import { type Cli, createCli, eventually, isRefused, type Serving } from '../support/cli.ts'
+import { answer, apiKey, startInvoiceXpress } from '../support/invoicexpress-upstream.ts'
 import { ask } from '../support/load.ts'
-import { makeInvoice, makeLine } from '../support/records.ts'
+import { makePdf, startUpstream } from '../support/pdf-upstream.ts'
+import { makeInvoice, makeLine, withDocument } from '../support/records.ts'
 import { startTraffic, type Traffic } from '../support/traffic.ts'
 
 const list = '/api/v1/client/cus_ana/invoices'
@@ -77,13 +82,17 @@ async function endAgainAndAgain(t: TestContext, round: Round): Promise<void> {
 const pidsOf = (api: Serving): number[] =>
   [...api.stdout.matchAll(/"pid":(\d+),"msg":"a worker started"/g)].map(([, pid]) => Number(pid))
 
-/** Resolves once another worker took the place of one that was ended, and meanwhile the service was ready. */
-async function renewOne(api: Serving, traffic: Traffic): Promise<void> {
+function bothServe(api: Serving): Promise<void> {
   const met = new Set<string>()
-  await eventually('both serve', async () => {
+  return eventually('both serve', async () => {
     const { headers } = await ask(`${api.address}/live`, '')
     return met.add(String(headers['request-id']).slice(0, 'req_'.length + 12)).size === 2
   })
+}
+
+/** Resolves once another worker took the place of one that was ended, and meanwhile the service was ready. */
+async function renewOne(api: Serving, traffic: Traffic): Promise<void> {
+  await bothServe(api)
   process.kill(pidsOf(api)[0] ?? 0, 'SIGTERM')
   await eventually('another runs', () => pidsOf(api).length === 3)
   for (let time = 0; time < 10; time++) assert.equal((await api.get('/ready')).status, 200)
@@ -113,4 +122,52 @@ describe('the end of fatura serve', () => {
         for (const pid of [api.pid, ...pidsOf(api).slice(1)]) process.kill(pid, 'SIGTERM')
       },
     }))
+
+  for (const args of [[], workers])
+    it(`clients that connect while ${['serve', ...args].join(' ')} stands still at its end are answered`, async t => {
+      const cli = await createCli(t)
+      await cli.load(makeInvoice({ id: 'in_1' }))
+      const api = await cli.serve(args, { env: { SHUTDOWN_DELAY: '0s' } })
+      if (args === workers) await bothServe(api)
+      api.child.kill('SIGTERM')
+      // Then it looks whether anyone still connects.
+      await sleep(50)
+      api.child.kill('SIGSTOP')
+      const asked = Array.from({ length: 20 }, () => ask(`${api.address}/live`, ''))
+      await sleep(1_500)
+      api.child.kill('SIGCONT')
+      const answers = (await Promise.all(asked)).map(({ status, text }) => (status === 0 ? text : status))
+      const lost = answers.filter(answer => answer !== 200 && !String(answer).includes('ECONNREFUSED'))
+      assert.deepEqual(lost, [])
+      assert.equal((await api.exited).code, 0)
+    })
+
+  for (const args of [[], workers])
+    it(`a PDF in flight comes whole from ${['serve', ...args].join(' ')}`, async t => {
+      const pdf = makePdf(400_000)
+      let letGo = () => {}
+      const files = await startUpstream(t, (_request, response) => {
+        response.writeHead(200, { 'content-length': pdf.length })
+        response.write(pdf.subarray(0, 10_000))
+        letGo = () => void response.end(pdf.subarray(10_000))
+      })
+      const upstream = await startInvoiceXpress(t, answer({ output: { pdfUrl: `${files.origin}/a.pdf` } }))
+      const cli = await createCli(t)
+      await cli.load(makeInvoice({ id: 'in_1', ...withDocument }))
+      const headers = { authorization: `Bearer ${await cli.createToken()}` }
+      const api = await cli.serve(args, {
+        env: {
+          INVOICEXPRESS_API_KEY: apiKey,
+          INVOICEXPRESS_API_BASE: upstream.origin,
+          INVOICEXPRESS_PDF_ORIGINS: files.origin,
+        },
+      })
+      const [incoming] = await once(httpGet(`${api.address}${detail}/ix/download`, { headers }), 'response')
+      assert.equal(incoming.statusCode, 200)
+      api.child.kill('SIGTERM')
+      await eventually('nobody can connect any more', () => isRefused(api.port))
+      letGo()
+      assert.ok((await buffer(incoming)).equals(pdf))
+      assert.equal((await api.exited).code, 0)
+    })
 })
