@@ -13,6 +13,8 @@ import { isPromise, runCampaign } from './run-campaign.ts'
 
 const given = process.argv.slice(2)
 const files = globSync('test/**/*.test.ts', { exclude: ['**/node_modules', 'test/campaign'] }).sort()
+/** Of a process with all of its files: far longer than any takes, so that only a hang reaches it. */
+const hangsAfterMs = 20 * 60_000
 /** Characters of the files that share a process, at most. */
 const groupSize = 40_000
 
@@ -57,6 +59,7 @@ function run(filesAtATime: number, args: readonly string[]): boolean {
     '--test',
     `--test-concurrency=${filesAtATime}`,
     '--test-global-setup=./test/support/postgres-server.ts',
+    `--test-timeout=${hangsAfterMs}`,
   ]
   return spawnSync(process.execPath, [...options, ...args], { stdio: 'inherit' }).status === 0
 }
