@@ -203,10 +203,7 @@ test('docs/reliability.md has a row for each promise with a figure, whose tests 
   const page = read('docs/reliability.md')
   assert.ok(withFigures(page, new Map()) === page, 'the table is out of date: npm run test:campaign -- R1')
   const ids = Object.keys(promises)
-  assert.deepEqual(
-    ids,
-    ids.map((_, index) => `R${index + 1}`),
-  )
+  for (const id of ids) assert.match(id, /^[RS]\d+$/)
   for (const [id, { steps }] of Object.entries<Promised>(promises)) {
     const texts = steps.map(({ file }) => read(file))
     const isReported = steps.some(
