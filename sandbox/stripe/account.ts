@@ -1,6 +1,6 @@
 /** The sandbox's Stripe account, with a simulated clock. Deterministic for a seed and its calls. */
 import { createOrderedIds, type OrderedIds } from '../ordered-ids.ts'
-import { createRandom, inOnePiece, letters, pick, type Random } from '../random.ts'
+import { createRandom, inOnePiece, letters, pick } from '../random.ts'
 import { createPayer, createTaxRates, type Payer } from './customers.ts'
 import { addLine, createDraft, finalize, markUncollectible, pay, voidInvoice } from './invoices.ts'
 import type { Plan } from './lines.ts'
@@ -8,12 +8,13 @@ import {
   apiVersion,
   type LivingCustomer,
   mergeMetadata,
+  onTheWire,
   type StripeCustomer,
   type StripeEvent,
   type StripeInvoice,
   type StripeTaxRate,
-  withFirstLines,
 } from './objects.ts'
+import { amountsOf, createTerms, creditPart, payInParts, payPart, type Terms } from './settlement.ts'
 
 export interface AccountOptions {
   seed?: number
@@ -27,7 +28,11 @@ export interface AccountOptions {
   lines?: number
 }
 
-export const changeKinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
+/** By time, the last two never happen: they are for whoever asks for them. */
+export const changeKinds = [
+  ...(['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const),
+  ...(['pay_part', 'credit'] as const),
+] as const
 export type ChangeKind = (typeof changeKinds)[number]
 
 export interface StripeAccount {
@@ -64,6 +69,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   const { customers: payerCount = Math.max(12, Math.ceil(count / 25)) } = options
   const random = createRandom(seed)
   const coupons = createRandom(seed ^ 0x2545f491)
+  const settling = createRandom(seed ^ 0x7f4a7c15)
   const start = now - span
   const [rates, taxations] = createTaxRates(random, start)
   const taxRates = new Map(rates.map(rate => [rate.id, rate]))
@@ -76,20 +82,24 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   const events: StripeEvent[] = []
   const order = createOrderedIds()
   const plans = new Map<string, Plan>()
+  const termsOf = new Map<string, Terms>()
   /** Invoices that can still change, by status. */
   const ids = { draft: [] as string[], open: [] as string[], uncollectible: [] as string[] }
   let serial = 0
 
   function draft(payer: Payer, created: number): StripeInvoice {
+    const terms = createTerms(settling, serial, payer.price)
     const [invoice, plan] = createDraft(random, coupons, {
       payer,
       serial: serial++,
       created,
+      terms,
       taxations,
       rates: taxRates,
       ...(lines !== undefined && { lines }),
     })
     plans.set(invoice.id, plan)
+    termsOf.set(invoice.id, terms)
     return invoice
   }
 
@@ -101,7 +111,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
       if (before !== undefined) forget(before)
       if (isListed(invoice.status)) ids[invoice.status].push(invoice.id)
     }
-    if (invoice.status !== 'draft') plans.delete(invoice.id)
+    if (invoice.status !== 'draft') for (const decided of [plans, termsOf]) decided.delete(invoice.id)
     invoices.set(invoice.id, invoice)
     return invoice
   }
@@ -110,9 +120,14 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     if (isListed(status)) ids[status].splice(ids[status].indexOf(id), 1)
   }
 
-  function emit(type: string, object: object, previous_attributes?: Record<string, unknown>): void {
+  function emit(
+    type: string,
+    object: object,
+    previous_attributes?: Record<string, unknown>,
+    names = random,
+  ): void {
     events.push({
-      id: inOnePiece('evt_1', letters(random, 17), events.length.toString(36).padStart(6, '0')),
+      id: inOnePiece('evt_1', letters(names, 17), events.length.toString(36).padStart(6, '0')),
       object: 'event',
       api_version: apiVersion,
       created: account.clock,
@@ -128,15 +143,18 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   }
 
   function announce(invoice: StripeInvoice, ...types: string[]): void {
-    for (const type of types) emit(`invoice.${type}`, withFirstLines(invoice))
+    for (const type of types) emit(`invoice.${type}`, onTheWire(invoice))
   }
 
   const payerOf = (invoice: StripeInvoice) =>
     payerById.get((invoice.customer as string | null) ?? invoice.customer_account) as Payer
 
   const steps: Record<Exclude<ChangeKind, 'create'>, (invoice: StripeInvoice) => void> = {
-    finalize: invoice =>
-      announce(put(finalize(random, invoice, payerOf(invoice), account.clock)), 'finalized'),
+    finalize(invoice) {
+      const payer = payerOf(invoice)
+      announce(put(finalizeNow(invoice, payer, account.clock)), 'finalized')
+      followBalance(payer)
+    },
     pay: invoice => announce(put(pay(invoice, account.clock)), 'updated', 'paid', 'payment_succeeded'),
     void: invoice => announce(put(voidInvoice(invoice, account.clock)), 'voided'),
     uncollectible: invoice =>
@@ -145,9 +163,9 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
       invoices.delete(invoice.id)
       order.remove(invoice)
       forget(invoice)
-      plans.delete(invoice.id)
+      for (const decided of [plans, termsOf]) decided.delete(invoice.id)
       // As in Stripe's events, though no invoice that can be read has this status.
-      emit('invoice.deleted', { ...withFirstLines(invoice), status: 'deleted' })
+      emit('invoice.deleted', { ...onTheWire(invoice), status: 'deleted' })
     },
     update(invoice) {
       const plan = plans.get(invoice.id)
@@ -156,8 +174,55 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
       const { subtotal, total } = invoice
       const updated = put({ ...longer, metadata })
       const previous = { metadata: { revisao: invoice.metadata.revisao ?? null }, subtotal, total }
-      emit('invoice.updated', withFirstLines(updated), previous)
+      emit('invoice.updated', onTheWire(updated), previous)
     },
+    pay_part(invoice) {
+      const part = Math.ceil(invoice.amount_remaining / 2)
+      if (part === 0) return
+      const { payments } = put(payPart(invoice, part, account.clock))
+      emit('invoice_payment.paid', payments.data[0] ?? {})
+    },
+    credit(invoice) {
+      const amount = Math.ceil(
+        (invoice.status === 'paid' ? invoice.amount_paid : invoice.amount_remaining) / 4,
+      )
+      if (amount === 0) return
+      put(creditPart(invoice, amount))
+      const { id, customer, currency } = invoice
+      emit('credit_note.created', {
+        ...{
+          id: inOnePiece('cn_1', letters(settling, 20)),
+          object: 'credit_note',
+          amount,
+          currency,
+          customer,
+        },
+        ...{
+          invoice: id,
+          status: 'issued',
+          type: invoice.status === 'paid' ? 'post_payment' : 'pre_payment',
+        },
+      })
+    },
+  }
+
+  function finalizeNow(invoice: StripeInvoice, payer: Payer, at: number): StripeInvoice {
+    const terms = termsOf.get(invoice.id) as Terms
+    return finalize(random, invoice, { payer, terms, at })
+  }
+
+  /** The customer tells its balance, and its drafts are to take it over. */
+  function followBalance({ customer, balance }: Payer): void {
+    const stored = customer === null ? undefined : customers.get(customer.id)
+    if (stored === undefined || stored.deleted || stored.balance === balance) return
+    const changed = { ...stored, balance }
+    customers.set(stored.id, changed)
+    ;(payerById.get(stored.id) as Payer).customer = changed
+    for (const id of ids.draft) {
+      const draft = invoices.get(id) as StripeInvoice
+      if (draft.customer === stored.id) put(takeOver(draft, balance))
+    }
+    emit('customer.updated', changed, { balance: stored.balance }, settling)
   }
 
   const account: StripeAccount = {
@@ -216,7 +281,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
       const changed = Object.keys(entries).filter(name => invoice.metadata[name] !== metadata[name])
       if (changed.length === 0) return
       const before = Object.fromEntries(changed.map(name => [name, invoice.metadata[name] ?? null]))
-      emit('invoice.updated', withFirstLines(put({ ...invoice, metadata })), { metadata: before })
+      emit('invoice.updated', onTheWire(put({ ...invoice, metadata })), { metadata: before })
     },
   }
 
@@ -237,9 +302,26 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     } else if (chance < 0.05) {
       // A preview: it has no id, and never becomes one of the invoices.
       const { id: _, ...preview } = draft(pick(random, payers), account.clock)
-      plans.delete(_)
-      emit('invoice.upcoming', withFirstLines(preview as StripeInvoice))
+      for (const decided of [plans, termsOf]) decided.delete(_)
+      emit('invoice.upcoming', onTheWire(preview as StripeInvoice))
     } else account.change(kindFor((chance - 0.05) / 0.95))
+  }
+
+  /** From a draft to its status by now: the younger, the likelier it is still a draft or open. */
+  function grow(draft: StripeInvoice, payer: Payer): StripeInvoice {
+    const { isPartlyPaid, parts, creditedBefore, creditedAfter } = termsOf.get(draft.id) as Terms
+    const age = now - draft.created
+    const chance = random()
+    if (chance < (age < 5 * day ? 0.5 : 0.03)) return draft
+    const at = Math.min(draft.created + 3_600, now)
+    const open = finalizeNow(draft, payer, at)
+    const later = Math.min(at + Math.floor(random() * 20 * day), now)
+    const credited = credit(open, creditedBefore)
+    if (chance < (age < 20 * day ? 0.8 : 0.1))
+      return isPartlyPaid ? payPart(credited, Math.floor(credited.amount_remaining / 3), later) : credited
+    if (chance > 0.96) return voidInvoice(open, later)
+    if (chance > 0.92) return markUncollectible(credited, later)
+    return credit(pay(payInParts(credited, parts, later), later), creditedAfter)
   }
 
   for (let index = 0; index < count; index++) {
@@ -247,13 +329,15 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     const place = index % 9 === 8 ? index - 1 : index
     const created = start + Math.floor((place * span) / count)
     const payer = pick(random, payers)
-    put(grow(random, draft(payer, created), payer, now))
+    put(grow(draft(payer, created), payer))
   }
-  for (const { customer, isDeleted } of payers)
+  for (const invoice of ids.draft.map(id => invoices.get(id) as StripeInvoice))
+    put(takeOver(invoice, payerOf(invoice).balance))
+  for (const { customer, isDeleted, balance } of payers)
     if (customer !== null)
       customers.set(
         customer.id,
-        isDeleted ? { id: customer.id, object: 'customer', deleted: true } : customer,
+        isDeleted ? { id: customer.id, object: 'customer', deleted: true } : { ...customer, balance },
       )
   let nextChange = now + pause
   return account
@@ -267,6 +351,8 @@ export const changeableFrom: Record<Exclude<ChangeKind, 'create'>, StripeInvoice
   uncollectible: ['open'],
   delete: ['draft'],
   update: ['draft', 'open'],
+  pay_part: ['open', 'uncollectible'],
+  credit: ['open', 'paid'],
 }
 
 function isListed(status: StripeInvoice['status']): status is 'draft' | 'open' | 'uncollectible' {
@@ -279,15 +365,13 @@ function kindFor(chance: number): ChangeKind {
   return changeKinds[shares.findIndex(share => chance < share)] ?? 'update'
 }
 
-/** From a draft to its status by now: the younger, the likelier it is still a draft or open. */
-function grow(random: Random, draft: StripeInvoice, payer: Payer, now: number): StripeInvoice {
-  const age = now - draft.created
-  const chance = random()
-  if (chance < (age < 5 * day ? 0.5 : 0.03)) return draft
-  const at = Math.min(draft.created + 3_600, now)
-  const open = finalize(random, draft, payer, at)
-  const later = Math.min(at + Math.floor(random() * 20 * day), now)
-  if (chance < (age < 20 * day ? 0.8 : 0.1)) return open
-  if (chance > 0.96) return voidInvoice(open, later)
-  return chance > 0.92 ? markUncollectible(open, later) : pay(open, later)
+/** Credits a part of what is due, if there is any. */
+function credit(invoice: StripeInvoice, part: number): StripeInvoice {
+  const amount = Math.floor(invoice.amount_due * part)
+  return amount === 0 ? invoice : creditPart(invoice, amount)
+}
+
+/** A draft of a customer with another balance than before. */
+function takeOver(draft: StripeInvoice, starting_balance: number): StripeInvoice {
+  return { ...draft, starting_balance, ...amountsOf({ ...draft, starting_balance }, 0) }
 }

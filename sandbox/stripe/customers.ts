@@ -16,6 +16,8 @@ export interface Payer {
   price: number
   /** Deleted from the beginning; its invoices stay. */
   isDeleted: boolean
+  /** Negative is credit in its favour, positive is owed: the next invoice takes it over. */
+  balance: number
   prefix: string
   sequence: number
 }
@@ -44,7 +46,7 @@ export function createPayer(random: Random, index: number, created: number): Pay
       ? null
       : inOnePiece('financeiro', String(index + 1), '@exemplo', String(integer(random, 1, 99)), '.example')
   const prefix = letters(random, 8).toUpperCase()
-  const base = { name, email, isDeleted: kind === 6, prefix, sequence: 1 }
+  const base = { name, email, isDeleted: kind === 6, balance: 0, prefix, sequence: 1 }
   const id = inOnePiece('cus_', letters(random, 14))
   const payer = { ...base, ...regionOf(kind, digits) }
   if (kind === 5) return { ...payer, customer: null, account: `acct_${letters(random, 16)}` }

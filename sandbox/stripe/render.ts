@@ -1,7 +1,7 @@
 /** Objects as the local Stripe sends them: with its own addresses, and the first lines alone. */
 import { inOnePiece } from '../random.ts'
 import type { StripeAccount } from './account.ts'
-import { apiVersion, type StripeEvent, type StripeInvoice, withFirstLines } from './objects.ts'
+import { apiVersion, onTheWire, type StripeEvent, type StripeInvoice } from './objects.ts'
 
 export interface World {
   account: StripeAccount
@@ -13,9 +13,14 @@ export interface World {
   endpoint(): string | null
 }
 
-export function renderInvoice(world: World, invoice: StripeInvoice, expanded: boolean): StripeInvoice {
-  const rendered = withAddress(world, withFirstLines(invoice))
-  const customer = expanded ? world.account.customers.get(String(invoice.customer)) : undefined
+/** `expands` tells whether the request expands a field. */
+export function renderInvoice(
+  world: World,
+  invoice: StripeInvoice,
+  expands: (field: string) => boolean,
+): object {
+  const rendered = withAddress(world, onTheWire(invoice, expands('payments')) as StripeInvoice)
+  const customer = expands('customer') ? world.account.customers.get(String(invoice.customer)) : undefined
   return customer === undefined ? rendered : { ...rendered, customer }
 }
 

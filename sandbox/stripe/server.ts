@@ -62,6 +62,9 @@ export async function startStripeSandbox(options: SandboxOptions = {}): Promise<
       for (const cursor of ['starting_after', 'ending_before']) url.searchParams.delete(cursor)
     const [, id = '', secret = ''] = route.path.exec(url.pathname) ?? []
     const query = readQuery(url.searchParams, route.parameters, route.expandable)
+    // To expand an object takes the permission to read it.
+    if (query.expands('payments') && forbidden.has('invoice_payments'))
+      throw notPermitted(key, 'invoice_payments')
     const made = route.answer(world, query, decodeURIComponent(id), secret)
     if (Buffer.isBuffer(made)) return pdfAnswer(made)
     if (typeof made === 'string')

@@ -29,6 +29,8 @@ export interface WalkedInvoice {
   lines: string | null
   /** The associated document; null when there is none, or it was not read. */
   document: string | null
+  /** What is owed and what was paid: `PaymentFacts`. */
+  payment: string
 }
 
 export interface InvoiceQuery extends InvoiceFilter {
@@ -63,7 +65,7 @@ export interface StoredInvoice extends WalkedInvoice {
   synced_at: number | null
 }
 
-export type StoredRecord = InvoiceKey & Pick<WalkedInvoice, 'summary' | 'lines'>
+export type StoredRecord = InvoiceKey & Pick<WalkedInvoice, 'summary' | 'lines' | 'payment'>
 
 /** How a stream of records from a source stands. Moments are in milliseconds. */
 export interface Stream {
@@ -84,6 +86,8 @@ export interface KnownInvoice extends InvoiceKey {
   /** The record of its document beside it; null when it did not come from the payment platform. */
   claim: Claim | null
   document: string | null
+  /** Null when the invoice was seen deleted. */
+  payment: string | null
 }
 
 export interface StoredToken {

@@ -7,10 +7,15 @@ import type { InvoiceHead, LineItem, taxRateShape } from './invoice-shape.ts'
 /** Percentages of the tax rates that `rateIds` names; null for a rate that Stripe does not know, absent when it could not be read. */
 export type TaxRates = ReadonlyMap<string, number | null>
 
-/** Tax rates that are needed to map an invoice, and that it does not embed. */
+/** Tax rates of an invoice that it does not embed. */
 export function rateIds(source: InvoiceHead): string[] {
-  const rate = onlyRate(source)
-  return rate === null || embeddedRate(source, rate) !== null ? [] : [rate]
+  const rates = (source.total_taxes ?? []).flatMap(({ tax_rate_details }) => tax_rate_details?.tax_rate ?? [])
+  return [...new Set(rates)].filter(rate => embeddedRate(source, rate) === null)
+}
+
+/** In percent; null when it is not known. */
+export function percentOfRate(source: InvoiceHead, rate: string, rates: TaxRates): number | null {
+  return embeddedRate(source, rate) ?? rates.get(rate) ?? null
 }
 
 /** `previous` is the stored invoice: names stay once it is finalized or its customer deleted, and the document's fields are another system's. */
@@ -112,7 +117,7 @@ function taxOf({ total, total_excluding_tax, total_taxes }: InvoiceHead): number
 /** A single rate is returned as it is; several as the ratio of the amounts. */
 function taxPercentOf(source: InvoiceHead, tax: number, rates: TaxRates, previous: Invoice | null) {
   const rate = onlyRate(source)
-  const percentage = rate === null ? null : (embeddedRate(source, rate) ?? rates.get(rate) ?? null)
+  const percentage = rate === null ? null : percentOfRate(source, rate, rates)
   if (percentage !== null) return percentage
   if (tax === 0) return 0
   // A rate that was known, and can no longer be read.

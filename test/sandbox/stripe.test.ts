@@ -265,7 +265,7 @@ describe('the official client', () => {
       truth.map(({ id }) => id),
     )
     for (const [index, invoice] of listed.entries()) {
-      const { lines, invoice_pdf, hosted_invoice_url, ...rest } = truth[index] as StripeInvoice
+      const { lines, invoice_pdf, hosted_invoice_url, payments: _, ...rest } = truth[index] as StripeInvoice
       const seen = JSON.parse(JSON.stringify(invoice))
       assert.deepEqual(seen.lines.data, lines.data.slice(0, 10))
       assert.equal(seen.lines.has_more, lines.data.length > 10)

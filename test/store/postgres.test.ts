@@ -51,6 +51,7 @@ describe('the second wall', () => {
     const tables = [
       'invoices',
       'invoice_lines',
+      'invoice_payments',
       'customers',
       'counts',
       'streams',

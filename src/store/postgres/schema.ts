@@ -12,7 +12,7 @@ export const tables = placed<Place>({
   shared: ['freshness', 'tokens', 'keys', 'scopes', 'batches', 'feed'],
   coordinator: ['observation', 'streams', 'pins', 'lease', 'set_aside', 'drift', 'endpoints'],
   customer_id: [
-    ...['invoices', 'invoice_lines', 'customers', 'counts'],
+    ...['invoices', 'invoice_lines', 'invoice_payments', 'customers', 'counts'],
     ...['tombstones', 'links', 'journal', 'changes'],
   ],
   // A document is known before its invoice is, and may never have one.

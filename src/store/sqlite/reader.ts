@@ -86,7 +86,7 @@ function openFile(path: string) {
     firstPage: db.prepare(`
       SELECT total, head AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`),
     invoice: db.prepare(`
-      SELECT summary, lines, document, (SELECT synced_at FROM freshness) AS synced_at
+      SELECT summary, lines, document, payment, (SELECT synced_at FROM freshness) AS synced_at
       FROM invoices
       LEFT JOIN invoice_lines ON invoice_lines.customer_id = ?1 AND invoice_id = ?2
       WHERE invoices.customer_id = ?1 AND id = ?2`),
