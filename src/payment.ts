@@ -1,5 +1,10 @@
 /** The domain: what is owed on an invoice and what was paid, as the payment platform has it. Never part of the contract's summary or detail. */
-import type { Invoice } from './invoice.ts'
+
+/** What the facts of an invoice follow from, beside what is told of them. */
+interface Billed {
+  status: string
+  total_cents: number
+}
 
 export interface PaymentFacts {
   /** YYYY-MM-DD, in UTC; null when the platform collects by itself, or when nothing is known. */
@@ -83,7 +88,7 @@ export function serializePaymentFacts(facts: PaymentFacts): string {
  * was paid whole, nothing remains of a void one, and of every other what is due remains but for what was paid.
  */
 export function completePaymentFacts(
-  { status, total_cents }: Pick<Invoice, 'status' | 'total_cents'>,
+  { status, total_cents }: Billed,
   given: Partial<PaymentFacts> = {},
 ): PaymentFacts {
   const { starting_balance_cents = 0, pre_payment_credit_cents = 0 } = given
@@ -106,13 +111,13 @@ export function completePaymentFacts(
 }
 
 /** What is to be paid now, or at its due day: of an open invoice alone, and never negative. */
-export function toPayCents({ status }: Pick<Invoice, 'status'>, facts: PaymentFacts): number {
+export function toPayCents({ status }: Billed, facts: PaymentFacts): number {
   return status === 'open' ? Math.max(facts.amount_remaining_cents, 0) : 0
 }
 
 /** What an open invoice leaves in the customer's favour, as one with a negative total does once what was owed before is taken off. */
 export function creditCents(
-  { status, total_cents }: Pick<Invoice, 'status' | 'total_cents'>,
+  { status, total_cents }: Billed,
   { amount_remaining_cents, starting_balance_cents }: PaymentFacts,
 ): number {
   if (status !== 'open') return 0

@@ -3,7 +3,7 @@ import { inOnePiece, integer, letters, pick, type Random } from '../random.ts'
 import type { Payer, Taxations } from './customers.ts'
 import { createLine, type Plan, totalsOf } from './lines.ts'
 import type { StripeInvoice, StripeLine, StripeTaxRate } from './objects.ts'
-import { amountsOf, cancelPayments, dueDate, openAccount, payRest, type Terms } from './settlement.ts'
+import { amountsOf, cancelPayments, dueDate, openAccount, type Terms } from './settlement.ts'
 
 type Rates = ReadonlyMap<string, StripeTaxRate>
 
@@ -157,11 +157,6 @@ export function finalize(
     status_transitions: { ...draft.status_transitions, finalized_at: at },
     webhooks_delivered_at: at,
   }
-}
-
-export function pay(invoice: StripeInvoice, at: number): StripeInvoice {
-  const status_transitions = { ...invoice.status_transitions, paid_at: at }
-  return { ...payRest(invoice, at), status: 'paid', attempt_count: 1, attempted: true, status_transitions }
 }
 
 export function voidInvoice(invoice: StripeInvoice, at: number): StripeInvoice {

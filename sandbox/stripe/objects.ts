@@ -147,6 +147,29 @@ export interface StripeEvent {
   type: string
 }
 
+export function makeEvent(
+  id: string,
+  type: string,
+  created: number,
+  object: object,
+  previous_attributes?: Record<string, unknown>,
+): StripeEvent {
+  return {
+    id,
+    object: 'event',
+    api_version: apiVersion,
+    created,
+    data: {
+      object: object as Record<string, unknown>,
+      ...(previous_attributes === undefined ? {} : { previous_attributes }),
+    },
+    livemode: false,
+    pending_webhooks: 1,
+    request: { id: null, idempotency_key: null },
+    type,
+  }
+}
+
 /** Lines or payments embedded in an invoice. */
 const embedded = 10
 
@@ -167,4 +190,13 @@ export function mergeMetadata(
   entries: Record<string, string>,
 ): Record<string, string> {
   return Object.fromEntries(Object.entries({ ...metadata, ...entries }).filter(([, value]) => value !== ''))
+}
+
+/** The former values of entries that differ: null where there was none. */
+export function formerMetadata(
+  before: Record<string, string>,
+  after: Record<string, string>,
+): Record<string, string | null> {
+  const changed = Object.keys({ ...before, ...after }).filter(name => before[name] !== after[name])
+  return Object.fromEntries(changed.map(name => [name, before[name] ?? null]))
 }

@@ -112,7 +112,7 @@ export const routes: readonly Route[] = [
       return list(`/v1/invoices/${id}/lines`, query, lines)
     },
   },
-  listAll('list_invoice_payments', 'invoice_payments', listPayments, { invoice: 'one', status: 'one' }),
+  listAll('list_invoice_payments', 'invoice_payments', listPayments, { invoice: 'one' }),
   listAll('list_events', 'events', listEvents, { created: 'range', type: 'one', types: 'many' }),
   retrieve('retrieve_event', 'events', (world, id) => {
     const event = recentEvents(world).find(event => event.id === id)
@@ -224,14 +224,8 @@ function listPayments({ account }: World, query: Query): object {
   if (id === undefined) throw invalid('invoice', 'The sandbox lists the payments of one invoice alone.')
   const invoice = account.invoices.get(id)
   if (invoice === undefined) throw missing('invoice', id, 'invoice')
-  const status = query.one('status')
-  const payments = sequenceOf('invoice_payment', invoice.payments.data.toReversed())
-  return list(
-    '/v1/invoice_payments',
-    query,
-    payments,
-    payment => (status ?? payment.status) === payment.status,
-  )
+  const payments = invoice.payments.data.toReversed()
+  return list('/v1/invoice_payments', query, sequenceOf('invoice_payment', payments))
 }
 
 function listEvents(world: World, query: Query): object {

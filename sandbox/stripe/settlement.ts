@@ -103,14 +103,19 @@ export function payPart(invoice: StripeInvoice, amount: number, at: number): Str
   return { ...invoice, ...amounts, payments: { ...payments, data: [part, ...others] } }
 }
 
-export function payRest(invoice: StripeInvoice, at: number): StripeInvoice {
+function payRest(invoice: StripeInvoice, at: number): StripeInvoice {
   const { amount_remaining: rest, payments } = invoice
   const data = payments.data.map(other => (other.status === 'open' ? paid(other, rest, at) : other))
   return { ...invoice, ...amountsOf(invoice, invoice.amount_due), payments: { ...payments, data } }
 }
 
+export function pay(invoice: StripeInvoice, at: number): StripeInvoice {
+  const status_transitions = { ...invoice.status_transitions, paid_at: at }
+  return { ...payRest(invoice, at), status: 'paid', attempt_count: 1, attempted: true, status_transitions }
+}
+
 /** In equal parts, from the finalization until now. */
-export function payInParts(invoice: StripeInvoice, parts: number, until: number): StripeInvoice {
+function payInParts(invoice: StripeInvoice, parts: number, until: number): StripeInvoice {
   const from = invoice.status_transitions.finalized_at ?? until
   const share = Math.floor(invoice.amount_remaining / parts)
   let left = invoice
@@ -130,6 +135,11 @@ export function cancelPayments(invoice: StripeInvoice, at: number): StripeInvoic
   return { ...invoice, payments: { ...payments, data } }
 }
 
+/** What a credit note credits: a quarter of what was paid, or of what remains. */
+export function creditable({ status, amount_paid, amount_remaining }: StripeInvoice): number {
+  return Math.ceil((status === 'paid' ? amount_paid : amount_remaining) / 4)
+}
+
 /** A credit note: one of an open invoice lowers what is due, one of a paid invoice does not. */
 export function creditPart(invoice: StripeInvoice, amount: number): StripeInvoice {
   if (invoice.status === 'paid') {
@@ -147,4 +157,49 @@ export function creditPart(invoice: StripeInvoice, amount: number): StripeInvoic
 /** In seconds; null when the payment is collected automatically. */
 export function dueDate(created: number, { isAutomatic, daysUntilDue }: Terms): number | null {
   return isAutomatic ? null : created + daysUntilDue * day
+}
+
+/** An open invoice by now: credited in part, or paid in part. */
+export function stayOpen(
+  open: StripeInvoice,
+  { isPartlyPaid, creditedBefore }: Terms,
+  at: number,
+): StripeInvoice {
+  const credited = creditShare(open, creditedBefore)
+  const part = Math.floor(credited.amount_remaining / 3)
+  return isPartlyPaid && part > 0 ? payPart(credited, part, at) : credited
+}
+
+/** A paid invoice by now, in as many parts as it takes. */
+export function settle(open: StripeInvoice, terms: Terms, at: number): StripeInvoice {
+  const paid = pay(payInParts(creditShare(open, terms.creditedBefore), terms.parts, at), at)
+  return creditShare(paid, terms.creditedAfter)
+}
+
+/** Credits a share of what is due, if there is any. */
+function creditShare(invoice: StripeInvoice, share: number): StripeInvoice {
+  const amount = Math.floor(invoice.amount_due * share)
+  return amount === 0 ? invoice : creditPart(invoice, amount)
+}
+
+/** A draft of a customer with another balance than before. */
+export function takeOver(draft: StripeInvoice, starting_balance: number): StripeInvoice {
+  return { ...draft, starting_balance, ...amountsOf({ ...draft, starting_balance }, 0) }
+}
+
+export function creditNoteOf(
+  { id, customer, currency, status }: StripeInvoice,
+  amount: number,
+  name: string,
+): object {
+  return {
+    id: inOnePiece('cn_1', name),
+    object: 'credit_note',
+    amount,
+    currency,
+    customer,
+    invoice: id,
+    status: 'issued',
+    type: status === 'paid' ? 'post_payment' : 'pre_payment',
+  }
 }

@@ -91,7 +91,7 @@ export async function compareWithSources(
   if (linked.claim === null) return null
   if (observation.map === null)
     return found([{ field: 'status', stored: invoice.status, now: 'not found at Stripe' }])
-  const record = observation.map(invoice)
+  const record = observation.map(invoice, payment)
   if ('refusal' in record)
     return found([{ field: 'status', stored: invoice.status, now: `none of ours: ${record.refusal}` }])
   const claim = record.claim ?? noClaim

@@ -1,17 +1,16 @@
 /** Stripe for the connector: lists of invoices, single invoices, and events. */
 import type Stripe from 'stripe'
 import type { Invoice, Line } from '../invoice.ts'
+import type { PaymentFacts } from '../payment.ts'
 import {
   type BillingSource,
   type Observation,
   SourceError,
-  type Unfit,
   UnfitRecord,
   type Urgency,
   unlessMissing,
 } from '../sources.ts'
 import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
-import { shape } from '../upstream/shape.ts'
 import { createStripe, paceFor, type StripeOptions } from './client.ts'
 import { neededEvents, readEvent } from './events.ts'
 import { forbidden, stripeFailures, unlessForbidden, unlessGone } from './failures.ts'
@@ -19,7 +18,6 @@ import {
   eventShape,
   type InvoiceHead,
   invoiceShape,
-  isId,
   type PaymentItem,
   readAs,
   taxRateShape,
@@ -29,6 +27,7 @@ import { listPayments, readPaymentPage } from './list-payments.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
 import { addsUp, customerOf, mapInvoice, percentageOf, rateIds } from './map-invoice.ts'
 import { mapPaymentFacts } from './map-payment.ts'
+import { checkPage, sortOut } from './read-page.ts'
 import { stripeIdentity } from './source-identity.ts'
 
 const pageSize = 100
@@ -178,14 +177,14 @@ export function createBillingSource(
       id: invoice.id,
       customer_id: customerOf(invoice),
       created: invoice.created,
-      map: (previous: Invoice | null) => {
+      map: (previous: Invoice | null, before: PaymentFacts | null = null) => {
         const mapped = mapInvoice(invoice, known, previous, lines)
         return 'refusal' in mapped
           ? mapped
           : {
               invoice: mapped.invoice,
               lines,
-              payment: mapPaymentFacts(invoice, mapped.invoice, known, payments),
+              payment: mapPaymentFacts(invoice, mapped.invoice, known, payments, before),
               claim: mapClaim(invoice.metadata as Record<string, string> | null | undefined, keys),
             }
       },
@@ -262,18 +261,6 @@ export function createBillingSource(
   }
 }
 
-/** Keeps records with ids, and counts the others. None may be the one where the last page ended: the list would be read for ever. */
-function checkPage<T extends { id: string }>(page: { data: T[]; has_more: boolean }, after: string | null) {
-  const isPage = Array.isArray(page.data) && typeof page.has_more === 'boolean'
-  const data = isPage ? page.data.filter(hasId) : []
-  const fits = isPage && data.every(({ id }) => id !== after) && !(page.has_more && data.length === 0)
-  if (!fits) throw new SourceError('failed', 'Stripe sent a page that does not fit')
-  const next = page.has_more ? (data.at(-1)?.id ?? null) : null
-  return { data, next, nameless: page.data.length - data.length }
-}
-
-const hasId = shape({ id: isId })
-
 /** An invoice that fits, with its lines when it carries all of them, and its first payments. */
 function checkInvoice(answer: unknown) {
   const invoice = readAs(invoiceShape, answer, 'an invoice')
@@ -281,26 +268,4 @@ function checkInvoice(answer: unknown) {
   const isCut = typeof lines === 'object' && lines !== null && 'has_more' in lines && lines.has_more === true
   const payments = readPaymentPage(invoice.payments)
   return { id: invoice.id, invoice, lines: isCut ? null : readLinePage(lines), payments }
-}
-
-/** When at least this many records come and none fits, the platform fails and not its records. */
-const misfitsToDoubt = 10
-
-/** Reads each record; one that does not fit is named with the reason, beside those that are `unfit` already. */
-async function sortOut<T extends { id: string }, Read>(
-  records: readonly T[],
-  read: (record: T) => Promise<Read>,
-  unfit: readonly Unfit[] = [],
-): Promise<{ fitting: Read[]; unfit: Unfit[] }> {
-  const fitting: Read[] = []
-  const all = [...unfit]
-  for (const [index, result] of (await Promise.allSettled(records.map(read))).entries())
-    if (result.status === 'fulfilled') fitting.push(result.value)
-    else if (result.reason instanceof UnfitRecord)
-      all.push({ id: records[index]?.id ?? '', reason: result.reason.message })
-    else throw result.reason
-  const [first] = all
-  if (fitting.length === 0 && all.length >= misfitsToDoubt && first !== undefined)
-    throw new UnfitRecord(first.reason)
-  return { fitting, unfit: all }
 }

@@ -14,10 +14,11 @@ export function mapPaymentFacts(
   invoice: Pick<Invoice, 'status' | 'total_cents'>,
   rates: TaxRates,
   payments: readonly PaymentItem[],
+  before: PaymentFacts | null = null,
 ): PaymentFacts {
   const given: Partial<PaymentFacts> = {
     due_date: source.due_date == null ? null : dayOf(source.due_date * 1000),
-    taxes: taxesOf(source, rates),
+    taxes: keepRates(taxesOf(source, rates), before?.taxes ?? null),
     payments: mapPayments(payments),
   }
   const amounts = {
@@ -53,12 +54,24 @@ function taxesOf(source: InvoiceHead, rates: TaxRates): TaxByRate[] | null {
       }
     },
   )
-  const alike = Map.groupBy(taxes, ({ rate_percent, reason }) => JSON.stringify([rate_percent, reason]))
+  const alike = Map.groupBy(taxes, ({ rate_percent, reason }, place) =>
+    // Two rates that are not known are two.
+    JSON.stringify(rate_percent === null ? place : [rate_percent, reason]),
+  )
   return [...alike.values()]
     .map(some => some.reduce(addTax))
     .sort(
       (a, b) => (b.rate_percent ?? -1) - (a.rate_percent ?? -1) || compare(a.reason ?? '', b.reason ?? ''),
     )
+}
+
+/** Rates that were known, and can no longer be read. */
+function keepRates(taxes: TaxByRate[] | null, before: readonly TaxByRate[] | null) {
+  if (taxes === null || before === null || taxes.every(({ rate_percent }) => rate_percent !== null))
+    return taxes
+  const amountsOf = (some: readonly TaxByRate[]) =>
+    some.map(({ base_cents, tax_cents, reason }) => JSON.stringify([base_cents, tax_cents, reason])).sort()
+  return amountsOf(taxes).join() === amountsOf(before).join() ? before : taxes
 }
 
 function addTax(a: TaxByRate, b: TaxByRate): TaxByRate {

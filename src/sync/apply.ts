@@ -8,7 +8,7 @@ import {
   keyOf,
 } from '../invoice.ts'
 import { fieldsOf, usualRules } from '../linking/link.ts'
-import { changedFacts, completePaymentFacts } from '../payment.ts'
+import { changedFacts, completePaymentFacts, type PaymentFacts } from '../payment.ts'
 import type { Observation } from '../sources.ts'
 import type { RefusalReason } from '../store/connector-store.ts'
 import type { JournalEntry, JournalOutcome } from '../store/document-store.ts'
@@ -118,7 +118,7 @@ export async function applyObservations(
         tell('applied', 'deleted')
       }
     } else {
-      const record = map(previous)
+      const record = map(previous, readFacts(before))
       const last = previous ?? readInvoice(elsewhere[0])
       if ('refusal' in record) {
         refuse(id, record.refusal)
@@ -186,7 +186,7 @@ function describeChange(known: KnownInvoice | undefined, after: InvoiceRecord): 
   if (before === null) return `new, ${invoice.status}`
   const names = [
     ...invoiceFields.filter(name => before[name] !== invoice[name]),
-    ...changedFacts(known?.payment ? JSON.parse(known.payment) : payment, payment),
+    ...changedFacts(readFacts(known) ?? payment, payment),
   ]
   if (names.length === 0) return null
   const others = names.filter(name => name !== 'status').join(', ')
@@ -199,6 +199,10 @@ const stages: Record<InvoiceStatus, number> = { draft: 0, open: 1, uncollectible
 
 function readInvoice(known: KnownInvoice | undefined): Invoice | null {
   return known?.summary ? JSON.parse(known.summary) : null
+}
+
+function readFacts(known: KnownInvoice | undefined): PaymentFacts | null {
+  return known?.payment ? JSON.parse(known.payment) : null
 }
 
 export function addApplied(a: Applied, b: Applied): Applied {

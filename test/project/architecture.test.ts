@@ -70,7 +70,7 @@ const sources = ['src/sources.ts', 'src/stream-names.ts']
 /** The first match decides. A place may always import from itself. */
 const rules: Record<string, Rule> = {
   'src/invoice.ts': { ours: ['src/document.ts', 'src/payment.ts'], packages: [] },
-  'src/payment.ts': { ours: ['src/invoice.ts'], packages: [] },
+  'src/payment.ts': { ours: [], packages: [] },
   'src/invoice-json.ts': { ours: ['src/invoice.ts'], packages: [] },
   'src/invoice-words.ts': { ours: ['src/invoice.ts'], packages: [] },
   'src/page-settings.ts': { ours: [], packages: [] },

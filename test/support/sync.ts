@@ -132,6 +132,7 @@ export async function emptyStore(url: string): Promise<void> {
     'invoices',
     'tombstones',
     'invoice_lines',
+    'invoice_payments',
     'customers',
     'changes',
     'batches',
