@@ -158,9 +158,8 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
       const longer = plan === undefined ? invoice : addLine(random, coupons, invoice, plan, taxRates)
       const metadata = { ...invoice.metadata, revisao: letters(random, 6) }
       const { subtotal, total } = invoice
-      const updated = put({ ...longer, metadata })
       const previous = { metadata: { revisao: invoice.metadata.revisao ?? null }, subtotal, total }
-      emit('invoice.updated', onTheWire(updated), previous)
+      emit('invoice.updated', onTheWire(put({ ...longer, metadata })), previous)
     },
     pay_part(invoice) {
       if (invoice.amount_remaining === 0) return

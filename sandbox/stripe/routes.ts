@@ -16,7 +16,7 @@ import {
   readPage,
   type Sequence,
 } from './query.ts'
-import { renderEndpoints, renderEvent, renderInvoice, type World } from './render.ts'
+import { renderEndpoints, renderEvent, renderInvoice, renderLine, type World } from './render.ts'
 
 /** The permissions of a restricted key. */
 export const permissions = [
@@ -105,11 +105,11 @@ export const routes: readonly Route[] = [
     permission: 'invoices',
     path: /^\/v1\/invoices\/([^/]+)\/lines$/,
     parameters: pageParameters,
-    answer({ account }, query, id) {
-      const invoice = account.invoices.get(id)
+    answer(world, query, id) {
+      const invoice = world.account.invoices.get(id)
       if (invoice === undefined) throw missing('invoice', id)
       const lines = sequenceOf('line item', invoice.lines.data.toReversed())
-      return list(`/v1/invoices/${id}/lines`, query, lines)
+      return list(`/v1/invoices/${id}/lines`, query, lines, undefined, line => renderLine(world, line))
     },
   },
   listAll('list_invoice_payments', 'invoice_payments', listPayments, { invoice: 'one' }),

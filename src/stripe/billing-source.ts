@@ -131,9 +131,9 @@ export function createBillingSource(
     urgency: Urgency,
     isAgain = false,
   ): Promise<Observation> {
-    const payments = firstPayments.has_more
+    const payments = firstPayments?.has_more
       ? await readPayments(invoice.id, firstPayments.payments, urgency)
-      : firstPayments.payments
+      : (firstPayments?.payments ?? null)
     if (carried !== null && areDistinct(carried.lines) && rateIds(invoice).every(isSettled))
       return observed(invoice, carried.lines, payments)
     const path = `/v1/invoices/${encodeURIComponent(invoice.id)}/lines`
@@ -169,7 +169,7 @@ export function createBillingSource(
   function observed(
     source: InvoiceHead,
     lines: readonly Line[],
-    payments: readonly PaymentItem[],
+    payments: readonly PaymentItem[] | null,
   ): Observation {
     // Lines are most of an answer. They are mapped already, and need not stay in memory until it is stored.
     const invoice: InvoiceHead = Object.assign(source, { lines: undefined, payments: undefined })
@@ -261,11 +261,11 @@ export function createBillingSource(
   }
 }
 
-/** An invoice that fits, with its lines when it carries all of them, and its first payments. */
+/** An invoice that fits, with its lines when it carries all of them, and its first payments when it carries any list of them. */
 function checkInvoice(answer: unknown) {
   const invoice = readAs(invoiceShape, answer, 'an invoice')
   const { lines } = invoice
   const isCut = typeof lines === 'object' && lines !== null && 'has_more' in lines && lines.has_more === true
-  const payments = readPaymentPage(invoice.payments)
+  const payments = invoice.payments == null ? null : readPaymentPage(invoice.payments)
   return { id: invoice.id, invoice, lines: isCut ? null : readLinePage(lines), payments }
 }

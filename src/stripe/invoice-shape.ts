@@ -110,6 +110,7 @@ export const lineShape = shape(
     quantity: isOrNull(isWhole),
     quantity_decimal: isAnything,
     subtotal: isOrNull(isCents),
+    taxes: isMaybeListOf(shape({}, { tax_behavior: isTextOrNull })),
   },
 )
 export type LineItem = Checked<typeof lineShape>

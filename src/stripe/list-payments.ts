@@ -10,9 +10,7 @@ interface PaymentPage {
   has_more: boolean
 }
 
-/** An answer without the list, which Stripe sends only when it is asked to, has no payments. */
 export function readPaymentPage(answer: unknown): PaymentPage {
-  if (answer === undefined || answer === null) return { payments: [], has_more: false }
   const { data, has_more } = readAs(partPageShape, answer, 'a list of payments')
   return { payments: data.map(each => readAs(paymentShape, each, 'a payment')), has_more }
 }

@@ -148,8 +148,7 @@ function sumOf(amounts: readonly { amount: number }[] | null | undefined): numbe
 }
 
 export function mapLine(source: LineItem): Line {
-  // Before the API version of December 2025 a line had no subtotal of its own.
-  const subtotal_cents = source.subtotal ?? source.amount
+  const subtotal_cents = lineSubtotalOf(source)
   const discount_cents = (source.discount_amounts ?? []).reduce((sum, { amount }) => sum + amount, 0)
   return {
     id: source.id,
@@ -162,6 +161,15 @@ export function mapLine(source: LineItem): Line {
     amount_cents: subtotal_cents - discount_cents,
     currency: source.currency,
   }
+}
+
+/**
+ * Before discounts, and with the tax that the price holds. Stripe does not say whether a line's `subtotal` holds that tax: its `amount`
+ * does. Before the API version of December 2025 a line had no subtotal of its own.
+ */
+function lineSubtotalOf({ subtotal, amount, taxes }: LineItem): number {
+  const holdsTax = (taxes ?? []).some(({ tax_behavior }) => tax_behavior === 'inclusive')
+  return holdsTax ? amount : (subtotal ?? amount)
 }
 
 /** A whole number for people: money is never computed from it. */

@@ -6,20 +6,20 @@ import type { InvoiceHead, PaymentItem } from './invoice-shape.ts'
 import { percentOfRate, type TaxRates } from './map-invoice.ts'
 
 /**
- * What Stripe leaves out follows from the rest. A draft tells the customer's balance of the moment, which it takes over only when it
+ * What Stripe leaves out follows from the rest. `before` are the stored facts: payments and rates that can no longer be read stay. A draft tells the customer's balance of the moment, which it takes over only when it
  * is finalized: its amounts are those without it.
  */
 export function mapPaymentFacts(
   source: InvoiceHead,
   invoice: Pick<Invoice, 'status' | 'total_cents'>,
   rates: TaxRates,
-  payments: readonly PaymentItem[],
+  payments: readonly PaymentItem[] | null,
   before: PaymentFacts | null = null,
 ): PaymentFacts {
   const given: Partial<PaymentFacts> = {
     due_date: source.due_date == null ? null : dayOf(source.due_date * 1000),
     taxes: keepRates(taxesOf(source, rates), before?.taxes ?? null),
-    payments: mapPayments(payments),
+    payments: payments === null ? (before?.payments ?? []) : mapPayments(payments),
   }
   const amounts = {
     amount_due_cents: source.amount_due,

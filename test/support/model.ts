@@ -81,6 +81,8 @@ function compare(a: string, b: string): number {
 interface Texts {
   parts: readonly string[]
   ids: readonly string[]
+  /** Found by its beginning too, from its prefix on. */
+  customer: string
 }
 const foldedTexts = new WeakMap<Invoice, Texts>()
 
@@ -95,6 +97,7 @@ function textsOf(invoice: Invoice): Texts {
   const texts = {
     parts: foldAll(parts),
     ids: foldAll([id, id.slice('in_'.length), ix_id, ix_id && `in_${ix_id}`]),
+    customer: fold(invoice.customer_id),
   }
   foldedTexts.set(invoice, texts)
   return texts
@@ -113,13 +116,14 @@ function wordsOf(q: string) {
 }
 
 function isFound(invoice: Invoice, q: string): boolean {
-  const { parts, ids } = textsOf(invoice)
+  const { parts, ids, customer } = textsOf(invoice)
   const { words, telling } = wordsOf(q)
   if (words.length > 0 && telling.length === 0) return false
   return telling.every(
     (word, i) =>
       parts.some(text => text.includes(word)) ||
       ids.some(id => id.startsWith(word)) ||
+      (word.startsWith('cus_') && customer.startsWith(word)) ||
       isTaxId(word + joinDigits(word, telling.slice(i + 1)), invoice.customer_tax_id),
   )
 }

@@ -56,7 +56,8 @@ const listQuery = parameters({
     examples: ['2026-03-31'],
   }),
   q: text(
-    'Free text. Every word must occur in the ID, number, names, e-mail, tax ID, or the external document’s ID, printed number or ATCUD; ' +
+    'Free text. Every word must occur in the ID, number, names, e-mail, tax ID, or the external document’s ID, printed number or ATCUD, ' +
+      'or begin the customer’s ID; ' +
       'case, accents and separators do not matter, and no character is a wildcard. ' +
       `At most ${maxSearchWords} different words.`,
     { maxLength: 200, examples: ['2026-00012'] },
