@@ -147,7 +147,9 @@ export type StatusSum = { status: InvoiceStatus; count: number; total_cents: num
 export interface CustomerSummary {
   currencies: readonly {
     currency: string
-    /** Sum of the credit notes in force of open invoices, which reduces the open total. */
+    /** What is to be paid of open invoices: exact in the JSON as the other sums. Nothing is taken off it. */
+    remaining_cents: number
+    /** Sum of the certified documents' credit notes in force of open invoices. */
     credited_cents: number
     statuses: readonly StatusSum[]
     months: readonly ({ month: string } & StatusSum)[]

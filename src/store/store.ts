@@ -3,6 +3,7 @@
  * explain, reconcile, doctor, export), `WriteStore` for the connector, the import and the token commands. The connections behind
  * the first two cannot write. Every engine meets all three, and one suite runs over all engines.
  */
+import type { OpenSum } from '../balance.ts'
 import type { Claim } from '../document.ts'
 import type { InvoiceKey, InvoiceRecord, InvoiceSum } from '../invoice.ts'
 import type { ChangeReads } from './change-store.ts'
@@ -59,6 +60,14 @@ export type CustomerSums = Snapshot & {
   sums: InvoiceSum[]
   /** Sum of the credit notes in force of open invoices, by currency. */
   credited: ReadonlyMap<string, number>
+  open: OpenSum[]
+}
+
+/** What a customer has to pay, all read at one moment. */
+export interface OpenInvoices extends Snapshot {
+  sums: OpenSum[]
+  /** The first of them in the order of their due days: of those before a day, then those without, then the rest. */
+  invoices: Omit<WalkedInvoice, 'lines'>[]
 }
 
 export interface StoredInvoice extends WalkedInvoice {
@@ -117,6 +126,8 @@ export type KeyAccess = Scoped<Pick<StoredKey, 'kid' | 'x' | 'revoked_at'>>
 export interface ReadStore extends ChangeReads {
   listInvoices(query: InvoiceQuery): Promise<InvoicePage>
   readSums(customerId: string): Promise<CustomerSums>
+  /** Open invoices, the sums of all and the first `openInvoicesShown`: overdue on a day before those that are not. */
+  readOpen(customerId: string, day: string): Promise<OpenInvoices>
   readSnapshot(customerId: string): Promise<Snapshot>
   /** As in `Snapshot`. No customer's rows are needed for it. */
   readFreshness(): Promise<number | null>

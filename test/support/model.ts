@@ -62,7 +62,9 @@ export function expectedSummary(invoices: readonly Invoice[], customer: string):
       const texts = invoiceStatuses.flatMap(status => sum(status, then))
       return texts.map(text => `{"month":"${month}",${text}}`)
     })
-    return `{"currency":"${currency}","credited_cents":0,"statuses":[${statuses}],"months":[${months}]}`
+    const open = of.filter(({ status, total_cents }) => status === 'open' && total_cents > 0)
+    const remaining = open.reduce((sum, { total_cents }) => sum + BigInt(total_cents), 0n)
+    return `{"currency":"${currency}","remaining_cents":${remaining},"credited_cents":0,"statuses":[${statuses}],"months":[${months}]}`
   })
   return `{"currencies":[${currencies}]}`
 }

@@ -48,6 +48,7 @@ export function openSqliteReader(path: string): ReadStore {
       return page ?? opened.searches.search(query)
     },
     readSums: async customerId => read(({ pages }) => pages.readSums(customerId)),
+    readOpen: async (customerId, day) => read(({ pages }) => pages.readOpen(customerId, day)),
     readSnapshot: async customerId => read(({ pages }) => pages.readSnapshot(customerId)),
     readFreshness: async () => read(({ pages }) => pages.readSnapshot('')).synced_at,
     async findInvoice(customerId, invoiceId) {
