@@ -1,6 +1,14 @@
 /** Writes into PostgreSQL's functions what follows from the filters and constants of the read model, each between two marks. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { countedAbove, headSize, sumsOfCounters, sumsOfInvoices } from '../src/store/read-model/counting.ts'
+import { openInvoicesShown } from '../src/balance.ts'
+import {
+  countedAbove,
+  headSize,
+  openSumColumns,
+  sumsOfCounters,
+  sumsOfInvoices,
+  sumsOfOpen,
+} from '../src/store/read-model/counting.ts'
 import { columnOf, type RowFilterName, rowFilterNames, rowFilters } from '../src/store/read-model/filters.ts'
 import { maxSearchWords } from '../src/store/read-model/search.ts'
 
@@ -77,6 +85,9 @@ const passages: Readonly<Record<string, string>> = {
   words: holdWords(),
   sumsOfCounters,
   sumsOfInvoices: sumsOfInvoices('postgres'),
+  openSum: openSumColumns.map(name => `r.${name}`).join(', '),
+  sumsOfOpen,
+  open: String(openInvoicesShown),
   counted: String(countedAbove),
   head: String(headSize),
 }

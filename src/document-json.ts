@@ -82,8 +82,17 @@ export function documentColumns(document: InvoiceDocument | null): {
   document: string | null
   credited_cents: number
 } {
-  const credited_cents = (document?.related ?? [])
+  return { document: document && JSON.stringify(document), credited_cents: creditedCents(document) }
+}
+
+function creditedCents(document: InvoiceDocument | null): number {
+  return (document?.related ?? [])
     .filter(({ type, status }) => type === 'CreditNote' && !notInForce.includes(status))
     .reduce((sum, { total_cents }) => sum + Math.abs(total_cents ?? 0), 0)
-  return { document: document && JSON.stringify(document), credited_cents }
+}
+
+/** Whether credit notes in force take back all of a document: what it certifies is owed no more. */
+export function isFullyCredited(document: InvoiceDocument | null): boolean {
+  const total = document?.total_cents ?? 0
+  return total > 0 && creditedCents(document) >= total
 }

@@ -27,7 +27,8 @@ export const errorCodes = {
   document_not_issued: { status: 409, meaning: 'The document is a draft: it has no PDF yet.' },
   not_payable: {
     status: 409,
-    meaning: 'The invoice is not open: a draft, paid, void or uncollectible invoice has no payment page.',
+    meaning:
+      'Nothing is to be paid of the invoice: it is not open, nothing of it remains, or its external document is credited whole.',
   },
   cursor_expired: {
     status: 410,

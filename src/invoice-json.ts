@@ -1,4 +1,5 @@
 /** The JSON texts that are sent, made when an invoice is saved: no request serializes an invoice. */
+import type { CustomerBalance, ExactBalance, OpenSum } from './balance.ts'
 import {
   countPages,
   downloadPath,
@@ -51,8 +52,15 @@ export function serializePage(
   return `{"invoices":[${summaries}],"page":${page},"page_size":${pageSize},"total":${total},"total_pages":${countPages(total, pageSize)},"source":"synchronized_records"}`
 }
 
-/** A customer's sums as the JSON text that is sent; written by hand, because JSON.stringify takes no bigint. */
-export function serializeSums(sums: readonly InvoiceSum[], credited: ReadonlyMap<string, number>): string {
+/** A customer's sums as the JSON text that is sent; written by hand, because JSON.stringify takes no bigint. `open` are its open invoices. */
+export function serializeSums(
+  sums: readonly InvoiceSum[],
+  credited: ReadonlyMap<string, number>,
+  open: readonly OpenSum[],
+): string {
+  const remaining = new Map<string, bigint>()
+  for (const { currency, to_pay_cents } of open)
+    remaining.set(currency, (remaining.get(currency) ?? 0n) + to_pay_cents)
   const inOrder = sums.toSorted(
     (a, b) =>
       compare(a.currency, b.currency) ||
@@ -67,9 +75,28 @@ export function serializeSums(sums: readonly InvoiceSum[], credited: ReadonlyMap
       return count === 0 ? [] : `{${writeSum({ status, count, total_cents })}}`
     })
     const months = of.map(sum => `{"month":"${sum.month}",${writeSum(sum)}}`)
-    return `{"currency":${JSON.stringify(currency)},"credited_cents":${credited.get(currency) ?? 0},"statuses":[${statuses.join(',')}],"months":[${months.join(',')}]}`
+    return `{"currency":${JSON.stringify(currency)},"remaining_cents":${remaining.get(currency) ?? 0},"credited_cents":${credited.get(currency) ?? 0},"statuses":[${statuses.join(',')}],"months":[${months.join(',')}]}`
   })
   return `{"currencies":[${currencies.join(',')}]}`
+}
+
+/** A customer's balance as the JSON text that is sent. */
+export function serializeBalance(
+  { day, invoices, more }: Omit<CustomerBalance, 'currencies'>,
+  balances: readonly ExactBalance[],
+): string {
+  return `{"day":"${day}","currencies":[${balances.map(writeExact).join(',')}],"invoices":${JSON.stringify(invoices)},"more":${more}}`
+}
+
+/** An object as JSON, with every digit of its bigints. */
+function writeExact(value: object): string {
+  const members = Object.entries(value).map(([name, member]: [string, unknown]) => {
+    const isObject = typeof member === 'object' && member !== null
+    const text =
+      typeof member === 'bigint' ? String(member) : isObject ? writeExact(member) : JSON.stringify(member)
+    return `${JSON.stringify(name)}:${text}`
+  })
+  return `{${members.join(',')}}`
 }
 
 function writeSum({ status, count, total_cents }: Pick<InvoiceSum, 'status' | 'count' | 'total_cents'>) {

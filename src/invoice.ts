@@ -1,5 +1,6 @@
 /** The domain: invoices, in the contract's own words. */
 import type { Claim } from './document.ts'
+import type { PaymentFacts } from './payment.ts'
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'void', 'uncollectible'] as const
 export type InvoiceStatus = (typeof invoiceStatuses)[number]
@@ -65,6 +66,8 @@ export interface InvoiceRecord {
   claim?: Claim
   /** The associated document as far as it was read. Absent: none. */
   document?: InvoiceDocument | null
+  /** What is owed and what was paid. Absent: derived from status and total. */
+  payment?: PaymentFacts
 }
 
 /** The certified document that is associated with an invoice, as it is sent. A field that is not known is null. */
@@ -144,7 +147,9 @@ export type StatusSum = { status: InvoiceStatus; count: number; total_cents: num
 export interface CustomerSummary {
   currencies: readonly {
     currency: string
-    /** Sum of the credit notes in force of open invoices, which reduces the open total. */
+    /** What is to be paid of open invoices: exact in the JSON as the other sums. Nothing is taken off it. */
+    remaining_cents: number
+    /** Sum of the certified documents' credit notes in force of open invoices. */
     credited_cents: number
     statuses: readonly StatusSum[]
     months: readonly ({ month: string } & StatusSum)[]

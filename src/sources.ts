@@ -1,6 +1,7 @@
 /** The contracts of the two upstream systems, for the API and for the connector. */
 import type { Document, DocumentType, Relations } from './document.ts'
 import type { Invoice, InvoiceRecord, InvoiceStatus, Line } from './invoice.ts'
+import type { PaymentFacts } from './payment.ts'
 
 /** A PDF on its way. The reader destroys `body` when the client goes away. */
 export interface Pdf {
@@ -40,10 +41,12 @@ export interface Observation {
   /** Time of its creation, by the platform's clock in seconds; absent for an invoice that is gone. */
   created?: number
   /**
-   * Maps it to a record, given the stored invoice; or returns the reason for leaving it out. Null when the platform no longer
-   * has the invoice.
+   * Maps it to a record, given the stored invoice and its payment facts; or returns the reason for leaving it out. Null when the
+   * platform no longer has the invoice.
    */
-  map: ((previous: Invoice | null) => InvoiceRecord | { refusal: Refusal }) | null
+  map:
+    | ((previous: Invoice | null, facts?: PaymentFacts | null) => InvoiceRecord | { refusal: Refusal })
+    | null
 }
 
 /** A record of the platform's that does not fit what an invoice is: it may when it is asked for again. */

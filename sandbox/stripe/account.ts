@@ -1,19 +1,32 @@
 /** The sandbox's Stripe account, with a simulated clock. Deterministic for a seed and its calls. */
 import { createOrderedIds, type OrderedIds } from '../ordered-ids.ts'
-import { createRandom, inOnePiece, letters, pick, type Random } from '../random.ts'
-import { createPayer, createTaxRates, type Payer } from './customers.ts'
-import { addLine, createDraft, finalize, markUncollectible, pay, voidInvoice } from './invoices.ts'
+import { createRandom, inOnePiece, letters, pick } from '../random.ts'
+import { type ChangeKind, changeableFrom, isListed, kindFor } from './changes.ts'
+import { createPayer, createTaxRates, customerOf, type Payer, rename } from './customers.ts'
+import { addLine, createDraft, finalize, markUncollectible, voidInvoice } from './invoices.ts'
 import type { Plan } from './lines.ts'
 import {
-  apiVersion,
-  type LivingCustomer,
+  formerMetadata,
+  makeEvent,
   mergeMetadata,
+  onTheWire,
   type StripeCustomer,
   type StripeEvent,
   type StripeInvoice,
   type StripeTaxRate,
-  withFirstLines,
 } from './objects.ts'
+import {
+  createTerms,
+  creditable,
+  creditNoteOf,
+  creditPart,
+  pay,
+  payPart,
+  settle,
+  stayOpen,
+  type Terms,
+  takeOver,
+} from './settlement.ts'
 
 export interface AccountOptions {
   seed?: number
@@ -26,9 +39,6 @@ export interface AccountOptions {
   /** Lines of each new invoice; a few, and now and then very many, when not given. */
   lines?: number
 }
-
-export const changeKinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
-export type ChangeKind = (typeof changeKinds)[number]
 
 export interface StripeAccount {
   /** Seconds since 1970, simulated. */
@@ -64,6 +74,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   const { customers: payerCount = Math.max(12, Math.ceil(count / 25)) } = options
   const random = createRandom(seed)
   const coupons = createRandom(seed ^ 0x2545f491)
+  const settling = createRandom(seed ^ 0x7f4a7c15)
   const start = now - span
   const [rates, taxations] = createTaxRates(random, start)
   const taxRates = new Map(rates.map(rate => [rate.id, rate]))
@@ -75,21 +86,24 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   const invoices = new Map<string, StripeInvoice>()
   const events: StripeEvent[] = []
   const order = createOrderedIds()
-  const plans = new Map<string, Plan>()
+  /** What is decided of each draft. */
+  const prospects = new Map<string, { plan: Plan; terms: Terms }>()
   /** Invoices that can still change, by status. */
   const ids = { draft: [] as string[], open: [] as string[], uncollectible: [] as string[] }
   let serial = 0
 
   function draft(payer: Payer, created: number): StripeInvoice {
+    const terms = createTerms(settling, serial, payer.price)
     const [invoice, plan] = createDraft(random, coupons, {
       payer,
       serial: serial++,
       created,
+      terms,
       taxations,
       rates: taxRates,
       ...(lines !== undefined && { lines }),
     })
-    plans.set(invoice.id, plan)
+    prospects.set(invoice.id, { plan, terms })
     return invoice
   }
 
@@ -101,7 +115,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
       if (before !== undefined) forget(before)
       if (isListed(invoice.status)) ids[invoice.status].push(invoice.id)
     }
-    if (invoice.status !== 'draft') plans.delete(invoice.id)
+    if (invoice.status !== 'draft') prospects.delete(invoice.id)
     invoices.set(invoice.id, invoice)
     return invoice
   }
@@ -110,54 +124,73 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     if (isListed(status)) ids[status].splice(ids[status].indexOf(id), 1)
   }
 
-  function emit(type: string, object: object, previous_attributes?: Record<string, unknown>): void {
-    events.push({
-      id: inOnePiece('evt_1', letters(random, 17), events.length.toString(36).padStart(6, '0')),
-      object: 'event',
-      api_version: apiVersion,
-      created: account.clock,
-      data: {
-        object: object as Record<string, unknown>,
-        ...(previous_attributes === undefined ? {} : { previous_attributes }),
-      },
-      livemode: false,
-      pending_webhooks: 1,
-      request: { id: null, idempotency_key: null },
-      type,
-    })
+  function emit(type: string, object: object, previous?: Record<string, unknown>, names = random): void {
+    const id = inOnePiece('evt_1', letters(names, 17), events.length.toString(36).padStart(6, '0'))
+    events.push(makeEvent(id, type, account.clock, object, previous))
   }
 
   function announce(invoice: StripeInvoice, ...types: string[]): void {
-    for (const type of types) emit(`invoice.${type}`, withFirstLines(invoice))
+    for (const type of types) emit(`invoice.${type}`, onTheWire(invoice))
   }
 
   const payerOf = (invoice: StripeInvoice) =>
     payerById.get((invoice.customer as string | null) ?? invoice.customer_account) as Payer
 
   const steps: Record<Exclude<ChangeKind, 'create'>, (invoice: StripeInvoice) => void> = {
-    finalize: invoice =>
-      announce(put(finalize(random, invoice, payerOf(invoice), account.clock)), 'finalized'),
+    finalize(invoice) {
+      const payer = payerOf(invoice)
+      announce(put(finalizeAt(invoice, payer, account.clock)), 'finalized')
+      followBalance(payer)
+    },
     pay: invoice => announce(put(pay(invoice, account.clock)), 'updated', 'paid', 'payment_succeeded'),
     void: invoice => announce(put(voidInvoice(invoice, account.clock)), 'voided'),
-    uncollectible: invoice =>
-      announce(put(markUncollectible(invoice, account.clock)), 'marked_uncollectible'),
+    uncollectible: it => announce(put(markUncollectible(it, account.clock)), 'marked_uncollectible'),
     delete(invoice) {
       invoices.delete(invoice.id)
       order.remove(invoice)
       forget(invoice)
-      plans.delete(invoice.id)
+      prospects.delete(invoice.id)
       // As in Stripe's events, though no invoice that can be read has this status.
-      emit('invoice.deleted', { ...withFirstLines(invoice), status: 'deleted' })
+      emit('invoice.deleted', { ...onTheWire(invoice), status: 'deleted' })
     },
     update(invoice) {
-      const plan = plans.get(invoice.id)
+      const plan = prospects.get(invoice.id)?.plan
       const longer = plan === undefined ? invoice : addLine(random, coupons, invoice, plan, taxRates)
       const metadata = { ...invoice.metadata, revisao: letters(random, 6) }
       const { subtotal, total } = invoice
-      const updated = put({ ...longer, metadata })
       const previous = { metadata: { revisao: invoice.metadata.revisao ?? null }, subtotal, total }
-      emit('invoice.updated', withFirstLines(updated), previous)
+      emit('invoice.updated', onTheWire(put({ ...longer, metadata })), previous)
     },
+    pay_part(invoice) {
+      if (invoice.amount_remaining === 0) return
+      const { payments } = put(payPart(invoice, Math.ceil(invoice.amount_remaining / 2), account.clock))
+      emit('invoice_payment.paid', payments.data[0] ?? {})
+    },
+    credit(invoice) {
+      const amount = creditable(invoice)
+      if (amount === 0) return
+      put(creditPart(invoice, amount))
+      emit('credit_note.created', creditNoteOf(invoice, amount, letters(settling, 20)))
+    },
+  }
+
+  function finalizeAt(invoice: StripeInvoice, payer: Payer, at: number): StripeInvoice {
+    const { terms } = prospects.get(invoice.id) as { terms: Terms }
+    return finalize(random, invoice, { payer, terms, at })
+  }
+
+  /** The customer tells its balance, and its drafts are to take it over. */
+  function followBalance({ customer, balance }: Payer): void {
+    const stored = customer === null ? undefined : customers.get(customer.id)
+    if (stored === undefined || stored.deleted || stored.balance === balance) return
+    const changed = { ...stored, balance }
+    customers.set(stored.id, changed)
+    ;(payerById.get(stored.id) as Payer).customer = changed
+    for (const id of ids.draft) {
+      const draft = invoices.get(id) as StripeInvoice
+      if (draft.customer === stored.id) put(takeOver(draft, balance))
+    }
+    emit('customer.updated', changed, { balance: stored.balance }, settling)
   }
 
   const account: StripeAccount = {
@@ -195,28 +228,22 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     renameCustomer(customerId, name) {
       const customer = customers.get(customerId)
       if (customer === undefined || customer.deleted) throw new Error(`There is no customer ${customerId}.`)
-      const renamed: LivingCustomer = { ...customer, name }
-      if (customer.business_name !== undefined) renamed.business_name = `${name}, Lda.`
+      const [renamed, former] = rename(customer, name)
       customers.set(customerId, renamed)
       ;(payerById.get(customerId) as Payer).customer = renamed
       for (const id of ids.draft) {
         const invoice = invoices.get(id) as StripeInvoice
         if (invoice.customer === customerId) put({ ...invoice, customer_name: name })
       }
-      const { name: before, business_name } = customer
-      emit('customer.updated', renamed, {
-        name: before,
-        ...(business_name === undefined ? {} : { business_name }),
-      })
+      emit('customer.updated', renamed, former)
     },
     setMetadata(invoiceId, entries) {
       const invoice = invoices.get(invoiceId)
       if (invoice === undefined) throw new Error(`There is no invoice ${invoiceId}.`)
       const metadata = mergeMetadata(invoice.metadata, entries)
-      const changed = Object.keys(entries).filter(name => invoice.metadata[name] !== metadata[name])
-      if (changed.length === 0) return
-      const before = Object.fromEntries(changed.map(name => [name, invoice.metadata[name] ?? null]))
-      emit('invoice.updated', withFirstLines(put({ ...invoice, metadata })), { metadata: before })
+      const before = formerMetadata(invoice.metadata, metadata)
+      if (Object.keys(before).length === 0) return
+      emit('invoice.updated', onTheWire(put({ ...invoice, metadata })), { metadata: before })
     },
   }
 
@@ -237,9 +264,23 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     } else if (chance < 0.05) {
       // A preview: it has no id, and never becomes one of the invoices.
       const { id: _, ...preview } = draft(pick(random, payers), account.clock)
-      plans.delete(_)
-      emit('invoice.upcoming', withFirstLines(preview as StripeInvoice))
+      prospects.delete(_)
+      emit('invoice.upcoming', onTheWire(preview as StripeInvoice))
     } else account.change(kindFor((chance - 0.05) / 0.95))
+  }
+
+  /** From a draft to its status by now: the younger, the likelier it is still a draft or open. */
+  function grow(draft: StripeInvoice, payer: Payer): StripeInvoice {
+    const { terms } = prospects.get(draft.id) as { terms: Terms }
+    const age = now - draft.created
+    const chance = random()
+    if (chance < (age < 5 * day ? 0.5 : 0.03)) return draft
+    const at = Math.min(draft.created + 3_600, now)
+    const open = finalizeAt(draft, payer, at)
+    const later = Math.min(at + Math.floor(random() * 20 * day), now)
+    if (chance < (age < 20 * day ? 0.8 : 0.1)) return stayOpen(open, terms, later)
+    if (chance > 0.96) return voidInvoice(open, later)
+    return chance > 0.92 ? markUncollectible(open, later) : settle(open, terms, later)
   }
 
   for (let index = 0; index < count; index++) {
@@ -247,47 +288,12 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     const place = index % 9 === 8 ? index - 1 : index
     const created = start + Math.floor((place * span) / count)
     const payer = pick(random, payers)
-    put(grow(random, draft(payer, created), payer, now))
+    put(grow(draft(payer, created), payer))
   }
-  for (const { customer, isDeleted } of payers)
-    if (customer !== null)
-      customers.set(
-        customer.id,
-        isDeleted ? { id: customer.id, object: 'customer', deleted: true } : customer,
-      )
+  for (const invoice of ids.draft.map(id => invoices.get(id) as StripeInvoice))
+    put(takeOver(invoice, payerOf(invoice).balance))
+  for (const customer of payers.flatMap(payer => customerOf(payer) ?? []))
+    customers.set(customer.id, customer)
   let nextChange = now + pause
   return account
-}
-
-/** Statuses from which a change is allowed. */
-export const changeableFrom: Record<Exclude<ChangeKind, 'create'>, StripeInvoice['status'][]> = {
-  finalize: ['draft'],
-  pay: ['open', 'uncollectible'],
-  void: ['open', 'uncollectible'],
-  uncollectible: ['open'],
-  delete: ['draft'],
-  update: ['draft', 'open'],
-}
-
-function isListed(status: StripeInvoice['status']): status is 'draft' | 'open' | 'uncollectible' {
-  return status === 'draft' || status === 'open' || status === 'uncollectible'
-}
-
-/** Drafts neither run out nor pile up. */
-function kindFor(chance: number): ChangeKind {
-  const shares = [0.3, 0.52, 0.72, 0.76, 0.8, 0.87, 1]
-  return changeKinds[shares.findIndex(share => chance < share)] ?? 'update'
-}
-
-/** From a draft to its status by now: the younger, the likelier it is still a draft or open. */
-function grow(random: Random, draft: StripeInvoice, payer: Payer, now: number): StripeInvoice {
-  const age = now - draft.created
-  const chance = random()
-  if (chance < (age < 5 * day ? 0.5 : 0.03)) return draft
-  const at = Math.min(draft.created + 3_600, now)
-  const open = finalize(random, draft, payer, at)
-  const later = Math.min(at + Math.floor(random() * 20 * day), now)
-  if (chance < (age < 20 * day ? 0.8 : 0.1)) return open
-  if (chance > 0.96) return voidInvoice(open, later)
-  return chance > 0.92 ? markUncollectible(open, later) : pay(open, later)
 }

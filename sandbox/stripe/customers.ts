@@ -1,6 +1,6 @@
 /** The account's customers and tax rates: every kind that a connector meets, in the first dozen already. */
 import { inOnePiece, integer, letters, pick, type Random } from '../random.ts'
-import type { LivingCustomer, StripeTaxRate } from './objects.ts'
+import type { LivingCustomer, StripeCustomer, StripeTaxRate } from './objects.ts'
 
 /** A payer. With accounts v2, it has no customer, only an account. */
 export interface Payer {
@@ -16,6 +16,8 @@ export interface Payer {
   price: number
   /** Deleted from the beginning; its invoices stay. */
   isDeleted: boolean
+  /** Negative is credit in its favour, positive is owed: the next invoice takes it over. */
+  balance: number
   prefix: string
   sequence: number
 }
@@ -44,7 +46,7 @@ export function createPayer(random: Random, index: number, created: number): Pay
       ? null
       : inOnePiece('financeiro', String(index + 1), '@exemplo', String(integer(random, 1, 99)), '.example')
   const prefix = letters(random, 8).toUpperCase()
-  const base = { name, email, isDeleted: kind === 6, prefix, sequence: 1 }
+  const base = { name, email, isDeleted: kind === 6, balance: 0, prefix, sequence: 1 }
   const id = inOnePiece('cus_', letters(random, 14))
   const payer = { ...base, ...regionOf(kind, digits) }
   if (kind === 5) return { ...payer, customer: null, account: `acct_${letters(random, 16)}` }
@@ -81,6 +83,25 @@ export function createPayer(random: Random, index: number, created: number): Pay
     test_clock: null,
   }
   return { ...payer, customer, account: null }
+}
+
+/** As Stripe has it; null of a payer without one. */
+export function customerOf({ customer, isDeleted, balance }: Payer): StripeCustomer | null {
+  if (customer === null) return null
+  return isDeleted ? { id: customer.id, object: 'customer', deleted: true } : { ...customer, balance }
+}
+
+/** The customer under another name, and its former names. */
+export function rename(
+  customer: LivingCustomer,
+  name: string,
+): [renamed: LivingCustomer, former: Record<string, string | null>] {
+  const { name: before, business_name } = customer
+  if (business_name === undefined) return [{ ...customer, name }, { name: before }]
+  return [
+    { ...customer, name, business_name: `${name}, Lda.` },
+    { name: before, business_name },
+  ]
 }
 
 type Region = Pick<Payer, 'currency' | 'country' | 'taxIds' | 'price'>

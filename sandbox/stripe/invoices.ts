@@ -3,6 +3,7 @@ import { inOnePiece, integer, letters, pick, type Random } from '../random.ts'
 import type { Payer, Taxations } from './customers.ts'
 import { createLine, type Plan, totalsOf } from './lines.ts'
 import type { StripeInvoice, StripeLine, StripeTaxRate } from './objects.ts'
+import { amountsOf, cancelPayments, dueDate, openAccount, type Terms } from './settlement.ts'
 
 type Rates = ReadonlyMap<string, StripeTaxRate>
 
@@ -16,7 +17,6 @@ const fixed = {
   application: null,
   automatic_tax: { disabled_reason: null, enabled: false, liability: null, provider: null, status: null },
   billing_reason: 'manual',
-  collection_method: 'send_invoice',
   custom_fields: null,
   customer_phone: null,
   customer_shipping: null,
@@ -39,7 +39,6 @@ const fixed = {
   rendering: null,
   shipping_cost: null,
   shipping_details: null,
-  starting_balance: 0,
   statement_descriptor: null,
   test_clock: null,
 }
@@ -52,13 +51,14 @@ export interface DraftOptions {
   created: number
   taxations: Taxations
   rates: Rates
+  terms: Terms
   /** The number of lines; random when not given. */
   lines?: number
 }
 
 /** A draft, and the plan by which lines may be added to it. */
 export function createDraft(random: Random, coupons: Random, options: DraftOptions): [StripeInvoice, Plan] {
-  const { payer, serial, created, taxations, rates } = options
+  const { payer, serial, created, taxations, rates, terms } = options
   const id = inOnePiece('in_1', letters(random, 17), serial.toString(36).padStart(6, '0'))
   const { currency, price } = payer
   const taxation = pick(random, taxations[payer.country] ?? [{ rates: [], mixed: false }])
@@ -75,11 +75,12 @@ export function createDraft(random: Random, coupons: Random, options: DraftOptio
     ...fixed,
     id,
     object: 'invoice',
-    ...amountsOf(0, 0),
+    ...amountsOf({ total: 0 }, 0),
     attempt_count: 0,
     attempted: false,
     auto_advance: false,
     automatically_finalizes_at: null,
+    collection_method: terms.isAutomatic ? 'charge_automatically' : 'send_invoice',
     created,
     currency,
     customer: payer.customer?.id ?? null,
@@ -91,7 +92,7 @@ export function createDraft(random: Random, coupons: Random, options: DraftOptio
     default_tax_rates: isEmbedded ? taxation.rates : [],
     description: random() < 0.2 ? 'Obrigado pela preferência.' : null,
     discounts: discounts.map(({ id }) => id),
-    due_date: created + 30 * 86_400,
+    due_date: dueDate(created, terms),
     effective_at: null,
     ending_balance: null,
     hosted_invoice_url: null,
@@ -99,8 +100,15 @@ export function createDraft(random: Random, coupons: Random, options: DraftOptio
     lines: { object: 'list', data: [], has_more: false, url: inOnePiece('/v1/invoices/', id, '/lines') },
     metadata: random() < 0.2 ? { pedido: `PT-${integer(random, 1_000, 9_999)}`, origem: 'loja' } : {},
     number: null,
+    payments: {
+      object: 'list',
+      data: [],
+      has_more: false,
+      url: inOnePiece('/v1/invoice_payments?invoice=', id),
+    },
     period_start: period.start,
     period_end: period.end,
+    starting_balance: payer.balance,
     status: 'draft',
     status_transitions: untouched,
     ...totalsOf([], rates),
@@ -128,24 +136,21 @@ export function addLine(
 function withLines(draft: StripeInvoice, data: StripeLine[], rates: Rates): StripeInvoice {
   const totals = totalsOf(data, rates)
   const lines = { ...draft.lines, data, total_count: data.length }
-  return { ...draft, lines, ...totals, ...amountsOf(totals.total, 0) }
+  return { ...draft, lines, ...totals, ...amountsOf({ ...draft, ...totals }, 0) }
 }
 
-/** Nobody is charged a negative amount: it becomes a credit. */
-function amountsOf(total: number, amount_paid: number) {
-  const amount_due = Math.max(total, 0)
-  return { amount_due, amount_paid, amount_remaining: amount_due - amount_paid }
-}
-
-export function finalize(random: Random, draft: StripeInvoice, payer: Payer, at: number): StripeInvoice {
+export function finalize(
+  random: Random,
+  draft: StripeInvoice,
+  { payer, terms, at }: { payer: Payer; terms: Terms; at: number },
+): StripeInvoice {
   const secret = letters(random, 32)
   return {
-    ...draft,
+    ...openAccount(draft, payer, terms, at),
     status: 'open',
     number: inOnePiece(payer.prefix, '-', String(payer.sequence++).padStart(4, '0')),
     // Now and then dated another day.
     effective_at: random() < 0.1 ? at - 86_400 : at,
-    ending_balance: Math.min(draft.total, 0),
     // A path: the server adds its own address.
     hosted_invoice_url: `/i/${draft.id}/${secret}`,
     invoice_pdf: `/pdf/${draft.id}/${secret}.pdf?s=ap`,
@@ -154,15 +159,9 @@ export function finalize(random: Random, draft: StripeInvoice, payer: Payer, at:
   }
 }
 
-export function pay(invoice: StripeInvoice, at: number): StripeInvoice {
-  const paid = amountsOf(invoice.total, Math.max(invoice.total, 0))
-  const status_transitions = { ...invoice.status_transitions, paid_at: at }
-  return { ...invoice, status: 'paid', ...paid, attempt_count: 1, attempted: true, status_transitions }
-}
-
 export function voidInvoice(invoice: StripeInvoice, at: number): StripeInvoice {
   const status_transitions = { ...invoice.status_transitions, voided_at: at }
-  return { ...invoice, status: 'void', amount_remaining: 0, status_transitions }
+  return { ...cancelPayments(invoice, at), status: 'void', amount_remaining: 0, status_transitions }
 }
 
 export function markUncollectible(invoice: StripeInvoice, at: number): StripeInvoice {

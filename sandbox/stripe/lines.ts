@@ -145,7 +145,7 @@ function taxOf(net: number, { id, percentage, inclusive }: StripeTaxRate): Strip
   }
 }
 
-function withoutTax(gross: number, percentage: number): number {
+export function withoutTax(gross: number, percentage: number): number {
   return round((gross * 100) / (100 + percentage))
 }
 

@@ -52,6 +52,21 @@ export interface StripeList<T> {
   url: string
 }
 
+export interface StripeInvoicePayment {
+  id: string
+  object: 'invoice_payment'
+  amount_paid: number | null
+  amount_requested: number
+  created: number
+  currency: string
+  invoice: string
+  is_default: boolean
+  livemode: false
+  payment: { type: 'payment_intent'; payment_intent: string }
+  status: string
+  status_transitions: { canceled_at: number | null; paid_at: number | null }
+}
+
 export interface StripeInvoice {
   id: string
   object: 'invoice'
@@ -69,12 +84,19 @@ export interface StripeInvoice {
   description: string | null
   /** Of the invoice as a whole. */
   discounts: string[]
+  due_date: number | null
   effective_at: number | null
+  ending_balance: number | null
   invoice_pdf: string | null
   /** In the account: all of them. On the wire: the first ten. */
   lines: StripeList<StripeLine>
   metadata: Record<string, string>
   number: string | null
+  /** In the account: all of them, newest first. On the wire: the first ten, and none unless they are expanded. */
+  payments: StripeList<StripeInvoicePayment>
+  post_payment_credit_notes_amount: number
+  pre_payment_credit_notes_amount: number
+  starting_balance: number
   status: InvoiceStatus
   status_transitions: {
     finalized_at: number | null
@@ -95,6 +117,7 @@ export interface LivingCustomer {
   id: string
   object: 'customer'
   deleted?: undefined
+  balance: number
   business_name?: string
   created: number
   email: string | null
@@ -124,14 +147,41 @@ export interface StripeEvent {
   type: string
 }
 
-/** Lines embedded in an invoice. */
+export function makeEvent(
+  id: string,
+  type: string,
+  created: number,
+  object: object,
+  previous_attributes?: Record<string, unknown>,
+): StripeEvent {
+  return {
+    id,
+    object: 'event',
+    api_version: apiVersion,
+    created,
+    data: {
+      object: object as Record<string, unknown>,
+      ...(previous_attributes === undefined ? {} : { previous_attributes }),
+    },
+    livemode: false,
+    pending_webhooks: 1,
+    request: { id: null, idempotency_key: null },
+    type,
+  }
+}
+
+/** Lines or payments embedded in an invoice. */
 const embedded = 10
 
 /** The invoice as the wire has it. */
-export function withFirstLines(invoice: StripeInvoice): StripeInvoice {
-  const { lines } = invoice
-  if (lines.data.length <= embedded) return invoice
-  return { ...invoice, lines: { ...lines, data: lines.data.slice(0, embedded), has_more: true } }
+export function onTheWire(invoice: StripeInvoice, hasPayments = false): object {
+  const { lines, payments, ...rest } = invoice
+  return { ...rest, lines: firstOf(lines), ...(hasPayments && { payments: firstOf(payments) }) }
+}
+
+function firstOf<T>(list: StripeList<T>): StripeList<T> {
+  if (list.data.length <= embedded) return list
+  return { ...list, data: list.data.slice(0, embedded), has_more: true }
 }
 
 /** An empty text removes an entry. */
@@ -140,4 +190,13 @@ export function mergeMetadata(
   entries: Record<string, string>,
 ): Record<string, string> {
   return Object.fromEntries(Object.entries({ ...metadata, ...entries }).filter(([, value]) => value !== ''))
+}
+
+/** The former values of entries that differ: null where there was none. */
+export function formerMetadata(
+  before: Record<string, string>,
+  after: Record<string, string>,
+): Record<string, string | null> {
+  const changed = Object.keys({ ...before, ...after }).filter(name => before[name] !== after[name])
+  return Object.fromEntries(changed.map(name => [name, before[name] ?? null]))
 }

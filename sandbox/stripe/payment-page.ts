@@ -2,7 +2,7 @@
 import { decimalsOf } from '../../src/money.ts'
 import type { StripeInvoice } from './objects.ts'
 
-export function writePaymentPage({ number, status, total, currency }: StripeInvoice): string {
+export function writePaymentPage({ number, status, amount_remaining, currency }: StripeInvoice): string {
   const decimals = decimalsOf(currency)
   const amount = new Intl.NumberFormat('en', { style: 'currency', currency, minimumFractionDigits: decimals })
   const title = escapeHtml(`Invoice ${number ?? ''}`)
@@ -16,7 +16,7 @@ export function writePaymentPage({ number, status, total, currency }: StripeInvo
 <meta name="viewport" content="width=device-width">
 <title>${title}</title>
 <h1>${title}</h1>
-<p>${escapeHtml(amount.format(total / 10 ** decimals))}</p>
+<p>${escapeHtml(amount.format(amount_remaining / 10 ** decimals))}</p>
 ${action}
 <p>This page belongs to a sandbox: no money moves.</p>
 `

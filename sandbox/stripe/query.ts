@@ -29,11 +29,15 @@ export interface Query {
   range(name: string): Range
   /** From 1 to 100, 10 when not given. */
   limit(): number
-  /** Whether the request expands the route's expandable field. */
-  isExpanded: boolean
+  /** Whether the request expands a field, of a list in each of its objects. */
+  expands(field: string): boolean
 }
 
-export function readQuery(search: URLSearchParams, allowed: Parameters, expandable?: string): Query {
+export function readQuery(
+  search: URLSearchParams,
+  allowed: Parameters,
+  expandable: readonly string[] = [],
+): Query {
   const values = new Map<string, string[]>()
   for (const [key, value] of search) {
     const [, name = '', , inner] = /^([^[]+)(\[([^\]]*)\])?$/.exec(key) ?? []
@@ -60,10 +64,10 @@ export function readQuery(search: URLSearchParams, allowed: Parameters, expandab
   }
   const expand = values.get('expand') ?? []
   for (const field of expand)
-    if (field !== expandable) throw invalid('expand', `This property cannot be expanded (${field}).`)
+    if (!expandable.includes(field)) throw invalid('expand', `This property cannot be expanded (${field}).`)
   return {
     one,
-    isExpanded: expand.length > 0,
+    expands: field => expand.includes(field) || expand.includes(`data.${field}`),
     many: name => values.get(name) ?? [],
     range(name) {
       const range: Range = {}

@@ -1,7 +1,8 @@
 /** Objects as the local Stripe sends them: with its own addresses, and the first lines alone. */
 import { inOnePiece } from '../random.ts'
 import type { StripeAccount } from './account.ts'
-import { apiVersion, type StripeEvent, type StripeInvoice, withFirstLines } from './objects.ts'
+import { withoutTax } from './lines.ts'
+import { apiVersion, onTheWire, type StripeEvent, type StripeInvoice, type StripeLine } from './objects.ts'
 
 export interface World {
   account: StripeAccount
@@ -11,12 +12,28 @@ export interface World {
   address: string
   /** The address of the subscribed webhook; null without one. */
   endpoint(): string | null
+  /** Whether the subtotal of a line holds the tax that its price holds: nobody knows which way Stripe has it. */
+  subtotals: 'with_tax' | 'without_tax'
 }
 
-export function renderInvoice(world: World, invoice: StripeInvoice, expanded: boolean): StripeInvoice {
-  const rendered = withAddress(world, withFirstLines(invoice))
-  const customer = expanded ? world.account.customers.get(String(invoice.customer)) : undefined
+/** `expands` tells whether the request expands a field. */
+export function renderInvoice(
+  world: World,
+  invoice: StripeInvoice,
+  expands: (field: string) => boolean,
+): object {
+  const sent = onTheWire(invoice, expands('payments')) as StripeInvoice
+  const lines = { ...sent.lines, data: sent.lines.data.map(line => renderLine(world, line)) }
+  const rendered = withAddress(world, { ...sent, lines })
+  const customer = expands('customer') ? world.account.customers.get(String(invoice.customer)) : undefined
   return customer === undefined ? rendered : { ...rendered, customer }
+}
+
+export function renderLine({ account, subtotals }: World, line: StripeLine): StripeLine {
+  const [tax] = line.taxes
+  if (subtotals === 'with_tax' || tax?.tax_behavior !== 'inclusive') return line
+  const { percentage = 0 } = account.taxRates.get(tax.tax_rate_details.tax_rate) ?? {}
+  return { ...line, subtotal: withoutTax(line.subtotal, percentage) }
 }
 
 /** An event as the wire has it. */

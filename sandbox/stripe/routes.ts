@@ -16,7 +16,7 @@ import {
   readPage,
   type Sequence,
 } from './query.ts'
-import { renderEndpoints, renderEvent, renderInvoice, type World } from './render.ts'
+import { renderEndpoints, renderEvent, renderInvoice, renderLine, type World } from './render.ts'
 
 /** The permissions of a restricted key. */
 export const permissions = [
@@ -26,14 +26,15 @@ export const permissions = [
   'tax_rates',
   'webhook_endpoints',
   'account',
+  'invoice_payments',
 ] as const
 export type Permission = (typeof permissions)[number]
 
 export interface Route extends ServedRoute {
   name: RouteName | OtherRoute
   parameters: Parameters
-  /** The only field that a request may expand; none when not given. */
-  expandable?: string
+  /** The fields that a request may expand; none when not given. */
+  expandable?: readonly string[]
   permission?: Permission
   /** A JSON value, the bytes of a PDF, or the text of a page. */
   answer(world: World, query: Query, id: string, secret: string): object | Buffer | string
@@ -41,6 +42,7 @@ export interface Route extends ServedRoute {
 
 /** Routes that faults reach only by `*`. */
 type OtherRoute =
+  | 'list_invoice_payments'
   | 'retrieve_event'
   | 'list_customers'
   | 'list_tax_rates'
@@ -89,27 +91,28 @@ export const routes: readonly Route[] = [
       status: 'one',
       customer: 'one',
     }),
-    expandable: 'data.customer',
+    expandable: ['data.customer', 'data.payments'],
   },
   {
     ...retrieve('retrieve_invoice', 'invoices', (world, id, query) => {
       const invoice = world.account.invoices.get(id)
-      return invoice && renderInvoice(world, invoice, query.isExpanded)
+      return invoice && renderInvoice(world, invoice, query.expands)
     }),
-    expandable: 'customer',
+    expandable: ['customer', 'payments'],
   },
   {
     name: 'list_lines',
     permission: 'invoices',
     path: /^\/v1\/invoices\/([^/]+)\/lines$/,
     parameters: pageParameters,
-    answer({ account }, query, id) {
-      const invoice = account.invoices.get(id)
+    answer(world, query, id) {
+      const invoice = world.account.invoices.get(id)
       if (invoice === undefined) throw missing('invoice', id)
       const lines = sequenceOf('line item', invoice.lines.data.toReversed())
-      return list(`/v1/invoices/${id}/lines`, query, lines)
+      return list(`/v1/invoices/${id}/lines`, query, lines, undefined, line => renderLine(world, line))
     },
   },
+  listAll('list_invoice_payments', 'invoice_payments', listPayments, { invoice: 'one' }),
   listAll('list_events', 'events', listEvents, { created: 'range', type: 'one', types: 'many' }),
   retrieve('retrieve_event', 'events', (world, id) => {
     const event = recentEvents(world).find(event => event.id === id)
@@ -211,8 +214,18 @@ function listInvoices(world: World, query: Query): object {
       isWithin(invoice.created, created) &&
       (status === undefined || invoice.status === status) &&
       (customer === undefined || invoice.customer === customer),
-    invoice => renderInvoice(world, invoice, query.isExpanded),
+    invoice => renderInvoice(world, invoice, query.expands),
   )
+}
+
+/** Of one invoice: of a whole account nobody asks. */
+function listPayments({ account }: World, query: Query): object {
+  const id = query.one('invoice')
+  if (id === undefined) throw invalid('invoice', 'The sandbox lists the payments of one invoice alone.')
+  const invoice = account.invoices.get(id)
+  if (invoice === undefined) throw missing('invoice', id, 'invoice')
+  const payments = invoice.payments.data.toReversed()
+  return list('/v1/invoice_payments', query, sequenceOf('invoice_payment', payments))
 }
 
 function listEvents(world: World, query: Query): object {

@@ -28,12 +28,14 @@ export interface SandboxOptions extends AccountOptions, ServingOptions {
   ratePerEndpoint?: number | null
   /** Permissions that the key lacks, as a restricted one. */
   forbidden?: readonly Permission[]
+  /** Whether the subtotal of a line holds the tax that its price holds. Default: with_tax. */
+  subtotals?: World['subtotals']
 }
 
 export interface StripeSandbox extends Serving, Controlled {}
 
 export async function startStripeSandbox(options: SandboxOptions = {}): Promise<StripeSandbox> {
-  const { seed = 1, chaos = 0, accountId = 'acct_1SandboxFatura' } = options
+  const { seed = 1, chaos = 0, accountId = 'acct_1SandboxFatura', subtotals = 'with_tax' } = options
   const account = options.account ?? createAccount(options)
   const faults = createFaults<Fault, RouteName>(createRandom(seed ^ 0x3c6ef372))
   faults.setChaos(chaos)
@@ -46,7 +48,7 @@ export async function startStripeSandbox(options: SandboxOptions = {}): Promise<
   const { subscribe, deliver, endpoint } = createWebhooks(random, account.events, event =>
     JSON.parse(writeInMode(renderEvent(world, event), isLive(options.apiKey))),
   )
-  const world: World = { account, accountId, address: '', endpoint }
+  const world: World = { account, accountId, address: '', endpoint, subtotals }
 
   function answer({ request, method, url, route, fault }: Call<Route>): Answer {
     const key = keyOf(request)
@@ -62,6 +64,9 @@ export async function startStripeSandbox(options: SandboxOptions = {}): Promise<
       for (const cursor of ['starting_after', 'ending_before']) url.searchParams.delete(cursor)
     const [, id = '', secret = ''] = route.path.exec(url.pathname) ?? []
     const query = readQuery(url.searchParams, route.parameters, route.expandable)
+    // To expand an object takes the permission to read it.
+    if (query.expands('payments') && forbidden.has('invoice_payments'))
+      throw notPermitted(key, 'invoice_payments')
     const made = route.answer(world, query, decodeURIComponent(id), secret)
     if (Buffer.isBuffer(made)) return pdfAnswer(made)
     if (typeof made === 'string')

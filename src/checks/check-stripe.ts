@@ -65,6 +65,7 @@ async function checkPermissions(report: Report, invoices: Answer, asker: Asker):
       )
     else permission.fail(answer.why, 'Try again; if it fails again, look at https://status.stripe.com.')
   }
+  if (invoices.kind === 'answer') await checkPayments(report, asker)
   const events = answers.get('Events')
   // An event carries the API version of its account.
   const [event] = events?.kind === 'answer' ? (events.body as Stripe.ApiList<Stripe.Event>).data : []
@@ -72,6 +73,20 @@ async function checkPermissions(report: Report, invoices: Answer, asker: Asker):
   const is = theirs === null ? 'not known' : theirs === apiVersion ? 'the same' : `${theirs}, ${harmless}`
   report('Stripe: API version').ok(`${apiVersion} is asked for; the account's own version is ${is}`)
   return ['Invoices', 'Customers', 'Tax rates'].every(name => answers.get(name)?.kind === 'answer')
+}
+
+/** Without them everything else is brought in: this only warns. */
+async function checkPayments(report: Report, { ask }: Asker): Promise<void> {
+  const check = report('Stripe: read payments of invoices')
+  check.begin()
+  const answer = await ask(stripe => stripe.invoices.list({ limit: 1, expand: ['data.payments'] }))
+  if (answer.kind === 'answer') check.ok('allowed')
+  else if (answer.kind === 'refused')
+    check.warn(
+      'the key is not allowed to, so that no document is found by its payment',
+      'Give the key the permission that Stripe names for payments of invoices: Developers, API keys, Edit key.',
+    )
+  else check.warn(answer.why, 'Try again; if it fails again, look at https://status.stripe.com.')
 }
 
 type Answer<T = object> =

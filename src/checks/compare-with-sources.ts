@@ -2,6 +2,7 @@
 import { type Document, type DocumentType, noClaim } from '../document.ts'
 import { type Invoice, type InvoiceKey, invoiceFields, type Line, lineFields } from '../invoice.ts'
 import { deriveLink, type LinkRules, referenceOf, withReference } from '../linking/link.ts'
+import { changedFacts, type PaymentFacts } from '../payment.ts'
 import type { BillingSource, DocumentSource, Urgency } from '../sources.ts'
 import type { DocumentKey, KnownDocument } from '../store/document-store.ts'
 import type { OperatorStore } from '../store/store.ts'
@@ -43,6 +44,16 @@ function compareLines(stored: readonly Line[] | null, now: readonly Line[] | nul
   return stored.flatMap((line, i) => compareFields<Line>(lineFields, line, now[i] as Line, `lines[${i}].`))
 }
 
+/** An amount is shown, a list only counted. */
+function comparePayment(stored: PaymentFacts, now: PaymentFacts): FieldDifference[] {
+  const show = (value: unknown) => (Array.isArray(value) ? `${value.length} in all` : String(value))
+  return changedFacts(stored, now).map(field => ({
+    field,
+    stored: show(stored[field]),
+    now: show(now[field]),
+  }))
+}
+
 /** Null stands for a document that is not known, or not there. */
 function compareDocument(id: number, stored: Document | null, now: Document | null): FieldDifference[] {
   if (stored === null && now === null) return []
@@ -76,11 +87,11 @@ export async function compareWithSources(
     created: observation.created ?? null,
   })
   if (stored === null) return found([])
-  const { linked, invoice, lines } = stored
+  const { linked, invoice, lines, payment } = stored
   if (linked.claim === null) return null
   if (observation.map === null)
     return found([{ field: 'status', stored: invoice.status, now: 'not found at Stripe' }])
-  const record = observation.map(invoice)
+  const record = observation.map(invoice, payment)
   if ('refusal' in record)
     return found([{ field: 'status', stored: invoice.status, now: `none of ours: ${record.refusal}` }])
   const claim = record.claim ?? noClaim
@@ -109,6 +120,7 @@ export async function compareWithSources(
   const differences = [
     ...compareFields<Invoice>(ownFields, invoice, record.invoice),
     ...compareLines(lines, record.lines),
+    ...comparePayment(payment, record.payment ?? payment),
     ...known.flatMap(({ id, document, misses }) => {
       const now = answers.get(id)
       // A document that was missed is on its way out, and is followed already.
@@ -132,6 +144,7 @@ async function readStored(store: Compared['store'], { customer_id, id }: Invoice
   const lines = records.find(other => other.id === id)?.lines ?? null
   return {
     linked,
+    payment: linked.payment,
     invoice: JSON.parse(linked.summary) as Invoice,
     lines: lines === null ? null : (JSON.parse(lines) as Line[]),
   }

@@ -179,12 +179,15 @@ export async function checkSample(
 /** Points of the table for each wanted invoice: on PostgreSQL, an invoice lies at one in thirty, or in seventy where they are long. */
 const pointsEach = 100
 
+/** Its multiples spread evenly and keep no step with the pages of a table: points at equal distances may miss all rows of many pages. */
+const goldenRatio = (Math.sqrt(5) - 1) / 2
+
 /** Up to `count` keys, evenly from the whole table; the same ones every time until it changes. */
 export async function pickSample(store: Pick<OperatorStore, 'readLinked' | 'readAtPoints'>, count: number) {
   const first = await store.readLinked(null, count + 1, null)
   if (first.length <= count) return first
-  const points = count * pointsEach
-  const found = await store.readAtPoints(Array.from({ length: points }, (_, i) => (i + 0.5) / points))
+  const points = Array.from({ length: count * pointsEach }, (_, i) => (i * goldenRatio) % 1)
+  const found = await store.readAtPoints(points)
   const some = Math.min(count, found.length)
   return Array.from({ length: some }, (_, i) => found[Math.floor((i * found.length) / some)] as InvoiceKey)
 }

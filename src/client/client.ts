@@ -1,4 +1,5 @@
 /** The typed client of the API, for Node and browsers: `import { createClient } from 'fatura/client'`. */
+import type { CustomerBalance } from '../balance.ts'
 import type { Change, ChangeList } from '../change.ts'
 import {
   type CustomerSummary,
@@ -15,6 +16,7 @@ import {
 import { FaturaError } from './fatura-error.ts'
 import { type CallOptions, type ClientOptions, createSend } from './send.ts'
 
+export type { AgingBucket, CurrencyBalance, CustomerBalance, OpenInvoice } from '../balance.ts'
 export type { Change, ChangeKind, ChangeList } from '../change.ts'
 export type { ErrorCode } from '../errors.ts'
 export type {
@@ -175,6 +177,9 @@ export function createClient(options: ClientOptions) {
     /** Number and sum of the customer's invoices by currency and status, and by month. */
     summary: async (customerId: string, call?: CallOptions) =>
       poll<CustomerSummary>(`${customerPath(customerId)}/summary`, call),
+    /** What the customer has to pay, what of it is overdue, and the open invoices. Changes with the UTC day, too. */
+    balance: async (customerId: string, call?: CallOptions) =>
+      poll<CustomerBalance>(`${customerPath(customerId)}/balance`, call),
     /** The payment platform's own page where an open invoice can be paid; asked for anew each time. */
     paymentPage: (customerId: string, invoiceId: string, call?: CallOptions) =>
       ask<{ url: string }>(`${invoicePath(customerId, invoiceId)}/payments/page`, call),

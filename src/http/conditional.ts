@@ -29,29 +29,33 @@ function writeMoment(moment: number): string {
  * Any change of the customer's invoices changes it, so it can be answered without reading one of them. Customers whose
  * invoices were written together have the same version, so the customer is named as well.
  */
-function customerEtag(customerId: string, { version }: Snapshot): string {
-  return `"${packageVersion}-${version}-${customerId}"`
+function customerEtag(customerId: string, { version }: Snapshot, variant: string): string {
+  return `"${packageVersion}-${version}-${customerId}${variant === '' ? '' : `-${variant}`}"`
 }
 
-/** Sends what `read` finds of a customer, as `write` puts it; 304 when the client holds the customer's current records. */
+/**
+ * Sends what `read` finds of a customer, as `write` puts it; 304 when the client holds the customer's current records. `variant`
+ * holds what the answer depends on beside these.
+ */
 export async function sendOfCustomer<Found extends Snapshot>(
   request: FastifyRequest<{ Params: CustomerParams }>,
   reply: FastifyReply,
   store: ReadStore,
   read: (customerId: string) => Promise<Found>,
   write: (found: Found) => string,
+  variant = '',
 ): Promise<FastifyReply> {
   const { customerId } = request.params
   if (request.headers['if-none-match'] !== undefined) {
     const snapshot = await store.readSnapshot(customerId)
-    const etag = customerEtag(customerId, snapshot)
+    const etag = customerEtag(customerId, snapshot, variant)
     if (isHeldByClient(request, etag)) {
       setReadHeaders(reply, etag, snapshot.synced_at)
       return reply.code(304).send()
     }
   }
   const found = await read(customerId)
-  setReadHeaders(reply, customerEtag(customerId, found), found.synced_at)
+  setReadHeaders(reply, customerEtag(customerId, found, variant), found.synced_at)
   return sendJson(reply, write(found))
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { isPayable } from '../balance.ts'
 import { ApiError } from '../errors.ts'
 import type { Invoice } from '../invoice.ts'
 import { createSourceCall, notConnected } from './download.ts'
@@ -16,11 +17,12 @@ export function addFindPaymentPage(app: FastifyInstance, { store, payments }: So
     { schema: paymentPageSchema },
     async (request, reply) => {
       const stored = await findInvoice(store, request.params)
-      const { id, status }: Invoice = JSON.parse(stored.summary)
-      if (status !== 'open') throw notPayable()
+      const invoice: Invoice = JSON.parse(stored.summary)
+      const document = stored.document === null ? null : JSON.parse(stored.document)
+      if (!isPayable(invoice, JSON.parse(stored.payment), document)) throw notPayable()
       if (payments === null) throw notConnected('The payment platform is not connected.', what)
       const { result: url } = await callSource(request, reply, (signal, endTurn) =>
-        payments.findPaymentPage(id, signal).finally(endTurn),
+        payments.findPaymentPage(invoice.id, signal).finally(endTurn),
       )
       if (url === null) throw notPayable()
       reply.header('cache-control', 'private, no-store')
@@ -30,5 +32,5 @@ export function addFindPaymentPage(app: FastifyInstance, { store, payments }: So
 }
 
 function notPayable(): ApiError {
-  return new ApiError('not_payable', 'Only an open invoice can be paid.')
+  return new ApiError('not_payable', 'Only an open invoice of which something is left to pay can be paid.')
 }

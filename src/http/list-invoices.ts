@@ -53,7 +53,9 @@ export function addListInvoices(app: FastifyInstance, store: ReadStore): void {
 export function addGetSummary(app: FastifyInstance, store: ReadStore): void {
   const read = (customerId: string) => store.readSums(customerId)
   app.get<{ Params: CustomerParams }>('/summary', { schema: getSummarySchema }, (request, reply) =>
-    sendOfCustomer(request, reply, store, read, ({ sums, credited }) => serializeSums(sums, credited)),
+    sendOfCustomer(request, reply, store, read, ({ sums, credited, open }) =>
+      serializeSums(sums, credited, open),
+    ),
   )
 }
 

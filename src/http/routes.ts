@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { type AuthOptions, guardCustomerRoutes } from './auth.ts'
 import { addDownload, addGetQr } from './download.ts'
 import { addFindPaymentPage } from './find-payment-page.ts'
+import { addGetBalance } from './get-balance.ts'
 import { addGetInvoice, type Sources } from './get-invoice.ts'
 import { addHealth, type HealthOptions } from './health.ts'
 import { createListChanges } from './list-changes.ts'
@@ -45,6 +46,7 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
   const addCustomerRoutes = async (scope: FastifyInstance) => {
     addListInvoices(scope, store)
     addGetSummary(scope, store)
+    addGetBalance(scope, { ...dependencies, pay })
     addGetInvoice(scope, dependencies)
     addGetQr(scope, dependencies)
     addDownload(scope, 'ix', dependencies)

@@ -1,4 +1,5 @@
 /** Checks that a value is an invoice of the contract: every field of its type, and no other field. */
+import { isCalendarDay } from '../calendar.ts'
 import {
   type Invoice,
   type InvoiceRecord,
@@ -10,6 +11,7 @@ import {
   longestIxStatus,
   syncStates,
 } from '../invoice.ts'
+import { completePaymentFacts, type Payment, type PaymentFacts, type TaxByRate } from '../payment.ts'
 
 export interface Problem {
   /** As in `lines[2].quantity`; null when the value as a whole is at fault. */
@@ -21,8 +23,8 @@ export interface Problem {
 type Check = ReturnType<typeof check>
 
 /** `allowed` completes the sentence "must be …". */
-const check = (allowed: string, accepts: (value: unknown) => boolean, nullable = false) => {
-  return { allowed, accepts, nullable }
+const check = (allowed: string, accepts: (value: unknown) => boolean, nullable = false, optional = false) => {
+  return { allowed, accepts, nullable, optional }
 }
 const orNull = ({ allowed, accepts }: Check): Check => check(`${allowed}, or null`, accepts, true)
 const oneOf = (values: readonly string[]): Check =>
@@ -88,48 +90,113 @@ const lineChecks: Record<keyof Line, Check> = {
   currency,
 }
 
+const absent = (checked: Check): Check => ({ ...checked, optional: true })
+const positive = check(
+  'a whole number, 0 or more',
+  value => Number.isSafeInteger(value) && Number(value) >= 0,
+)
+
+/** Every fact may be left out: it follows from the others, the status and the total. */
+const paymentChecks: Record<Exclude<keyof PaymentFacts, 'taxes' | 'payments'>, Check> = {
+  due_date: orNull(check('a day, like 2026-04-01', value => isText(value) && isCalendarDay(value))),
+  amount_due_cents: absent(cents),
+  amount_paid_cents: absent(cents),
+  amount_remaining_cents: absent(cents),
+  pre_payment_credit_cents: absent(positive),
+  post_payment_credit_cents: absent(positive),
+  starting_balance_cents: absent(cents),
+}
+
+const taxChecks: Record<keyof TaxByRate, Check> = {
+  rate_percent: orNull(percent),
+  base_cents: orNull(cents),
+  tax_cents: cents,
+  reason: orNull(text),
+}
+
+const paidChecks: Record<keyof Payment, Check> = {
+  id: name,
+  amount_cents: cents,
+  paid_at: orNull(moment),
+}
+
 /** A hostile line could have millions. */
 const problemsAtMost = 20
 
-/** Reads one invoice. A field that may be null may be left out, and so may `lines`. Returns up to twenty problems at once. */
+/** Reads one invoice. A field that may be null may be left out, and so may `lines` and `payment`. Returns up to twenty problems at once. */
 export function readRecord(value: unknown): { record: InvoiceRecord } | { problems: Problem[] } {
   if (!isObject(value)) return { problems: [{ field: null, reason: 'must be a JSON object' }] }
   const problems: Problem[] = []
-  const invoice = readObject(value, '', invoiceChecks, problems)
-  const lines = readLines(value.lines, problems)
+  const invoice = readObject(value, '', invoiceChecks, problems, ['lines', 'payment']) as unknown as Invoice
+  const lines = readList<Line>(value.lines, 'lines', 'line items', lineChecks, problems)
+  const given = readPayment(value.payment, problems)
   if (problems.length > 0) return { problems: problems.slice(0, problemsAtMost) }
-  return { record: { invoice: invoice as unknown as Invoice, lines } }
+  if (given === null) return { record: { invoice, lines } }
+  const payment = completePaymentFacts(invoice, given)
+  const wrong = checkSum(payment, invoice)
+  return wrong === null ? { record: { invoice, lines, payment } } : { problems: [wrong] }
 }
 
-function readLines(value: unknown, problems: Problem[]): Line[] | null {
+/** Null when nothing is told of the payment. */
+function readPayment(value: unknown, problems: Problem[]): Partial<PaymentFacts> | null {
   if (value === undefined || value === null) return null
-  if (!Array.isArray(value)) {
-    problems.push({
-      field: 'lines',
-      reason: 'must be an array of line items, or left out when they are not known',
-    })
+  if (!isObject(value)) {
+    problems.push({ field: 'payment', reason: 'must be a JSON object, or left out' })
     return null
   }
-  const lines: Line[] = []
-  for (const [index, line] of value.entries()) {
-    if (problems.length >= problemsAtMost) break
-    const path = `lines[${index}]`
-    if (isObject(line)) lines.push(readObject(line, `${path}.`, lineChecks, problems) as unknown as Line)
-    else problems.push({ field: path, reason: 'must be a JSON object' })
-  }
-  return lines
+  const facts = readObject(value, 'payment.', paymentChecks, problems, ['taxes', 'payments'])
+  const taxes = readList<TaxByRate>(value.taxes, 'payment.taxes', 'taxes', taxChecks, problems)
+  const payments =
+    readList<Payment>(value.payments, 'payment.payments', 'payments', paidChecks, problems) ?? []
+  if (new Set(payments.map(({ id }) => id)).size < payments.length)
+    problems.push({ field: 'payment.payments', reason: 'must name each payment once' })
+  return { ...facts, taxes, payments }
 }
 
+/** What is due is paid or remains; of a void invoice, nothing need remain. */
+function checkSum(facts: PaymentFacts, { status }: Invoice): Problem | null {
+  const { amount_due_cents: due, amount_paid_cents: paid, amount_remaining_cents: remaining } = facts
+  if (due === paid + remaining || (status === 'void' && remaining === 0)) return null
+  const reason = `must be amount_due_cents less amount_paid_cents (found ${due} − ${paid} and ${remaining})`
+  return { field: 'payment.amount_remaining_cents', reason }
+}
+
+/** Null when it is left out, or is no list. */
+function readList<Row>(
+  value: unknown,
+  path: string,
+  of: string,
+  checks: Record<keyof Row & string, Check>,
+  problems: Problem[],
+): Row[] | null {
+  if (value === undefined || value === null) return null
+  if (!Array.isArray(value)) {
+    problems.push({ field: path, reason: `must be an array of ${of}, or left out when they are not known` })
+    return null
+  }
+  const rows: Row[] = []
+  for (const [index, row] of value.entries()) {
+    if (problems.length >= problemsAtMost) break
+    const at = `${path}[${index}]`
+    if (isObject(row)) rows.push(readObject(row, `${at}.`, checks, problems) as Row)
+    else problems.push({ field: at, reason: 'must be a JSON object' })
+  }
+  return rows
+}
+
+/** `others` are fields that are read apart. */
 function readObject(
   value: Record<string, unknown>,
   path: string,
   checks: Record<string, Check>,
   problems: Problem[],
+  others: readonly string[] = [],
 ): Record<string, unknown> {
   const result: Record<string, unknown> = {}
   for (const field in checks) {
-    const { allowed, accepts, nullable } = checks[field] as Check
+    const { allowed, accepts, nullable, optional } = checks[field] as Check
     const given = value[field]
+    if (optional && given === undefined) continue
     if (nullable && (given === null || given === undefined)) result[field] = null
     else if (given !== undefined && accepts(given)) result[field] = given
     else {
@@ -138,7 +205,7 @@ function readObject(
     }
   }
   for (const field in value)
-    if (!Object.hasOwn(checks, field) && path + field !== 'lines')
+    if (!Object.hasOwn(checks, field) && !others.includes(field))
       problems.push({ field: path + show(field), reason: 'is not a field of the contract' })
   return result
 }

@@ -26,7 +26,7 @@ export const kinds = {
   invoices: {
     names: ['invoice', 'invoices'],
     tables: ['invoices', 'invoice_lines'],
-    columns: ['customer_id', 'id', 'summary', 'lines', 'observed_at', 'document'],
+    columns: ['customer_id', 'id', 'summary', 'lines', 'observed_at', 'document', 'payment'],
     keyLength: 2,
   },
   tombstones: {
@@ -134,6 +134,7 @@ export const kindNames = Object.keys(kinds) as KindName[]
 /** Tables that no copy carries over, each with the reason. */
 export const otherTables = {
   customers: 'made from the invoices',
+  invoice_payments: 'made from the invoices',
   counts: 'made from the invoices',
   scopes: 'made from the tokens and the keys',
   freshness: 'made from the streams',

@@ -1,6 +1,7 @@
 /** The documents' part of the contract, out of the API's reach: documents, their ties to invoices, the journal. */
 import type { Claim, Document, DocumentType, Relations } from '../document.ts'
 import type { Invoice, InvoiceDocument, InvoiceKey } from '../invoice.ts'
+import type { PaymentFacts } from '../payment.ts'
 
 export interface KnownDocument {
   id: number
@@ -62,6 +63,7 @@ export type JournalOutcome = 'applied' | 'unchanged' | 'superseded' | 'ignored'
 /** An invoice with all that is known of its document. */
 export interface LinkedInvoice extends InvoiceKey {
   summary: string
+  payment: PaymentFacts
   observed_at: number
   /** Null for an invoice that did not come from the payment platform, such as an imported one. */
   claim: Claim | null
@@ -77,6 +79,11 @@ export interface DatedDocument {
   isGone: boolean
   client_tax_id: string | null
   invoices: readonly Invoice[]
+}
+
+/** An invoice that a payment paid, or is to pay. */
+export interface PaidInvoice extends InvoiceKey {
+  payment_id: string
 }
 
 interface TiedNames {
@@ -100,6 +107,8 @@ export interface DocumentWrites {
   /** The documents with these ids are the transaction's alone until its end: no other decides at the same time whose they are. */
   findDocuments(wanted: DocumentNames): Promise<KnownDocument[]>
   findClaimants(documents: readonly number[]): Promise<Claimed[]>
+  /** The invoices of payments, by the payments' ids; a payment may have several. */
+  findPaid(payments: readonly string[]): Promise<PaidInvoice[]>
   /** The invoices from the payment platform that claim one of the documents, are tied to one, or have one of the ids. */
   findLinked(wanted: TiedNames): Promise<InvoiceKey[]>
   /** Replaces the document's part of the invoices, and nothing else. Each is there already. */
@@ -132,6 +141,7 @@ export interface DocumentReads {
   /** Documents by their ids and their references, as committed, in the order of their ids. */
   findDocuments(wanted: DocumentNames): Promise<KnownDocument[]>
   findClaimants(documents: readonly number[]): Promise<Claimed[]>
+  findPaid(payments: readonly string[]): Promise<PaidInvoice[]>
   /** Documents that are in force, in the order of their ids, after one of them; of a span of days when one is given. */
   readInForce(after: number, limit: number, days: { from: string; to: string } | null): Promise<Document[]>
   /** Documents of a span of days, of any status, in the order of their days and ids, after one of them. */

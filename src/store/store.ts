@@ -3,6 +3,7 @@
  * explain, reconcile, doctor, export), `WriteStore` for the connector, the import and the token commands. The connections behind
  * the first two cannot write. Every engine meets all three, and one suite runs over all engines.
  */
+import type { OpenSum } from '../balance.ts'
 import type { Claim } from '../document.ts'
 import type { InvoiceKey, InvoiceRecord, InvoiceSum } from '../invoice.ts'
 import type { ChangeReads } from './change-store.ts'
@@ -29,6 +30,8 @@ export interface WalkedInvoice {
   lines: string | null
   /** The associated document; null when there is none, or it was not read. */
   document: string | null
+  /** What is owed and what was paid: `PaymentFacts`. */
+  payment: string
 }
 
 export interface InvoiceQuery extends InvoiceFilter {
@@ -57,13 +60,21 @@ export type CustomerSums = Snapshot & {
   sums: InvoiceSum[]
   /** Sum of the credit notes in force of open invoices, by currency. */
   credited: ReadonlyMap<string, number>
+  open: OpenSum[]
+}
+
+/** What a customer has to pay, all read at one moment. */
+export interface OpenInvoices extends Snapshot {
+  sums: OpenSum[]
+  /** The first of them in the order of their due days: of those before a day, then those without, then the rest. */
+  invoices: Omit<WalkedInvoice, 'lines'>[]
 }
 
 export interface StoredInvoice extends WalkedInvoice {
   synced_at: number | null
 }
 
-export type StoredRecord = InvoiceKey & Pick<WalkedInvoice, 'summary' | 'lines'>
+export type StoredRecord = InvoiceKey & Pick<WalkedInvoice, 'summary' | 'lines' | 'payment'>
 
 /** How a stream of records from a source stands. Moments are in milliseconds. */
 export interface Stream {
@@ -84,6 +95,8 @@ export interface KnownInvoice extends InvoiceKey {
   /** The record of its document beside it; null when it did not come from the payment platform. */
   claim: Claim | null
   document: string | null
+  /** Null when the invoice was seen deleted. */
+  payment: string | null
 }
 
 export interface StoredToken {
@@ -113,6 +126,8 @@ export type KeyAccess = Scoped<Pick<StoredKey, 'kid' | 'x' | 'revoked_at'>>
 export interface ReadStore extends ChangeReads {
   listInvoices(query: InvoiceQuery): Promise<InvoicePage>
   readSums(customerId: string): Promise<CustomerSums>
+  /** Open invoices, the sums of all and the first `openInvoicesShown`: overdue on a day before those that are not. */
+  readOpen(customerId: string, day: string): Promise<OpenInvoices>
   readSnapshot(customerId: string): Promise<Snapshot>
   /** As in `Snapshot`. No customer's rows are needed for it. */
   readFreshness(): Promise<number | null>

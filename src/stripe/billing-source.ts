@@ -1,31 +1,44 @@
 /** Stripe for the connector: lists of invoices, single invoices, and events. */
 import type Stripe from 'stripe'
 import type { Invoice, Line } from '../invoice.ts'
+import type { PaymentFacts } from '../payment.ts'
 import {
   type BillingSource,
   type Observation,
   SourceError,
-  type Unfit,
   UnfitRecord,
   type Urgency,
   unlessMissing,
 } from '../sources.ts'
 import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
-import { shape } from '../upstream/shape.ts'
 import { createStripe, paceFor, type StripeOptions } from './client.ts'
 import { neededEvents, readEvent } from './events.ts'
 import { forbidden, stripeFailures, unlessForbidden, unlessGone } from './failures.ts'
-import { eventShape, type InvoiceHead, invoiceShape, isId, readAs, taxRateShape } from './invoice-shape.ts'
+import {
+  eventShape,
+  type InvoiceHead,
+  invoiceShape,
+  type PaymentItem,
+  readAs,
+  taxRateShape,
+} from './invoice-shape.ts'
 import { areDistinct, listLines, readLinePage } from './list-lines.ts'
+import { listPayments, readPaymentPage } from './list-payments.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
 import { addsUp, customerOf, mapInvoice, percentageOf, rateIds } from './map-invoice.ts'
+import { mapPaymentFacts } from './map-payment.ts'
+import { checkPage, sortOut } from './read-page.ts'
 import { stripeIdentity } from './source-identity.ts'
 
 const pageSize = 100
 /** Test clocks also date events in the past, where they are not read: in test mode, frequent lists find these changes. */
 const relistTestEveryMs = 15 * 60_000
-/** A key that may not read tax rates is not tried with each invoice. */
-const ratesAgainMs = 10 * 60_000
+/** A key that may not read tax rates or payments is not tried with each invoice. */
+const forbiddenForMs = 10 * 60_000
+
+const lacksRates = `${forbidden('tax_rate')}; where a rate is not known, the percentage is computed from the amounts`
+const lacksPayments =
+  'Stripe refused the key to read the payments of invoices; which payments paid an invoice is not known'
 
 export function createBillingSource(
   options: StripeOptions,
@@ -39,16 +52,40 @@ export function createBillingSource(
   /** Requests under way. A rate's percentage cannot change, so it is fetched once. */
   const percentages = new Map<string, Promise<number | null | undefined>>()
   const known = new Map<string, number | null>()
-  /** When Stripe last refused the key to read tax rates; null when it did not. */
-  let forbiddenAt: number | null = null
+  /** What Stripe last refused the key to read, and when; null when it did not. */
+  const forbiddenAt = { taxRates: null as number | null, payments: null as number | null }
+  const isForbidden = (what: keyof typeof forbiddenAt) => {
+    const at = forbiddenAt[what]
+    return at !== null && performance.now() - at < forbiddenForMs
+  }
   /** Whether the rate needs no request. Without it, the percentage is computed from the amounts. */
-  const isSettled = (id: string) =>
-    known.has(id) || (forbiddenAt !== null && performance.now() - forbiddenAt < ratesAgainMs)
+  const isSettled = (id: string) => known.has(id) || isForbidden('taxRates')
 
   /** The client's own methods turn every decimal into an object, which is slow for long lists, or fail where one is odd. */
   function getPlain<T>(path: string, query: Record<string, string | number | null | undefined>): Promise<T> {
     const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined)
     return stripe.rawRequest('GET', `${path}?${new URLSearchParams(given as [string, string][])}`)
+  }
+
+  /** An invoice, or a list of them, with its customer and its payments; without these when the key may not read them. */
+  async function getExpanded<T>(
+    path: string,
+    prefix: '' | 'data.',
+    query: Record<string, string | number | null | undefined> = {},
+  ): Promise<T> {
+    const withCustomer = { ...query, 'expand[0]': `${prefix}customer` }
+    if (isForbidden('payments')) return getPlain(path, withCustomer)
+    const whole = await unlessForbidden(
+      getPlain<T>(path, { ...withCustomer, 'expand[1]': `${prefix}payments` }),
+    )
+    if (whole !== null) {
+      forbiddenAt.payments = null
+      return whole
+    }
+    // It may lack another permission too: then this fails by it.
+    const rest = await getPlain<T>(path, withCustomer)
+    forbiddenAt.payments = performance.now()
+    return rest
   }
 
   async function learnRates(invoice: InvoiceHead, urgency: Urgency): Promise<void> {
@@ -57,7 +94,7 @@ export function createBillingSource(
       const fetching = percentages.get(id) ?? fetchPercentage(id, urgency)
       percentages.set(id, fetching)
       const percentage = await fetching.finally(() => percentages.delete(id))
-      forbiddenAt = percentage === undefined ? performance.now() : null
+      forbiddenAt.taxRates = percentage === undefined ? performance.now() : null
       if (percentage !== undefined) known.set(id, percentage)
     }
   }
@@ -80,7 +117,7 @@ export function createBillingSource(
     const checked = await call('invoice', urgency, () =>
       unlessGone(id, async () => {
         const path = `/v1/invoices/${encodeURIComponent(id)}`
-        const answer = await getPlain<Stripe.Invoice>(path, { 'expand[]': 'customer' })
+        const answer = await getExpanded<Stripe.Invoice>(path, '')
         if (answer.id !== id) throw new UnfitRecord('Stripe sent another invoice than the requested one')
         // A deleted draft is marked so, or not found at all: both occur.
         return (answer as { deleted?: unknown }).deleted === true ? null : checkInvoice(answer)
@@ -90,12 +127,15 @@ export function createBillingSource(
   }
 
   async function observe(
-    { invoice, lines: carried }: ReturnType<typeof checkInvoice>,
+    { invoice, lines: carried, payments: firstPayments }: ReturnType<typeof checkInvoice>,
     urgency: Urgency,
     isAgain = false,
   ): Promise<Observation> {
+    const payments = firstPayments?.has_more
+      ? await readPayments(invoice.id, firstPayments.payments, urgency)
+      : (firstPayments?.payments ?? null)
     if (carried !== null && areDistinct(carried.lines) && rateIds(invoice).every(isSettled))
-      return observed(invoice, carried.lines)
+      return observed(invoice, carried.lines, payments)
     const path = `/v1/invoices/${encodeURIComponent(invoice.id)}/lines`
     const list = (after: string | undefined) =>
       call('lines', urgency, async () =>
@@ -107,23 +147,44 @@ export function createBillingSource(
     const isOld = lines === null || (carried === null && !addsUp(invoice, lines))
     if (isOld && !isAgain) return retrieve(invoice.id, customerOf(invoice), urgency, true)
     if (lines === null) throw new UnfitRecord('Stripe does not know the lines of an invoice')
-    return observed(invoice, lines)
+    return observed(invoice, lines, payments)
   }
 
-  function observed(source: InvoiceHead, lines: readonly Line[]): Observation {
+  /** All of an invoice's payments; those that it carries when the key may read no others. */
+  async function readPayments(invoiceId: string, carried: readonly PaymentItem[], urgency: Urgency) {
+    if (isForbidden('payments')) return carried
+    const list = (after: string | undefined) =>
+      call('invoice_payments', urgency, async () => {
+        const query = { invoice: invoiceId, limit: pageSize, starting_after: after }
+        const answer = await unlessForbidden(getPlain('/v1/invoice_payments', query))
+        if (answer !== null) return readPaymentPage(answer)
+        forbiddenAt.payments = performance.now()
+        return { payments: carried, has_more: false }
+      })
+    const all = await unlessMissing(listPayments(list))
+    if (all === null) throw new UnfitRecord('Stripe does not know the payments of an invoice')
+    return all
+  }
+
+  function observed(
+    source: InvoiceHead,
+    lines: readonly Line[],
+    payments: readonly PaymentItem[] | null,
+  ): Observation {
     // Lines are most of an answer. They are mapped already, and need not stay in memory until it is stored.
-    const invoice: InvoiceHead = Object.assign(source, { lines: undefined })
+    const invoice: InvoiceHead = Object.assign(source, { lines: undefined, payments: undefined })
     return {
       id: invoice.id,
       customer_id: customerOf(invoice),
       created: invoice.created,
-      map: (previous: Invoice | null) => {
+      map: (previous: Invoice | null, before: PaymentFacts | null = null) => {
         const mapped = mapInvoice(invoice, known, previous, lines)
         return 'refusal' in mapped
           ? mapped
           : {
               invoice: mapped.invoice,
               lines,
+              payment: mapPaymentFacts(invoice, mapped.invoice, known, payments, before),
               claim: mapClaim(invoice.metadata as Record<string, string> | null | undefined, keys),
             }
       },
@@ -134,17 +195,20 @@ export function createBillingSource(
     ...stripeIdentity,
     eventsKeptDays: 30,
     ...(/^[sr]k_test_/.test(options.apiKey) && { relistEveryMs: relistTestEveryMs }),
-    lacks: () =>
-      forbiddenAt === null
-        ? null
-        : `${forbidden('tax_rate')}; where a rate is not known, the percentage is computed from the amounts`,
+    lacks: () => {
+      const lacks = [
+        ...(forbiddenAt.taxRates === null ? [] : [lacksRates]),
+        ...(forbiddenAt.payments === null ? [] : [lacksPayments]),
+      ]
+      return lacks.length === 0 ? null : lacks.join('. ')
+    },
     async listInvoices(after, { customerId, status, from, before } = {}, urgency = 'soon') {
       const query = {
-        ...{ limit: pageSize, 'expand[]': 'data.customer', starting_after: after },
+        ...{ limit: pageSize, starting_after: after },
         ...{ customer: customerId, status, 'created[gte]': from, 'created[lt]': before },
       }
       const page = await call('invoices', urgency, async () => {
-        const answer = await getPlain<Stripe.ApiList<Stripe.Invoice>>('/v1/invoices', query)
+        const answer = await getExpanded<Stripe.ApiList<Stripe.Invoice>>('/v1/invoices', 'data.', query)
         const { data, ...rest } = checkPage(answer, after)
         return { ...rest, ...(await sortOut(data, async invoice => checkInvoice(invoice))) }
       })
@@ -197,44 +261,11 @@ export function createBillingSource(
   }
 }
 
-/** Keeps records with ids, and counts the others. None may be the one where the last page ended: the list would be read for ever. */
-function checkPage<T extends { id: string }>(page: { data: T[]; has_more: boolean }, after: string | null) {
-  const isPage = Array.isArray(page.data) && typeof page.has_more === 'boolean'
-  const data = isPage ? page.data.filter(hasId) : []
-  const fits = isPage && data.every(({ id }) => id !== after) && !(page.has_more && data.length === 0)
-  if (!fits) throw new SourceError('failed', 'Stripe sent a page that does not fit')
-  const next = page.has_more ? (data.at(-1)?.id ?? null) : null
-  return { data, next, nameless: page.data.length - data.length }
-}
-
-const hasId = shape({ id: isId })
-
-/** An invoice that fits, with its lines when it carries all of them. */
+/** An invoice that fits, with its lines when it carries all of them, and its first payments when it carries any list of them. */
 function checkInvoice(answer: unknown) {
   const invoice = readAs(invoiceShape, answer, 'an invoice')
   const { lines } = invoice
   const isCut = typeof lines === 'object' && lines !== null && 'has_more' in lines && lines.has_more === true
-  return { id: invoice.id, invoice, lines: isCut ? null : readLinePage(lines) }
-}
-
-/** When at least this many records come and none fits, the platform fails and not its records. */
-const misfitsToDoubt = 10
-
-/** Reads each record; one that does not fit is named with the reason, beside those that are `unfit` already. */
-async function sortOut<T extends { id: string }, Read>(
-  records: readonly T[],
-  read: (record: T) => Promise<Read>,
-  unfit: readonly Unfit[] = [],
-): Promise<{ fitting: Read[]; unfit: Unfit[] }> {
-  const fitting: Read[] = []
-  const all = [...unfit]
-  for (const [index, result] of (await Promise.allSettled(records.map(read))).entries())
-    if (result.status === 'fulfilled') fitting.push(result.value)
-    else if (result.reason instanceof UnfitRecord)
-      all.push({ id: records[index]?.id ?? '', reason: result.reason.message })
-    else throw result.reason
-  const [first] = all
-  if (fitting.length === 0 && all.length >= misfitsToDoubt && first !== undefined)
-    throw new UnfitRecord(first.reason)
-  return { fitting, unfit: all }
+  const payments = invoice.payments == null ? null : readPaymentPage(invoice.payments)
+  return { id: invoice.id, invoice, lines: isCut ? null : readLinePage(lines), payments }
 }

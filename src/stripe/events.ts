@@ -3,9 +3,10 @@ import type Stripe from 'stripe'
 import type { Notification } from '../sources.ts'
 
 /**
- * Requested events, which a webhook endpoint should send too: of invoices, and of customers, whose names and tax ids drafts
- * follow. Stripe takes at most 20 names in one request, and no pattern among them. `invoice.upcoming` has no invoice yet, and
- * `invoice.will_be_due` changes nothing.
+ * Requested events, which a webhook endpoint should send too: of invoices, their payments and credit notes, and of customers,
+ * whose names and tax ids drafts follow. Stripe takes at most 20 names in one request, and no pattern among them.
+ * `invoice.upcoming` has no invoice yet; `invoice.will_be_due`, `invoice.sent` and the failures of a payment change nothing that
+ * is stored.
  */
 export const neededEvents = [
   'invoice.created',
@@ -16,13 +17,13 @@ export const neededEvents = [
   'invoice.overdue',
   'invoice.overpaid',
   'invoice.paid',
-  'invoice.payment_action_required',
-  'invoice.payment_attempt_required',
-  'invoice.payment_failed',
   'invoice.payment_succeeded',
-  'invoice.sent',
   'invoice.updated',
   'invoice.voided',
+  'invoice_payment.paid',
+  'credit_note.created',
+  'credit_note.updated',
+  'credit_note.voided',
   'customer.updated',
   'customer.deleted',
   'customer.tax_id.created',
@@ -32,7 +33,7 @@ export const neededEvents = [
 
 /** The notification of an event; null when it concerns no invoice. Its data is not used: it may be old. */
 export function readEvent({ id, type, created, data }: Stripe.Event): Notification | null {
-  const object = data?.object as { id?: unknown; object?: unknown; customer?: unknown } | undefined
+  const object = data?.object as Record<'id' | 'object' | 'customer' | 'invoice', unknown> | undefined
   const idOf = (value: unknown) => {
     const found = typeof value === 'string' ? value : (value as { id?: unknown } | null)?.id
     return typeof found === 'string' ? found : null
@@ -41,6 +42,10 @@ export function readEvent({ id, type, created, data }: Stripe.Event): Notificati
   if (type.startsWith('invoice.')) {
     const invoice_id = object?.object === 'invoice' && typeof object.id === 'string' ? object.id : null
     // A preview of an upcoming invoice has no id.
+    return invoice_id?.startsWith('in_') ? { id, type, created, invoice_id, customer_id } : null
+  }
+  if (/^(invoice_payment|credit_note)\./.test(type)) {
+    const invoice_id = idOf(object?.invoice)
     return invoice_id?.startsWith('in_') ? { id, type, created, invoice_id, customer_id } : null
   }
   const scope = type.startsWith('customer.') ? invoicesToFollow(type, data?.previous_attributes) : 'none'

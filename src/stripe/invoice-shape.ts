@@ -51,6 +51,8 @@ const tax = shape(
   {
     tax_behavior: isTextOrNull,
     tax_rate_details: isOrNull(shape({}, { tax_rate: isOrNull(isId) })),
+    taxability_reason: isOrNull(isStorable),
+    taxable_amount: isOrNull(isCents),
   },
 )
 
@@ -69,6 +71,9 @@ export const invoiceShape = shape(
     total: isCents,
   },
   {
+    amount_due: isCents,
+    amount_paid: isCents,
+    amount_remaining: isCents,
     amount_shipping: isOrNull(isCents),
     customer: isOrNull(isEither(isId, customer)),
     customer_email: isOrNull(isStorable),
@@ -76,10 +81,15 @@ export const invoiceShape = shape(
     customer_tax_ids: isMaybeListOf(shape({}, { type: isTextOrNull, value: isOrNull(isStorable) })),
     default_tax_rates: isMaybeListOf(taxRateShape),
     discounts: isMaybeListOf(isReference),
+    due_date: isOrNull(isSeconds),
     effective_at: isOrNull(isSeconds),
     lines: isAnything,
     metadata: isAnything,
     number: isOrNull(isStorable),
+    payments: isAnything,
+    post_payment_credit_notes_amount: isCents,
+    pre_payment_credit_notes_amount: isCents,
+    starting_balance: isCents,
     status: isTextOrNull,
     status_transitions: isOrNull(shape({}, { finalized_at: isOrNull(isSeconds) })),
     total_discount_amounts: isMaybeListOf(shape({ amount: isCents }, { discount: isReference })),
@@ -100,11 +110,34 @@ export const lineShape = shape(
     quantity: isOrNull(isWhole),
     quantity_decimal: isAnything,
     subtotal: isOrNull(isCents),
+    taxes: isMaybeListOf(shape({}, { tax_behavior: isTextOrNull })),
   },
 )
 export type LineItem = Checked<typeof lineShape>
 
-export const linePageShape = shape({ data: isListOf(isAnything), has_more: isOneOf([true, false]) })
+/** A payment of an invoice: a PaymentIntent or, where there is none, a charge or a record of money that came another way. */
+export const paymentShape = shape(
+  { id: isId },
+  {
+    amount_paid: isOrNull(isCents),
+    payment: isOrNull(
+      shape(
+        {},
+        {
+          payment_intent: isOrNull(isReference),
+          charge: isOrNull(isReference),
+          payment_record: isOrNull(isReference),
+        },
+      ),
+    ),
+    status: isTextOrNull,
+    status_transitions: isOrNull(shape({}, { paid_at: isOrNull(isSeconds) })),
+  },
+)
+export type PaymentItem = Checked<typeof paymentShape>
+
+/** Of lines, and of payments. */
+export const partPageShape = shape({ data: isListOf(isAnything), has_more: isOneOf([true, false]) })
 
 export const eventShape = shape(
   { type: isText, created: isSeconds },

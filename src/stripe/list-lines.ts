@@ -1,7 +1,7 @@
 /** All the lines of an invoice or a failure: never a part of them. */
 import type { Line } from '../invoice.ts'
 import { UnfitRecord } from '../sources.ts'
-import { linePageShape, lineShape, readAs } from './invoice-shape.ts'
+import { lineShape, partPageShape, readAs } from './invoice-shape.ts'
 import { mapLine } from './map-invoice.ts'
 
 /** Far more than an invoice has: more pages are a loop. */
@@ -10,7 +10,7 @@ const mostPages = 100
 type LinePage = ReturnType<typeof readLinePage>
 
 export function readLinePage(answer: unknown) {
-  const { data, has_more } = readAs(linePageShape, answer, 'a list of lines')
+  const { data, has_more } = readAs(partPageShape, answer, 'a list of lines')
   const lines = data.map(line => mapLine(readAs(lineShape, line, 'a line')))
   // Decimals may come to more than a whole number can be.
   if (!lines.every(hasWholeNumbers)) throw unfit()

@@ -7,10 +7,15 @@ import type { InvoiceHead, LineItem, taxRateShape } from './invoice-shape.ts'
 /** Percentages of the tax rates that `rateIds` names; null for a rate that Stripe does not know, absent when it could not be read. */
 export type TaxRates = ReadonlyMap<string, number | null>
 
-/** Tax rates that are needed to map an invoice, and that it does not embed. */
+/** Tax rates of an invoice that it does not embed. */
 export function rateIds(source: InvoiceHead): string[] {
-  const rate = onlyRate(source)
-  return rate === null || embeddedRate(source, rate) !== null ? [] : [rate]
+  const rates = (source.total_taxes ?? []).flatMap(({ tax_rate_details }) => tax_rate_details?.tax_rate ?? [])
+  return [...new Set(rates)].filter(rate => embeddedRate(source, rate) === null)
+}
+
+/** In percent; null when it is not known. */
+export function percentOfRate(source: InvoiceHead, rate: string, rates: TaxRates): number | null {
+  return embeddedRate(source, rate) ?? rates.get(rate) ?? null
 }
 
 /** `previous` is the stored invoice: names stay once it is finalized or its customer deleted, and the document's fields are another system's. */
@@ -112,7 +117,7 @@ function taxOf({ total, total_excluding_tax, total_taxes }: InvoiceHead): number
 /** A single rate is returned as it is; several as the ratio of the amounts. */
 function taxPercentOf(source: InvoiceHead, tax: number, rates: TaxRates, previous: Invoice | null) {
   const rate = onlyRate(source)
-  const percentage = rate === null ? null : (embeddedRate(source, rate) ?? rates.get(rate) ?? null)
+  const percentage = rate === null ? null : percentOfRate(source, rate, rates)
   if (percentage !== null) return percentage
   if (tax === 0) return 0
   // A rate that was known, and can no longer be read.
@@ -143,8 +148,7 @@ function sumOf(amounts: readonly { amount: number }[] | null | undefined): numbe
 }
 
 export function mapLine(source: LineItem): Line {
-  // Before the API version of December 2025 a line had no subtotal of its own.
-  const subtotal_cents = source.subtotal ?? source.amount
+  const subtotal_cents = lineSubtotalOf(source)
   const discount_cents = (source.discount_amounts ?? []).reduce((sum, { amount }) => sum + amount, 0)
   return {
     id: source.id,
@@ -157,6 +161,15 @@ export function mapLine(source: LineItem): Line {
     amount_cents: subtotal_cents - discount_cents,
     currency: source.currency,
   }
+}
+
+/**
+ * Before discounts, and with the tax that the price holds. Stripe does not say whether a line's `subtotal` holds that tax: its `amount`
+ * does. Before the API version of December 2025 a line had no subtotal of its own.
+ */
+function lineSubtotalOf({ subtotal, amount, taxes }: LineItem): number {
+  const holdsTax = (taxes ?? []).some(({ tax_behavior }) => tax_behavior === 'inclusive')
+  return holdsTax ? amount : (subtotal ?? amount)
 }
 
 /** A whole number for people: money is never computed from it. */

@@ -8,6 +8,7 @@ import {
   keyOf,
 } from '../invoice.ts'
 import { fieldsOf, usualRules } from '../linking/link.ts'
+import { changedFacts, completePaymentFacts, type PaymentFacts } from '../payment.ts'
 import type { Observation } from '../sources.ts'
 import type { RefusalReason } from '../store/connector-store.ts'
 import type { JournalEntry, JournalOutcome } from '../store/document-store.ts'
@@ -117,7 +118,7 @@ export async function applyObservations(
         tell('applied', 'deleted')
       }
     } else {
-      const record = map(previous)
+      const record = map(previous, readFacts(before))
       const last = previous ?? readInvoice(elsewhere[0])
       if ('refusal' in record) {
         refuse(id, record.refusal)
@@ -146,8 +147,9 @@ export async function applyObservations(
   contested.push(...linked.contested)
   if (contested.length > 0) await relinkInvoices(tx, { documents: contested, invoices: [] }, 'claim', linking)
   if (cause !== null)
-    for (const { invoice } of linked.records) {
-      const change = describeChange(readInvoice(known.get(keyOf(invoice))), invoice)
+    for (const record of linked.records) {
+      const { invoice } = record
+      const change = describeChange(known.get(keyOf(invoice)), record)
       const from = moved.get(invoice.id)
       if (from !== undefined) note(invoice, 'applied', `it belonged to ${from} before`)
       // Of a customer's many invoices, the journal keeps only those that changed.
@@ -178,12 +180,17 @@ function withoutTie({ claim, ...record }: InvoiceRecord, known: KnownInvoice | u
 }
 
 /** Null when nothing differs but the lines, which are not compared here. */
-function describeChange(before: Invoice | null, after: Invoice): string | null {
-  if (before === null) return `new, ${after.status}`
-  const names = invoiceFields.filter(name => before[name] !== after[name])
+function describeChange(known: KnownInvoice | undefined, after: InvoiceRecord): string | null {
+  const before = readInvoice(known)
+  const { invoice, payment = completePaymentFacts(invoice) } = after
+  if (before === null) return `new, ${invoice.status}`
+  const names = [
+    ...invoiceFields.filter(name => before[name] !== invoice[name]),
+    ...changedFacts(readFacts(known) ?? payment, payment),
+  ]
   if (names.length === 0) return null
   const others = names.filter(name => name !== 'status').join(', ')
-  const status = before.status === after.status ? '' : `${before.status} → ${after.status}`
+  const status = before.status === invoice.status ? '' : `${before.status} → ${invoice.status}`
   return [status, others && `changed: ${others}`].filter(Boolean).join('; ')
 }
 
@@ -192,6 +199,10 @@ const stages: Record<InvoiceStatus, number> = { draft: 0, open: 1, uncollectible
 
 function readInvoice(known: KnownInvoice | undefined): Invoice | null {
   return known?.summary ? JSON.parse(known.summary) : null
+}
+
+function readFacts(known: KnownInvoice | undefined): PaymentFacts | null {
+  return known?.payment ? JSON.parse(known.payment) : null
 }
 
 export function addApplied(a: Applied, b: Applied): Applied {

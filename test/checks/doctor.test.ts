@@ -354,10 +354,15 @@ describe('fatura doctor', { concurrency: 4 }, () => {
         assert.ok(wrong[`Stripe: read ${name}`]?.next?.includes(`"${name}: Read"`))
         clinic.sandbox.forbidden.clear()
       }
-      clinic.sandbox.forbidden.add('webhook_endpoints')
-      const { wrong, code } = await clinic.examine(['--sample', '1'])
-      assert.deepEqual([resultsOf(wrong), code], [{ 'Stripe: webhook endpoint': 'skip' }, 0])
-      clinic.sandbox.forbidden.clear()
+      for (const [permission, check, result] of [
+        ['webhook_endpoints', 'Stripe: webhook endpoint', 'skip'],
+        ['invoice_payments', 'Stripe: read payments of invoices', 'warn'],
+      ] as const) {
+        clinic.sandbox.forbidden.add(permission)
+        const { wrong, code } = await clinic.examine(['--sample', '1'])
+        assert.deepEqual([resultsOf(wrong), code], [{ [check]: result }, 0])
+        clinic.sandbox.forbidden.clear()
+      }
     })
 
     await t.test('looks at the endpoints of webhooks: none, disabled, with too few events', async () => {
@@ -511,7 +516,10 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       const [before] = (await store.readInvoices(null, 1_000)).filter(({ id }) => id === first.id)
       const lines = JSON.parse(before?.lines ?? '[]')
       await tx.saveInvoices([
-        { invoice: changed, lines: lines.slice(1), claim: first.claim ?? undefined },
+        {
+          ...{ invoice: changed, lines: lines.slice(1), claim: first.claim ?? undefined },
+          payment: { ...first.payment, amount_paid_cents: 78, payments: [] },
+        },
       ] as never)
     })
     await store.close()
@@ -521,8 +529,10 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     const { findings, stdout, code } = await clinic.examine(['--sample', '100'])
     const told = findings.filter(({ check }) => check === `Sample: ${first.id}`).map(({ detail }) => detail)
     assert.deepEqual(told.toSorted(), [
+      `amount_paid_cents: 78 → ${first.payment.amount_paid_cents}`,
       told.find(detail => /^customer_email: 18 characters \(not shown\) → /.test(detail)),
       told.find(detail => /^lines: \d+ → \d+$/.test(detail)),
+      `payments: 0 in all → ${first.payment.payments.length} in all`,
       `total_cents: 77 → ${invoice.total_cents}`,
     ])
     assert.match(stdout, new RegExp(`document ${unsettled?.id} status: final → settled`))

@@ -14,6 +14,7 @@ import { currencyOf } from '../../src/document-json.ts'
 import type { Invoice } from '../../src/invoice.ts'
 import { isSameTaxId, usualRules } from '../../src/linking/link.ts'
 import { decimalsOf, writeAmount } from '../../src/money.ts'
+import { completePaymentFacts } from '../../src/payment.ts'
 import type { LinkedInvoice } from '../../src/store/document-store.ts'
 import { openOperatorStore } from '../../src/store/engines.ts'
 import { observationStamp, type WriteStore } from '../../src/store/store.ts'
@@ -745,6 +746,7 @@ describe('findDifferences', () => {
           customer_id: invoice.customer_id,
           id: invoice.id,
           summary: JSON.stringify(invoice),
+          payment: completePaymentFacts(invoice),
           observed_at: 1,
           claim: { ...noClaim, ...claims[link] },
           document:

@@ -5,8 +5,11 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import {
+  type AgingBucket,
   type Change,
   type ChangeList,
+  type CurrencyBalance,
+  type CustomerBalance,
   type CustomerSummary,
   createClient,
   type ErrorCode,
@@ -16,6 +19,7 @@ import {
   type InvoiceFilters,
   type InvoiceList,
   type Line,
+  type OpenInvoice,
   type StatusSum,
 } from '../../src/client/client.ts'
 import { listParameters } from '../../src/invoice.ts'
@@ -83,11 +87,45 @@ const listFields: Names<InvoiceList> = {
 const summary: Names<CustomerSummary> = { currencies: true }
 const currency: Names<CustomerSummary['currencies'][number]> = {
   currency: true,
+  remaining_cents: true,
   credited_cents: true,
   statuses: true,
   months: true,
 }
 const statusSum: Names<StatusSum> = { status: true, count: true, total_cents: true }
+
+const balance: Names<CustomerBalance> = { day: true, currencies: true, invoices: true, more: true }
+const currencyBalance: Names<CurrencyBalance> = {
+  currency: true,
+  remaining_cents: true,
+  count: true,
+  overdue_cents: true,
+  overdue_count: true,
+  overdue_since: true,
+  aging: true,
+  credit_cents: true,
+  credit_count: true,
+}
+const aging: Names<Record<AgingBucket, number>> = {
+  not_overdue_cents: true,
+  overdue_1_30_cents: true,
+  overdue_31_60_cents: true,
+  overdue_61_90_cents: true,
+  overdue_over_90_cents: true,
+}
+const openInvoice: Names<OpenInvoice> = {
+  id: true,
+  number: true,
+  issued_at: true,
+  currency: true,
+  total_cents: true,
+  paid_cents: true,
+  remaining_cents: true,
+  credit_cents: true,
+  due_date: true,
+  days_overdue: true,
+  can_be_paid: true,
+}
 
 const documentFields: Names<InvoiceDocument> = {
   id: true,
@@ -159,6 +197,10 @@ test('fields and error codes of the client’s types are those of the document',
     CustomerSummary: summary,
     CurrencySummary: currency,
     StatusSum: statusSum,
+    CustomerBalance: balance,
+    CurrencyBalance: currencyBalance,
+    Aging: aging,
+    OpenInvoice: openInvoice,
     MonthSum: { month: true, ...statusSum },
   })) {
     assert.deepEqual(Object.keys(schemas[schema].properties).sort(), Object.keys(fields).sort(), schema)
@@ -190,6 +232,10 @@ test('a field may be null in the client’s types where the document says so, an
   assert.deepEqual(nullable('InvoiceSummary'), Object.keys(summary).sort())
   assert.deepEqual(nullable('LineItem'), Object.keys(line).sort())
   assert.deepEqual(nullable('Downloads'), Object.keys(paths).sort())
+  const open: Nullable<OpenInvoice> = { number: true, due_date: true }
+  const owed: Nullable<CurrencyBalance> = { overdue_since: true }
+  assert.deepEqual(nullable('OpenInvoice'), Object.keys(open).sort())
+  assert.deepEqual(nullable('CurrencyBalance'), Object.keys(owed).sort())
 })
 
 interface Operation {
@@ -227,6 +273,7 @@ async function record(): Promise<Map<string, Set<string>>> {
     await client.invoices.list(customer, { ...filters, page: 2, page_size: 7 })
     await client.invoice.get(customer, invoice)
     await client.summary(customer)
+    await client.balance(customer)
   }
   for await (const _ of client.invoices.all(customer, filters)) assert.fail()
   await client.document.get(customer, invoice)

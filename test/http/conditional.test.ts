@@ -8,14 +8,15 @@ import { shareService, startService } from '../support/service.ts'
 
 const list = '/api/v1/client/cus_ana/invoices'
 const summary = '/api/v1/client/cus_ana/summary'
+const balance = '/api/v1/client/cus_ana/balance'
 const detail = '/api/v1/client/cus_ana/invoice/in_1'
 
 for (const engine of engines) {
   describe(`conditional requests on ${engine.name}`, () => {
     const service = shareService(engine, { records: [makeRecord({ id: 'in_1' })] })
 
-    test('list, summary and detail carry a strong ETag and Cache-Control: private, no-cache', async () => {
-      for (const path of [list, summary, detail]) {
+    test('list, summary, balance and detail carry a strong ETag and Cache-Control: private, no-cache', async () => {
+      for (const path of [list, summary, balance, detail]) {
         const { headers } = await service().get(path)
         assert.match(String(headers.etag), /^"[\w.-]+"$/)
         assert.equal(headers['cache-control'], 'private, no-cache')
@@ -23,7 +24,7 @@ for (const engine of engines) {
     })
 
     test('If-None-Match with the current ETag is 304 without a body, in a list of tags, weak, and as *', async () => {
-      for (const path of [list, `${list}?status=paid&page=2`, summary, detail]) {
+      for (const path of [list, `${list}?status=paid&page=2`, summary, balance, detail]) {
         const { etag } = (await service().get(path)).headers
         for (const held of [etag, `W/${etag}`, `"other", ${etag}`, ` ${etag} ,"x"`, '*']) {
           const answer = await service().get(path, { headers: { 'if-none-match': String(held) } })
@@ -37,7 +38,7 @@ for (const engine of engines) {
     })
 
     test('HEAD takes part: same headers as GET, 304 included', async () => {
-      for (const path of [list, summary, detail]) {
+      for (const path of [list, summary, balance, detail]) {
         const get = await service().get(path)
         const head = await service().get(path, { method: 'HEAD' })
         assert.equal(head.text, '')

@@ -9,6 +9,7 @@ import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { createKeyId } from '../../src/access/link-form.ts'
+import type { CustomerBalance } from '../../src/balance.ts'
 import { isCalendarDay } from '../../src/calendar.ts'
 import { createLinkToken, type LinkKey } from '../../src/customer-link/create-link.ts'
 import { exampleDocument } from '../../src/http/openapi/examples.ts'
@@ -182,7 +183,7 @@ function allowedStatuses(
   const found = headers['if-none-match'] === '*' ? 304 : 200
   if (route.endsWith('/invoices'))
     return question === 'refused' ? [400] : question === 'unsure' ? [400, found] : [found]
-  if (route.endsWith('/summary')) return [found]
+  if (/\/(summary|balance)$/.test(route)) return [found]
   if (findInvoice(asked) === undefined) return [404]
   if (route.endsWith('/page')) return [findInvoice(asked)?.status === 'open' ? 200 : 409]
   if (route.endsWith('/qr')) return [findInvoice(asked)?.ix_id ? 200 : 404]
@@ -200,6 +201,7 @@ function checkBody({ route }: GeneratedRequest, { text, json }: Answer, asked: A
     if (typeof question === 'object') assert.deepEqual(json, expectedPage(invoices, customer, question))
     else for (const row of json.invoices) assert.equal(row.customer_id, customer)
   } else if (route.endsWith('/summary')) assert.equal(text, expectedSummary(invoices, customer))
+  else if (route.endsWith('/balance')) checkBalance(json, customer)
   else if (route === `${customerRoute}/changes`)
     for (const change of json.changes) assert.equal(change.customer_id, customer)
   else if (route.endsWith('/page')) assert.deepEqual(json, { url: `https://pay.example/${invoice?.id}` })
@@ -209,6 +211,17 @@ function checkBody({ route }: GeneratedRequest, { text, json }: Answer, asked: A
     assert.equal(text, `%PDF- ${route.includes('/ix/') ? invoice?.ix_id : invoice?.id}`)
   else if (route.startsWith(customerRoute))
     for (const name of detailFields) assert.equal(json[name], invoice?.[name], name)
+}
+
+/** Every open invoice of the model is in it, for none of them has a due day or a payment. */
+function checkBalance(balance: CustomerBalance, customer: string): void {
+  const open = invoices.filter(({ customer_id, status }) => customer_id === customer && status === 'open')
+  const total = open.reduce((sum, { total_cents }) => sum + total_cents, 0)
+  assert.deepEqual(
+    balance.invoices.map(({ id }) => id),
+    open.map(({ id }) => id).sort(),
+  )
+  assert.equal(balance.currencies[0]?.remaining_cents ?? 0, total)
 }
 
 function judge(request: GeneratedRequest, answer: Answer): void {

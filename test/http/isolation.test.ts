@@ -75,6 +75,7 @@ const routes = [
   (c: string, i: string) =>
     `/api/v1/client/${c}/invoices?customer_id=cus_bob&customerId=cus_bob&q=MARK&id=${i}`,
   (c: string) => `/api/v1/client/${c}/summary`,
+  (c: string) => `/api/v1/client/${c}/balance`,
   (c: string, i: string) => `/api/v1/client/${c}/invoice/${i}`,
   (c: string, i: string) => `/api/v1/client/${c}/invoice/${i}/document`,
   (c: string, i: string) => `/api/v1/client/${c}/invoice/${i}/document/qr`,

@@ -74,7 +74,20 @@ for (const engine of engines) {
       for (const [n, id] of ['in_needle1', 'in_2', 'in_3', 'in_4', 'in_5', 'in_6', 'in_7'].entries())
         assert.deepEqual(await find(service, `needle${n + 1}`), [id])
       assert.deepEqual(await find(service, '765432'), ['in_8'])
-      for (const q of ['needlestatus', 'uncollectible', 'zzz', service.id, 'not_synced', 'null'])
+      for (const q of ['needlestatus', 'uncollectible', 'zzz', 'not_synced', 'null'])
+        assert.deepEqual(await find(service, q), [], q)
+    })
+
+    test('the customer’s own id finds all of its invoices, whole or by its beginning; another’s finds none', async () => {
+      const service = await add([
+        makeRecord({ ...nobody, id: 'in_1', number: 'A-1' }),
+        makeRecord({ ...nobody, id: 'in_2', number: 'B-2' }),
+      ])
+      for (const q of [service.id, service.id.toUpperCase(), 'cus_'])
+        assert.deepEqual(await find(service, q), ['in_1', 'in_2'], q)
+      assert.deepEqual(await find(service, `${service.id} b2`), ['in_2'])
+      // Without the prefix, and by less than it, a word is not meant as the customer's id.
+      for (const q of [`${service.id}x`, 'cus_none', 'us_', 'cus'])
         assert.deepEqual(await find(service, q), [], q)
     })
 

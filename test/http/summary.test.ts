@@ -28,6 +28,7 @@ for (const engine of engines)
         currencies: [
           {
             currency: 'eur',
+            remaining_cents: 470_651,
             credited_cents: 0,
             statuses: [
               { status: 'open', count: 2, total_cents: 470_651 },
@@ -41,6 +42,7 @@ for (const engine of engines)
           },
           {
             currency: 'jpy',
+            remaining_cents: 0,
             credited_cents: 0,
             statuses: [{ status: 'draft', count: 1, total_cents: 0 }],
             months: [{ month: '2026-03', status: 'draft', count: 1, total_cents: 0 }],

@@ -8,7 +8,7 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import Stripe from 'stripe'
 import { type Fault, faultNames, type RouteName } from '../../sandbox/faults.ts'
 import { formatAmount } from '../../sandbox/pdf.ts'
-import { createAccount } from '../../sandbox/stripe/account.ts'
+import { createAccount, type StripeAccount } from '../../sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import {
   type SandboxOptions,
@@ -62,6 +62,12 @@ function connect({ address }: Pick<StripeSandbox, 'address'>, apiKey = key): Str
 
 /** A customer's id, expanded or not. */
 const idOf = (value: string | { id: string } | null) => (typeof value === 'string' ? value : value?.id)
+
+/** A deleted customer and an account tell none. */
+function balanceOf({ customers }: StripeAccount, customer: StripeInvoice['customer']): unknown {
+  const found = customers.get(String(customer))
+  return found === undefined || found.deleted ? undefined : found.balance
+}
 
 const newestFirst = (a: StripeInvoice, b: StripeInvoice) => b.created - a.created || (a.id < b.id ? 1 : -1)
 
@@ -192,6 +198,37 @@ describe('the account', () => {
     assert.equal(new Set(numbers).size, numbers.length)
   })
 
+  it('settles invoices as Stripe does: balances, parts, credit notes, automatic collection', () => {
+    const account = createAccount({ invoices: 600, seed: 5 })
+    account.advance(86_400)
+    for (const kind of ['pay_part', 'credit'] as const) account.change(kind)
+    const all = [...account.invoices.values()]
+    const has = (what: string, isOne: (invoice: StripeInvoice) => boolean) => assert.ok(all.some(isOne), what)
+    has('an automatic one', i => i.collection_method === 'charge_automatically' && i.due_date === null)
+    has('one with a due date', i => i.collection_method === 'send_invoice' && i.due_date !== null)
+    has('credit of before', i => i.status === 'open' && i.starting_balance < 0)
+    has('debt of before', i => i.status === 'paid' && i.starting_balance > 0 && i.amount_paid > i.total)
+    has('one partly paid', i => i.status === 'open' && i.amount_paid > 0 && i.amount_remaining > 0)
+    has('one paid in parts', i => i.payments.data.filter(({ status }) => status === 'paid').length === 3)
+    has('over ten payments', i => i.payments.data.length > 10)
+    has('credited before', i => i.pre_payment_credit_notes_amount > 0 && i.amount_due < i.total)
+    has('credited after', i => i.post_payment_credit_notes_amount > 0 && i.status === 'paid')
+    has('a negative open one', i => i.status === 'open' && i.total < 0)
+    has('uncollectible', i => i.status === 'uncollectible' && i.amount_remaining > 0)
+    for (const { id, status, payments, ...invoice } of all) {
+      const { amount_due, amount_paid, amount_remaining, total, starting_balance } = invoice
+      const due = Math.max(total + starting_balance - invoice.pre_payment_credit_notes_amount, 0)
+      assert.equal(amount_due, due, id)
+      assert.equal(amount_remaining, status === 'void' ? 0 : amount_due - amount_paid, id)
+      const paid = payments.data.reduce((sum, payment) => sum + Number(payment.amount_paid), 0)
+      assert.equal(paid, amount_paid, id)
+      if (status === 'paid') assert.equal(amount_remaining, 0, id)
+      if (status === 'draft') assert.equal(payments.data.length, 0, id)
+      const balance = balanceOf(account, invoice.customer)
+      if (status === 'draft' && balance !== undefined) assert.equal(starting_balance, balance, id)
+    }
+  })
+
   it('lives as time passes: each change has its event, and the last event of an invoice tells its state', () => {
     const account = createAccount({ invoices: 100 })
     account.advance(12 * 86_400)
@@ -266,7 +303,7 @@ describe('the official client', () => {
       truth.map(({ id }) => id),
     )
     for (const [index, invoice] of listed.entries()) {
-      const { lines, invoice_pdf, hosted_invoice_url, ...rest } = truth[index] as StripeInvoice
+      const { lines, invoice_pdf, hosted_invoice_url, payments: _, ...rest } = truth[index] as StripeInvoice
       const seen = JSON.parse(JSON.stringify(invoice))
       assert.deepEqual(seen.lines.data, lines.data.slice(0, 10))
       assert.equal(seen.lines.has_more, lines.data.length > 10)
@@ -313,6 +350,33 @@ describe('the official client', () => {
     assert.equal(back.has_more, true)
     const usual = await stripe.invoices.list()
     assert.deepEqual([usual.data.length, usual.url, usual.object], [10, '/v1/invoices', 'list'])
+  })
+
+  it('tells payments only where they are expanded, the first ten of each invoice, and all of them in a list', async t => {
+    const { sandbox, stripe } = await start(t, { invoices: 300 })
+    const { account } = sandbox
+    const many = [...account.invoices.values()].find(({ payments }) => payments.data.length > 10)
+    const { id, payments } = many ?? assert.fail('no invoice has over ten payments')
+    assert.equal((await stripe.invoices.retrieve(id)).payments, undefined)
+    const expanded = (await stripe.invoices.retrieve(id, { expand: ['payments'] })).payments
+    assert.deepEqual(JSON.parse(JSON.stringify(expanded?.data)), payments.data.slice(0, 10))
+    assert.equal(expanded?.has_more, true)
+    const all = await stripe.invoicePayments.list({ invoice: id, limit: 5 }).autoPagingToArray({ limit: 100 })
+    assert.deepEqual(JSON.parse(JSON.stringify(all)), payments.data)
+    const { data } = await stripe.invoices.list({ limit: 100, expand: ['data.payments', 'data.customer'] })
+    assert.ok(data.every(invoice => invoice.payments !== undefined))
+    assert.ok(data.some(({ customer }) => typeof customer === 'object' && customer !== null))
+    assert.equal(
+      (await failure(stripe.invoicePayments.list({ invoice: 'in_none' }))).code,
+      'resource_missing',
+    )
+    for (const { data } of account.events) assert.equal('payments' in data.object, false)
+    sandbox.forbidden.add('invoice_payments')
+    for (const refused of [
+      stripe.invoices.retrieve(id, { expand: ['payments'] }),
+      stripe.invoicePayments.list({ invoice: id }),
+    ])
+      assert.equal((await failure(refused)).statusCode, 403)
   })
 
   it('expands customers, the deleted too, and leaves an invoice without one as it is', async () => {

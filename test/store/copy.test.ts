@@ -25,6 +25,7 @@ const derivedColumns: Record<string, readonly string[]> = {
   invoices: [
     ...['issued_at', 'status', 'ix_status', 'currency', 'total_cents'],
     ...['search_text', 'long_text', 'search_ids', 'credited_cents'],
+    ...['due_date', 'to_pay_cents', 'in_favour_cents'],
   ],
   observation: ['only_one'],
 }

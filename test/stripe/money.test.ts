@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import type { Stripe } from 'stripe'
-import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
+import { type SandboxOptions, startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import type { Invoice, Line } from '../../src/invoice.ts'
 import type { Observation } from '../../src/sources.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
@@ -189,12 +189,29 @@ describe('amounts as Stripe computes them', () => {
     )
   })
 
-  test('should Stripe tell the subtotal of a line without the tax in it, the invoice stays right', () => {
-    const included = { id: 'txr_i', percentage: 23, inclusive: true }
+  test('a line whose price holds its tax comes to the same, whether its subtotal holds the tax too or not', () => {
+    const included = fc.tuple(plans, rate('txr_i', true)).map(([plan, only]) => ({ ...plan, rates: [only] }))
+    fc.assert(
+      fc.property(included, plan => {
+        const { invoice, lines } = computeInvoice(plan)
+        const [percentage = 0] = plan.rates.map(only => only.percentage)
+        const without = lines.map(line => {
+          const subtotal = Math.round((line.amount * 100) / (100 + percentage))
+          return { ...line, subtotal } as Stripe.InvoiceLineItem
+        })
+        const mapped = map({ invoice, lines: without })
+        assertLinesAgree(mapped)
+        assert.deepEqual(mapped, map({ invoice, lines }))
+      }),
+      runs,
+    )
+  })
+
+  test('lines that add up in neither form leave the invoice with its own subtotal', () => {
     const item = { amount: 12_300, coupons: [{ percent_off: 10 }], reuses: false }
-    const { invoice, lines } = computeInvoice({ ...plain, lines: [item], rates: [included] })
-    const without = lines.map(line => ({ ...line, subtotal: 10_000 }) as Stripe.InvoiceLineItem)
-    const mapped = map({ invoice, lines: without }).invoice
+    const { invoice, lines } = computeInvoice({ ...plain, lines: [item] })
+    const other = lines.map(line => ({ ...line, subtotal: 1, amount: 1 }) as Stripe.InvoiceLineItem)
+    const mapped = map({ invoice, lines: other }).invoice
     assert.deepEqual(
       [mapped.subtotal_cents, mapped.discount_cents, mapped.total_cents],
       [12_300, 1_230, 11_070],
@@ -219,7 +236,7 @@ describe('amounts as Stripe computes them', () => {
 describe('amounts that were read from an account', () => {
   const pace = { perSecond: 10_000, attempts: 6, patienceMs: 20_000 }
 
-  async function read(t: TestContext, options: { seed: number; invoices: number }) {
+  async function read(t: TestContext, options: SandboxOptions) {
     const sandbox = await startStripeSandbox(options)
     t.after(() => sandbox.close())
     return {
@@ -234,38 +251,39 @@ describe('amounts that were read from an account', () => {
     return { invoice: record.invoice, lines: record.lines ?? assert.fail() }
   }
 
-  test('add up, also when the lines came on pages of their own', async t => {
-    const { sandbox, source } = await read(t, { seed: 4, invoices: 400 })
-    const { account } = sandbox
-    const seen = new Set<string>()
-    let after: string | null = null
-    do {
-      const { observations, next } = await source.listInvoices(after)
-      for (const record of observations.map(recordOf)) {
-        if (record === null) continue
-        assertLinesAgree({ ...record, lines: [...record.lines] })
-        const { total_taxes, subtotal, lines, discounts } =
-          account.invoices.get(record.invoice.id) ?? assert.fail()
-        const included = total_taxes
-          .filter(tax => tax.tax_behavior === 'inclusive')
-          .reduce((sum, { amount }) => sum + amount, 0)
-        assert.equal(gapOf(record.invoice), included, record.invoice.id)
-        if (record.invoice.subtotal_cents === subtotal) continue
-        seen.add(included === 0 ? 'exclusive' : 'inclusive')
-        seen.add(lines.data.length > 10 ? 'on pages' : 'embedded')
-        seen.add(discounts.length > 0 ? 'mixed' : 'items alone')
-      }
-      after = next
-    } while (after !== null)
-    assert.deepEqual([...seen].sort(), [
-      'embedded',
-      'exclusive',
-      'inclusive',
-      'items alone',
-      'mixed',
-      'on pages',
-    ])
-  })
+  for (const subtotals of ['with_tax', 'without_tax'] as const)
+    test(`add up, also when the lines came on pages of their own, their subtotals ${subtotals}`, async t => {
+      const { sandbox, source } = await read(t, { seed: 4, invoices: 400, subtotals })
+      const { account } = sandbox
+      const seen = new Set<string>()
+      let after: string | null = null
+      do {
+        const { observations, next } = await source.listInvoices(after)
+        for (const record of observations.map(recordOf)) {
+          if (record === null) continue
+          assertLinesAgree({ ...record, lines: [...record.lines] })
+          const { total_taxes, subtotal, lines, discounts } =
+            account.invoices.get(record.invoice.id) ?? assert.fail()
+          const included = total_taxes
+            .filter(tax => tax.tax_behavior === 'inclusive')
+            .reduce((sum, { amount }) => sum + amount, 0)
+          assert.equal(gapOf(record.invoice), included, record.invoice.id)
+          if (record.invoice.subtotal_cents === subtotal) continue
+          seen.add(included === 0 ? 'exclusive' : 'inclusive')
+          seen.add(lines.data.length > 10 ? 'on pages' : 'embedded')
+          seen.add(discounts.length > 0 ? 'mixed' : 'items alone')
+        }
+        after = next
+      } while (after !== null)
+      assert.deepEqual([...seen].sort(), [
+        'embedded',
+        'exclusive',
+        'inclusive',
+        'items alone',
+        'mixed',
+        'on pages',
+      ])
+    })
 
   test('are of one moment: a line that is added while the lines are read is in the amounts too', async t => {
     const { sandbox, source } = await read(t, { seed: 4, invoices: 0 })

@@ -38,7 +38,13 @@ function realInvoice(): Json {
   const customer = account.customers.get(String(found.customer))
   const used = found.total_taxes?.map(({ tax_rate_details }) => tax_rate_details?.tax_rate)
   const rates = [...account.taxRates.values()].filter(({ id }) => used?.includes(id))
-  return JSON.parse(JSON.stringify({ ...found, customer, default_tax_rates: rates }))
+  const payment = {
+    ...{ id: 'inpay_1', object: 'invoice_payment', amount_paid: found.amount_paid, status: 'paid' },
+    payment: { type: 'payment_intent', payment_intent: 'pi_1' },
+    status_transitions: { canceled_at: null, paid_at: found.status_transitions.paid_at },
+  }
+  const payments = { object: 'list', data: [payment], has_more: false }
+  return JSON.parse(JSON.stringify({ ...found, customer, default_tax_rates: rates, payments }))
 }
 
 /** The ways to every value in it, those of lists and records included. */
@@ -98,6 +104,10 @@ async function startUpstream(invoices: readonly Sent[]) {
     const message = `No such ${what}: '${id}'`
     const missing = { error: { type: 'invalid_request_error', code: 'resource_missing', message } }
     if (what === 'events') return send(200, { object: 'list', data: [], has_more: false })
+    if (what === 'invoice_payments') {
+      const found = invoices.find(invoice => invoice.id === searchParams.get('invoice'))
+      return found === undefined ? send(404, missing) : send(200, found.body.payments)
+    }
     if (what !== 'invoices') return send(404, missing)
     if (id !== '') {
       const found = invoices.find(invoice => invoice.id === decodeURIComponent(id))
@@ -150,7 +160,7 @@ for (const engine of engines)
           const value = JSON.stringify(body[field])
           const { kind, reason } = aside.get(id) ?? assert.fail(`${id}: ${field} ${value}`)
           if (kind === 'refused') assert.match(`${field} ${reason}`, /^(customer|status) .*_\1$/, value)
-          else if (field !== 'lines')
+          else if (field !== 'lines' && field !== 'payments')
             assert.match(reason, new RegExp(`does not fit: ${field} (is|are) `), value)
         }
         return stored.size

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Invoice } from '../../src/invoice.ts'
+import type { PaymentFacts } from '../../src/payment.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { assertTrue, eventsStream, readAll, startRig } from '../support/sync.ts'
@@ -41,6 +42,29 @@ describe('a key that lacks a permission', { concurrency: 2 }, () => {
     sandbox.forbidden.add('tax_rates')
     await (await rig.connect()).relist(true)
     await assertTrue(account, store)
+  })
+
+  it('to read payments brings the rest in, and payments too once it may', async t => {
+    const rig = await startRig(t, sqlite, { invoices: 60, lines: 1, seed: 9 })
+    const { account, sandbox, store, connector } = rig
+    sandbox.forbidden.add('invoice_payments')
+    await connector.backfill()
+    account.change('pay')
+    await connector.catchUp()
+    const facts = (await readAll(store)).map(({ payment }) => JSON.parse(payment) as PaymentFacts)
+    assert.ok(facts.some(({ amount_paid_cents }) => amount_paid_cents > 0))
+    assert.ok(facts.every(({ payments }) => payments.length === 0))
+    assert.equal(
+      (await rig.stream(eventsStream))?.error,
+      'Stripe refused the key to read the payments of invoices; which payments paid an invoice is not known',
+    )
+    sandbox.forbidden.clear()
+    const source = createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address })
+    const again = await rig.connect({ source })
+    await again.relist(true)
+    await again.catchUp()
+    await assertTrue(account, store)
+    assert.equal((await rig.stream(eventsStream))?.error, null)
   })
 
   it('to read anything else is told that one', async t => {

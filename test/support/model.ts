@@ -89,7 +89,9 @@ export function expectedSummary(invoices: readonly Invoice[], customer: string):
       const texts = invoiceStatuses.flatMap(status => sum(status, then))
       return texts.map(text => `{"month":"${month}",${text}}`)
     })
-    return `{"currency":"${currency}","credited_cents":0,"statuses":[${statuses}],"months":[${months}]}`
+    const open = of.filter(({ status, total_cents }) => status === 'open' && total_cents > 0)
+    const remaining = open.reduce((sum, { total_cents }) => sum + BigInt(total_cents), 0n)
+    return `{"currency":"${currency}","remaining_cents":${remaining},"credited_cents":0,"statuses":[${statuses}],"months":[${months}]}`
   })
   return `{"currencies":[${currencies}]}`
 }
@@ -108,6 +110,8 @@ function compare(a: string, b: string): number {
 interface Texts {
   parts: readonly string[]
   ids: readonly string[]
+  /** Found by its beginning too, from its prefix on. */
+  customer: string
 }
 const foldedTexts = new WeakMap<Invoice, Texts>()
 
@@ -122,6 +126,7 @@ function textsOf(invoice: Invoice): Texts {
   const texts = {
     parts: foldAll(parts),
     ids: foldAll([id, id.slice('in_'.length), ix_id, ix_id && `in_${ix_id}`]),
+    customer: fold(invoice.customer_id),
   }
   foldedTexts.set(invoice, texts)
   return texts
@@ -140,13 +145,14 @@ function wordsOf(q: string) {
 }
 
 function isFound(invoice: Invoice, q: string): boolean {
-  const { parts, ids } = textsOf(invoice)
+  const { parts, ids, customer } = textsOf(invoice)
   const { words, telling } = wordsOf(q)
   if (words.length > 0 && telling.length === 0) return false
   return telling.every(
     (word, i) =>
       parts.some(text => text.includes(word)) ||
       ids.some(id => id.startsWith(word)) ||
+      (word.startsWith('cus_') && customer.startsWith(word)) ||
       isTaxId(word + joinDigits(word, telling.slice(i + 1)), invoice.customer_tax_id),
   )
 }

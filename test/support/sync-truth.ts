@@ -13,8 +13,10 @@ import { openOperatorStore, openWriteStore, prepareStore } from '../../src/store
 import type { Stream } from '../../src/store/store.ts'
 import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { mapInvoice, mapLine, percentageOf } from '../../src/stripe/map-invoice.ts'
+import { mapPaymentFacts } from '../../src/stripe/map-payment.ts'
 import { readState, type SyncState } from '../../src/sync/read-state.ts'
 import { type Cli, createCli, type Outcome, type Program, type ProgramOptions } from './cli.ts'
+import { paymentsOf } from './sync.ts'
 
 export type Records = Map<string, InvoiceRecord>
 
@@ -39,7 +41,9 @@ export function trueRecord(account: StripeAccount, id: string): InvoiceRecord | 
   )
   const lines = source.lines.data.map(mapLine)
   const mapped = mapInvoice(source, new Map(rates), null, lines)
-  return 'refusal' in mapped ? null : { invoice: mapped.invoice, lines }
+  if ('refusal' in mapped) return null
+  const payment = mapPaymentFacts(source, mapped.invoice, new Map(rates), paymentsOf(found))
+  return { invoice: mapped.invoice, lines, payment }
 }
 
 export async function readStored(url: string): Promise<{ records: Records; streams: Stream[] }> {
@@ -50,9 +54,13 @@ export async function readStored(url: string): Promise<{ records: Records; strea
     let after: InvoiceKey | null = null
     for (;;) {
       const rows = await store.readInvoices(after, 1_000)
-      for (const { id, summary, lines } of rows) {
+      for (const { id, summary, lines, payment } of rows) {
         assert.ok(!records.has(id), `${id} is there twice`)
-        records.set(id, { invoice: JSON.parse(summary), lines: lines === null ? null : JSON.parse(lines) })
+        records.set(id, {
+          invoice: JSON.parse(summary),
+          lines: lines === null ? null : JSON.parse(lines),
+          payment: JSON.parse(payment),
+        })
       }
       const last = rows.at(-1)
       if (last === undefined) return { records, streams }

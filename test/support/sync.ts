@@ -10,13 +10,16 @@ import { type StripeSandbox, startStripeSandbox } from '../../sandbox/stripe/ser
 import type { Invoice, InvoiceKey, InvoiceStatus } from '../../src/invoice.ts'
 import { serializeLines, serializeSummary } from '../../src/invoice-json.ts'
 import { type LinkRules, usualRules } from '../../src/linking/link.ts'
+import { serializePaymentFacts } from '../../src/payment.ts'
 import { type BillingSource, type Observation, SourceError } from '../../src/sources.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import type { ReadStore, StoredRecord, Stream, WriteStore } from '../../src/store/store.ts'
 import { billingStreams } from '../../src/stream-names.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
 import { readEvent } from '../../src/stripe/events.ts'
+import type { PaymentItem } from '../../src/stripe/invoice-shape.ts'
 import { mapInvoice, mapLine, percentageOf } from '../../src/stripe/map-invoice.ts'
+import { mapPaymentFacts } from '../../src/stripe/map-payment.ts'
 import { stripeIdentity } from '../../src/stripe/source-identity.ts'
 import { type Connector, createConnector } from '../../src/sync/connector.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
@@ -129,6 +132,7 @@ export async function emptyStore(url: string): Promise<void> {
     'invoices',
     'tombstones',
     'invoice_lines',
+    'invoice_payments',
     'customers',
     'changes',
     'batches',
@@ -177,6 +181,11 @@ function linesOf(invoice: StripeInvoice): ReturnType<typeof mapLine>[] {
   return invoice.lines.data.map(line => mapLine(line as unknown as Stripe.InvoiceLineItem))
 }
 
+/** All of an invoice's payments: on the wire, an answer carries the first ones. */
+export function paymentsOf({ payments }: StripeInvoice): PaymentItem[] {
+  return payments === undefined ? [] : (payments as { data: PaymentItem[] }).data
+}
+
 /**
  * What the store must hold, by key. An invoice keeps the name it was first seen finalized with; so of customers that
  * were renamed, `stored` tells that name.
@@ -189,12 +198,13 @@ export function truthOf(account: StripeAccount, stored: readonly StoredRecord[] 
   )
   const records = [...account.invoices.values()].flatMap(invoice => {
     const previous = renamed.has(invoice.customer) ? (before.get(invoice.id) ?? null) : null
-    const mapped = mapInvoice(renderInvoice(account, invoice), rates, previous, linesOf(invoice))
+    const source = renderInvoice(account, invoice)
+    const mapped = mapInvoice(source, rates, previous, linesOf(invoice))
     if ('refusal' in mapped) return []
     const { customer_id, id } = mapped.invoice
-    return [
-      { customer_id, id, summary: serializeSummary(mapped.invoice), lines: serializeLines(linesOf(invoice)) },
-    ]
+    const payment = mapPaymentFacts(source, mapped.invoice, rates, paymentsOf(invoice))
+    const [summary, lines] = [serializeSummary(mapped.invoice), serializeLines(linesOf(invoice))]
+    return [{ customer_id, id, summary, lines, payment: serializePaymentFacts(payment) }]
   })
   const keyOf = ({ customer_id, id }: InvoiceKey) => `${customer_id} ${id}`
   return records.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
@@ -204,7 +214,9 @@ export function truthOf(account: StripeAccount, stored: readonly StoredRecord[] 
 export async function assertTrue(account: StripeAccount, store: WriteStore): Promise<void> {
   const stored = await readAll(store)
   const truth = truthOf(account, stored)
-  const pick = ({ customer_id, id, summary, lines }: StoredRecord) => ({ customer_id, id, summary, lines })
+  const pick = ({ customer_id, id, summary, lines, payment }: StoredRecord) => {
+    return { customer_id, id, summary, lines, payment }
+  }
   assert.deepEqual(
     stored.map(({ id }) => id),
     truth.map(({ id }) => id),
@@ -216,8 +228,8 @@ export async function assertTrue(account: StripeAccount, store: WriteStore): Pro
 export async function assertNothingFalse(account: StripeAccount, store: WriteStore): Promise<void> {
   const stored = await readAll(store)
   const truth = new Map(truthOf(account, stored).map(record => [record.id, record]))
-  for (const { customer_id, id, summary, lines } of stored)
-    assert.deepEqual({ customer_id, id, summary, lines }, truth.get(id))
+  for (const { customer_id, id, summary, lines, payment } of stored)
+    assert.deepEqual({ customer_id, id, summary, lines, payment }, truth.get(id))
 }
 
 /**
@@ -236,7 +248,9 @@ export function createDirectSource(account: StripeAccount, pageSize = 2): Billin
       created: invoice.created,
       map(previous) {
         const mapped = mapInvoice(rendered, rates, previous, lines)
-        return 'refusal' in mapped ? mapped : { invoice: mapped.invoice, lines }
+        if ('refusal' in mapped) return mapped
+        const payment = mapPaymentFacts(rendered, mapped.invoice, rates, paymentsOf(invoice))
+        return { invoice: mapped.invoice, lines, payment }
       },
     }
   }

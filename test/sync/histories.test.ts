@@ -3,13 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type Stripe from 'stripe'
-import {
-  type ChangeKind,
-  changeableFrom,
-  changeKinds,
-  createAccount,
-  type StripeAccount,
-} from '../../sandbox/stripe/account.ts'
+import { createAccount, type StripeAccount } from '../../sandbox/stripe/account.ts'
+import { type ChangeKind, changeableFrom, changeKinds } from '../../sandbox/stripe/changes.ts'
 import type { Invoice } from '../../src/invoice.ts'
 import type { Observation } from '../../src/sources.ts'
 import type { StoredRecord } from '../../src/store/store.ts'

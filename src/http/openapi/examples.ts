@@ -1,4 +1,5 @@
 /** The one invoice that every example of the OpenAPI document shows. */
+import type { CustomerBalance } from '../../balance.ts'
 import type { ChangeList } from '../../change.ts'
 import {
   type CustomerSummary,
@@ -114,6 +115,7 @@ export const examples: Record<string, object> = {
     currencies: [
       {
         currency: 'eur',
+        remaining_cents: 470651,
         credited_cents: 0,
         statuses: [
           { status: 'open', count: 2, total_cents: 470651 },
@@ -126,4 +128,45 @@ export const examples: Record<string, object> = {
       },
     ],
   } satisfies CustomerSummary,
+  CustomerBalance: {
+    day: '2026-10-28',
+    currencies: [
+      {
+        currency: 'eur',
+        remaining_cents: 470651,
+        count: 2,
+        overdue_cents: 70651,
+        overdue_count: 1,
+        overdue_since: '2026-10-18',
+        aging: {
+          not_overdue_cents: 400000,
+          overdue_1_30_cents: 70651,
+          overdue_31_60_cents: 0,
+          overdue_61_90_cents: 0,
+          overdue_over_90_cents: 0,
+        },
+        credit_cents: 0,
+        credit_count: 0,
+      },
+    ],
+    invoices: [
+      {
+        ...{ id: 'in_1QmZ4tFaturaExample02', number: '2026-00041', issued_at: '2026-09-18T10:00:00.000Z' },
+        ...{
+          currency: 'eur',
+          total_cents: 100651,
+          paid_cents: 30000,
+          remaining_cents: 70651,
+          credit_cents: 0,
+        },
+        ...{ due_date: '2026-10-18', days_overdue: 10, can_be_paid: true },
+      },
+      {
+        ...{ id: 'in_1QmZ4tFaturaExample03', number: '2026-00047', issued_at: '2026-10-20T10:00:00.000Z' },
+        ...{ currency: 'eur', total_cents: 400000, paid_cents: 0, remaining_cents: 400000, credit_cents: 0 },
+        ...{ due_date: '2026-11-19', days_overdue: 0, can_be_paid: true },
+      },
+    ],
+    more: 0,
+  } satisfies CustomerBalance,
 }

@@ -1,4 +1,5 @@
 /** The bodies that go out: the contract's resources, as the OpenAPI document describes them, and the JSON Schemas of their fields. */
+import { openInvoicesShown } from '../../balance.ts'
 import { changeKinds } from '../../change.ts'
 import { errorCodes } from '../../errors.ts'
 import {
@@ -119,6 +120,9 @@ const error = {
   request_id: text('Names this request in the logs.'),
 }
 
+const openOrder =
+  'The oldest due day first; an invoice without one comes after those that are overdue, and before the others.'
+
 /** The schemas that routes refer to by name. */
 export const components = [
   resource('InvoiceSummary', 'An invoice as it stands in a list.', fields),
@@ -203,7 +207,8 @@ export const components = [
   }),
   resource('CurrencySummary', 'The sums of a currency.', {
     currency,
-    credited_cents: cents('Sum of the credit notes in force of open invoices, which reduces the open total'),
+    remaining_cents: cents('What is to be paid of open invoices, exact also beyond 2^53'),
+    credited_cents: cents("Sum of the certified documents' credit notes in force of open invoices"),
     statuses: listOf('StatusSum', 'Statuses that have an invoice.'),
     months: listOf('MonthSum', 'Months and statuses that have an invoice, the earliest first.'),
   }),
@@ -211,6 +216,40 @@ export const components = [
   resource('MonthSum', 'The sum of a status in a month.', {
     month: text('UTC month of `issued_at`.', { pattern: '^\\d{4}-\\d{2}$' }),
     ...sums,
+  }),
+  resource('CustomerBalance', 'What a customer has to pay.', {
+    day: text('The UTC day by which days overdue are counted, YYYY-MM-DD.', { format: 'date' }),
+    currencies: listOf('CurrencyBalance', 'Currencies of open invoices, in the order of their codes.'),
+    invoices: listOf('OpenInvoice', openOrder, { maxItems: openInvoicesShown }),
+    more: whole('Number of open invoices beside these.', { minimum: 0 }),
+  }),
+  resource('CurrencyBalance', 'What is to be paid in a currency. Sums are exact also beyond 2^53.', {
+    currency,
+    remaining_cents: cents('What remains to be paid of open invoices, with nothing taken off it'),
+    count: whole('Number of invoices of which something is to be paid.', { minimum: 0 }),
+    overdue_cents: cents('The part of it whose due day has passed'),
+    overdue_count: whole('Number of invoices that are overdue.', { minimum: 0 }),
+    overdue_since: dayOrNull('The oldest due day that has passed, YYYY-MM-DD; null when none has.'),
+    aging: refer('Aging'),
+    credit_cents: cents("What open invoices leave in the customer's favour; never taken off what remains"),
+    credit_count: whole("Number of open invoices in the customer's favour.", { minimum: 0 }),
+  }),
+  resource('Aging', 'What remains to be paid, by days overdue.', {
+    not_overdue_cents: cents('Due later, today, or at once without a due day'),
+    overdue_1_30_cents: cents('Overdue for 1 to 30 days'),
+    overdue_31_60_cents: cents('Overdue for 31 to 60 days'),
+    overdue_61_90_cents: cents('Overdue for 61 to 90 days'),
+    overdue_over_90_cents: cents('Overdue for over 90 days'),
+  }),
+  resource('OpenInvoice', 'An open invoice and what remains of it.', {
+    ...{ id: fields.id, number: fields.number, issued_at: fields.issued_at, currency },
+    total_cents: fields.total_cents,
+    paid_cents: cents('What was paid of it'),
+    remaining_cents: cents("What is to be paid; 0 for an invoice in the customer's favour"),
+    credit_cents: cents("What it leaves in the customer's favour"),
+    due_date: dayOrNull('Due day, YYYY-MM-DD; null without one: due at once, and never overdue.'),
+    days_overdue: whole('Days since the due day; 0 until it has passed.', { minimum: 0 }),
+    can_be_paid: { type: 'boolean', description: "Whether it can be paid on the payment platform's page." },
   }),
   { $id: 'InvoiceStatus', ...oneOf(invoiceStatuses, "The payment platform's invoice status.") },
   { $id: 'SyncState', ...oneOf(syncStates, "Synchronization state of the invoice's external document.") },

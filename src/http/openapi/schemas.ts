@@ -56,7 +56,8 @@ const listQuery = parameters({
     examples: ['2026-03-31'],
   }),
   q: text(
-    'Free text. Every word must occur in the ID, number, names, e-mail, tax ID, or the external document’s ID, printed number or ATCUD; ' +
+    'Free text. Every word must occur in the ID, number, names, e-mail, tax ID, or the external document’s ID, printed number or ATCUD, ' +
+      'or begin the customer’s ID; ' +
       'case, accents and separators do not matter, and no character is a wildcard. ' +
       `At most ${maxSearchWords} different words.`,
     { maxLength: 200, examples: ['2026-00012'] },
@@ -114,8 +115,17 @@ export const getSummarySchema = {
   operationId: 'getSummary',
   summary: "Retrieve a customer's sums",
   description:
-    'Number and sum of the invoices by currency and status, and by month of `issued_at` in UTC: all of one moment.',
+    'Number and sum of the invoices by currency and status, and by month of `issued_at` in UTC, and what is to be paid: all of one moment.',
   response: readResponses('The sums; an unknown customer has none.', 'CustomerSummary'),
+}
+
+export const getBalanceSchema = {
+  ...ofCustomer,
+  operationId: 'getBalance',
+  summary: 'Retrieve what is to be paid',
+  description:
+    "What a customer has to pay by currency, what of it is overdue and for how long, what stands in the customer's favour beside it, and the open invoices: all of one moment.",
+  response: readResponses('The balance; an unknown customer has none.', 'CustomerBalance'),
 }
 
 export const getInvoiceSchema = {

@@ -39,10 +39,10 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable
 BEGIN RETURN (SELECT c.version FROM fatura.customers c WHERE c.customer_id = p_customer_id); END $body$;
 
 CREATE OR REPLACE FUNCTION fatura.find_invoice(p_customer_id text, p_invoice_id text)
-RETURNS TABLE (summary text, lines text, document text)
+RETURNS TABLE (summary text, lines text, document text, payment text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 BEGIN
-  SELECT i.summary, i.document INTO summary, document FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = p_invoice_id;
+  SELECT i.summary, i.document, i.payment INTO summary, document, payment FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = p_invoice_id;
   IF NOT FOUND THEN
     RETURN;
   END IF;
@@ -253,7 +253,7 @@ BEGIN
 END $body$;
 
 -- Sums by currency, status and month: of the counters where there are some, else of the rows.
-CREATE OR REPLACE FUNCTION fatura.read_sums(p_customer_id text, OUT sums text, OUT credited text, OUT version bigint)
+CREATE OR REPLACE FUNCTION fatura.read_sums(p_customer_id text, OUT sums text, OUT credited text, OUT open_sums text, OUT version bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET jit = off AS $body$
 DECLARE v_counted boolean;
@@ -269,6 +269,36 @@ BEGIN
   SELECT json_agg(json_build_array(r.currency, r.cents)) INTO credited FROM (
     SELECT i.currency, sum(i.credited_cents) AS cents FROM fatura.invoices i
     WHERE i.customer_id = p_customer_id AND i.status = 'open' AND i.credited_cents <> 0 GROUP BY 1) r;
+  SELECT json_agg(json_build_array(/*openSum*/ r.currency, r.due_date, r.n, r.to_pay_n, r.to_pay_high, r.to_pay_low, r.in_favour_n, r.in_favour_high, r.in_favour_low /*end*/)) INTO open_sums FROM (
+    SELECT /*sumsOfOpen*/ currency, due_date, count(*) AS n,
+  sum(CASE WHEN to_pay_cents > 0 THEN 1 ELSE 0 END) AS to_pay_n, sum(to_pay_cents >> 24) AS to_pay_high, sum(to_pay_cents & 16777215) AS to_pay_low,
+  sum(CASE WHEN in_favour_cents > 0 THEN 1 ELSE 0 END) AS in_favour_n, sum(in_favour_cents >> 24) AS in_favour_high, sum(in_favour_cents & 16777215) AS in_favour_low /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.status = 'open' GROUP BY 1, 2) r;
+END $body$;
+
+-- What is to be paid: the sums of open invoices by currency and due day, and the first of them. Those due before a day come first,
+-- the oldest due day before the others; then those without a due day, then the rest.
+CREATE OR REPLACE FUNCTION fatura.read_open(p_customer_id text, p_day text, OUT sums text, OUT invoices text, OUT version bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET jit = off AS $body$
+DECLARE v_ids text[];
+BEGIN
+  SELECT c.version INTO version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
+  SELECT json_agg(json_build_array(/*openSum*/ r.currency, r.due_date, r.n, r.to_pay_n, r.to_pay_high, r.to_pay_low, r.in_favour_n, r.in_favour_high, r.in_favour_low /*end*/)) INTO sums FROM (
+    SELECT /*sumsOfOpen*/ currency, due_date, count(*) AS n,
+  sum(CASE WHEN to_pay_cents > 0 THEN 1 ELSE 0 END) AS to_pay_n, sum(to_pay_cents >> 24) AS to_pay_high, sum(to_pay_cents & 16777215) AS to_pay_low,
+  sum(CASE WHEN in_favour_cents > 0 THEN 1 ELSE 0 END) AS in_favour_n, sum(in_favour_cents >> 24) AS in_favour_high, sum(in_favour_cents & 16777215) AS in_favour_low /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.status = 'open' GROUP BY 1, 2) r;
+  v_ids := ARRAY(SELECT i.id FROM fatura.invoices i
+    WHERE i.customer_id = p_customer_id AND i.status = 'open' AND i.due_date < p_day
+    ORDER BY i.due_date, i.id LIMIT /*open*/ 100 /*end*/);
+  v_ids := v_ids || ARRAY(SELECT i.id FROM fatura.invoices i
+    WHERE i.customer_id = p_customer_id AND i.status = 'open' AND i.due_date IS NULL
+    ORDER BY i.id LIMIT /*open*/ 100 /*end*/ - cardinality(v_ids));
+  v_ids := v_ids || ARRAY(SELECT i.id FROM fatura.invoices i
+    WHERE i.customer_id = p_customer_id AND i.status = 'open' AND i.due_date >= p_day
+    ORDER BY i.due_date, i.id LIMIT /*open*/ 100 /*end*/ - cardinality(v_ids));
+  SELECT json_agg((SELECT json_build_array(i.summary, i.payment, i.document) FROM fatura.invoices i
+    WHERE i.customer_id = p_customer_id AND i.id = k.id) ORDER BY k.place)
+  INTO invoices FROM unnest(v_ids) WITH ORDINALITY k (id, place);
 END $body$;
 
 -- Functions that writers call, with no rights of their own. Each runs where the rows lie, so that a batch is one message, on
@@ -291,15 +321,15 @@ CREATE OR REPLACE FUNCTION fatura.split_list(p_list text) RETURNS text[] LANGUAG
   SELECT CASE p_list WHEN '' THEN ARRAY[''] ELSE string_to_array(p_list, E'\r', E'\f') END
 $body$;
 
--- What is known of invoices by their keys: [customer_id, id, summary, observed_at, claim, document], without a summary when
--- deleted.
+-- What is known of invoices by their keys: [customer_id, id, summary, observed_at, claim, document, payment], without a summary
+-- when deleted.
 CREATE OR REPLACE FUNCTION fatura.find_known(p_customer_id text, p_is_spread boolean, p_customers text, p_ids text)
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE v_known json;
 BEGIN
   EXECUTE format($sql$
     SELECT json_agg(json_build_array(g.customer_id, g.id, i.summary, coalesce(i.observed_at, t.observed_at),
-      CASE WHEN i.id IS NOT NULL THEN l.claim END, i.document))
+      CASE WHEN i.id IS NOT NULL THEN l.claim END, i.document, i.payment))
     FROM unnest($1, $2) AS g (customer_id, id)
     LEFT JOIN LATERAL (SELECT * FROM %1$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true
     LEFT JOIN LATERAL (SELECT * FROM %2$s WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true
@@ -318,10 +348,11 @@ CREATE OR REPLACE FUNCTION fatura.save_invoices(p_customer_id text, p_is_spread 
   given_id text, given_issued_at text, given_status text, given_ix_status text, given_currency text,
   given_total_cents text, given_search_text text, given_long_text text, given_search_ids text,
   given_summary text, given_observed_at text, given_lines text, given_state text, given_claimed_id text,
-  given_ix_id text, given_claim text, given_document text, given_credited_cents text)
+  given_ix_id text, given_claim text, given_document text, given_credited_cents text, given_payment text,
+  given_due_date text, given_to_pay_cents text, given_in_favour_cents text)
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE
-  v_tables text[] := fatura.tables_at(p_customer_id, p_is_spread, 'invoices', 'invoice_lines', 'links');
+  v_tables text[] := fatura.tables_at(p_customer_id, p_is_spread, 'invoices', 'invoice_lines', 'links', 'invoice_payments');
   v_customer_id text[] := given_customer_id; v_id text[] := given_id; v_issued_at bigint[] := given_issued_at;
   v_status text[] := given_status; v_ix_status text[] := given_ix_status;
   v_currency text[] := given_currency; v_total_cents bigint[] := given_total_cents;
@@ -330,52 +361,59 @@ DECLARE
   v_observed_at bigint[] := given_observed_at; v_lines text[] := fatura.split_list(given_lines);
   v_state text[] := given_state; v_claimed_id bigint[] := given_claimed_id; v_ix_id bigint[] := given_ix_id;
   v_claim text[] := fatura.split_list(given_claim); v_document text[] := fatura.split_list(given_document);
-  v_credited_cents bigint[] := given_credited_cents;
+  v_credited_cents bigint[] := given_credited_cents; v_payment text[] := fatura.split_list(given_payment);
+  v_due_date text[] := given_due_date; v_to_pay_cents bigint[] := given_to_pay_cents;
+  v_in_favour_cents bigint[] := given_in_favour_cents;
   v_before json[]; v_is_new boolean[]; v_is_seen boolean[]; v_is_other boolean[]; v_is_fresh boolean[];
-  v_has_other_lines boolean[];
+  v_has_other_lines boolean[]; v_has_other_payment boolean[];
   v_insertion text := $sql$
     INSERT INTO %1$s (customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, long_text, search_ids,
-      summary, observed_at, document, credited_cents)
+      summary, observed_at, document, credited_cents, payment, due_date, to_pay_cents, in_favour_cents)
     SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.currency, g.total_cents,
       convert_to(g.search_text, 'UTF8'), convert_to(g.long_text, 'UTF8'), convert_to(g.search_ids, 'UTF8'), g.summary,
-      g.observed_at, g.document, g.credited_cents
-    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) AS g (customer_id, id, issued_at, status, ix_status,
-      currency, total_cents, search_text, long_text, search_ids, summary, observed_at, document, credited_cents, is_meant)
+      g.observed_at, g.document, g.credited_cents, g.payment, g.due_date, g.to_pay_cents, g.in_favour_cents
+    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) AS g (customer_id, id,
+      issued_at, status, ix_status, currency, total_cents, search_text, long_text, search_ids, summary, observed_at, document,
+      credited_cents, payment, due_date, to_pay_cents, in_favour_cents, is_meant)
     WHERE g.is_meant$sql$;
 BEGIN
   EXECUTE format($sql$
     SELECT array_agg(f.before ORDER BY f.place), array_agg(f.is_new ORDER BY f.place),
       array_agg(f.is_fresh ORDER BY f.place), array_agg(f.is_fresh AND f.is_alike AND f.is_older ORDER BY f.place),
       array_agg(f.is_fresh AND NOT f.is_alike AND NOT f.is_new ORDER BY f.place),
-      array_agg(f.is_fresh AND f.has_other_lines ORDER BY f.place)
+      array_agg(f.is_fresh AND f.has_other_lines ORDER BY f.place),
+      array_agg(f.is_fresh AND f.has_other_payment ORDER BY f.place)
     FROM (
       SELECT g.place, CASE WHEN i.id IS NOT NULL THEN
           json_build_array(i.issued_at, i.status, i.ix_status, i.currency, i.total_cents) END AS before, i.id IS NULL AS is_new, coalesce(i.observed_at <= g.observed_at, true) AS is_fresh,
         i.observed_at < g.observed_at AS is_older, l.lines IS DISTINCT FROM g.lines AS has_other_lines,
-        i.id IS NOT NULL AND i.summary = g.summary AND i.search_ids = convert_to(g.search_ids, 'UTF8')
+        i.payment IS DISTINCT FROM g.payment AS has_other_payment, i.id IS NOT NULL AND i.summary = g.summary AND i.search_ids = convert_to(g.search_ids, 'UTF8')
           AND i.search_text IS NOT DISTINCT FROM convert_to(g.search_text, 'UTF8')
           AND i.long_text IS NOT DISTINCT FROM convert_to(g.long_text, 'UTF8')
-          AND i.document IS NOT DISTINCT FROM g.document AS is_alike
-      FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) WITH ORDINALITY
-        AS g (customer_id, id, search_text, long_text, search_ids, summary, observed_at, lines, document, place)
+          AND i.document IS NOT DISTINCT FROM g.document AND i.payment = g.payment AS is_alike
+      FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY
+        AS g (customer_id, id, search_text, long_text, search_ids, summary, observed_at, lines, document, payment, place)
       LEFT JOIN LATERAL (SELECT * FROM %1$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true
       LEFT JOIN LATERAL (SELECT * FROM %2$s WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true) f$sql$,
     VARIADIC v_tables)
-  INTO v_before, v_is_new, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines
-  USING v_customer_id, v_id, v_search_text, v_long_text, v_search_ids, v_summary, v_observed_at, v_lines, v_document;
+  INTO v_before, v_is_new, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines, v_has_other_payment
+  USING v_customer_id, v_id, v_search_text, v_long_text, v_search_ids, v_summary, v_observed_at, v_lines, v_document, v_payment;
   IF true = ANY (v_is_new) THEN
     EXECUTE format(v_insertion, VARIADIC v_tables)
     USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_currency, v_total_cents, v_search_text, v_long_text,
-      v_search_ids, v_summary, v_observed_at, v_document, v_credited_cents, v_is_new;
+      v_search_ids, v_summary, v_observed_at, v_document, v_credited_cents, v_payment, v_due_date, v_to_pay_cents,
+      v_in_favour_cents, v_is_new;
   END IF;
   IF true = ANY (v_is_seen || v_is_other) THEN
     EXECUTE format(v_insertion || ' ON CONFLICT (customer_id, id) DO UPDATE SET
       issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
       currency = excluded.currency, total_cents = excluded.total_cents, search_text = excluded.search_text, long_text = excluded.long_text, search_ids = excluded.search_ids,
       summary = excluded.summary, observed_at = excluded.observed_at, document = excluded.document,
-      credited_cents = excluded.credited_cents', VARIADIC v_tables)
+      credited_cents = excluded.credited_cents, payment = excluded.payment, due_date = excluded.due_date,
+      to_pay_cents = excluded.to_pay_cents, in_favour_cents = excluded.in_favour_cents', VARIADIC v_tables)
     USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_currency, v_total_cents, v_search_text, v_long_text,
-      v_search_ids, v_summary, v_observed_at, v_document, v_credited_cents,
+      v_search_ids, v_summary, v_observed_at, v_document, v_credited_cents, v_payment, v_due_date, v_to_pay_cents,
+      v_in_favour_cents,
       ARRAY(SELECT c.is_seen OR c.is_other FROM unnest(v_is_seen, v_is_other) AS c (is_seen, is_other));
   END IF;
   IF true = ANY (v_has_other_lines) THEN
@@ -388,6 +426,18 @@ BEGIN
       WHERE g.has_other_lines AND g.lines IS NULL AND l.customer_id = g.customer_id AND l.invoice_id = g.id',
       VARIADIC v_tables)
     USING v_customer_id, v_id, v_lines, v_has_other_lines;
+  END IF;
+  IF true = ANY (v_has_other_payment) THEN
+    EXECUTE format('DELETE FROM %4$s p USING unnest($1, $2, $3) AS g (customer_id, id, is_meant)
+      WHERE g.is_meant AND p.customer_id = g.customer_id AND p.invoice_id = g.id', VARIADIC v_tables)
+    USING v_customer_id, v_id,
+      ARRAY(SELECT c.has_other AND NOT c.is_new FROM unnest(v_has_other_payment, v_is_new) AS c (has_other, is_new));
+    EXECUTE format('INSERT INTO %4$s (customer_id, invoice_id, payment_id)
+      SELECT g.customer_id, g.id, p.payment ->> ''id''
+      FROM unnest($1, $2, $3, $4) AS g (customer_id, id, payment, is_meant)
+      CROSS JOIN LATERAL json_array_elements(g.payment::json -> ''payments'') p (payment)
+      WHERE g.is_meant', VARIADIC v_tables)
+    USING v_customer_id, v_id, v_payment, v_has_other_payment;
   END IF;
   IF v_claim IS NOT NULL THEN
     EXECUTE format('INSERT INTO %3$s AS stored (customer_id, invoice_id, state, claimed_id, ix_id, claim)

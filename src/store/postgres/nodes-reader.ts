@@ -144,6 +144,7 @@ export async function openNodesReader(
   return {
     listInvoices: query => ask(store => store.listInvoices(query), query.customer_id),
     readSums: customerId => ask(store => store.readSums(customerId), customerId),
+    readOpen: (customerId, day) => ask(store => store.readOpen(customerId, day), customerId),
     readSnapshot: customerId => ask(store => store.readSnapshot(customerId), customerId),
     readFreshness: () => ask(store => store.readFreshness()),
     findInvoice: (customerId, invoiceId) =>

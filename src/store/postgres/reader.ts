@@ -1,5 +1,5 @@
 import { checkVersion } from '../migrations.ts'
-import { isForHead, type SumRow, toSum } from '../read-model/counting.ts'
+import { isForHead, type OpenSumRow, type SumRow, toOpenSum, toSum } from '../read-model/counting.ts'
 import { rowFilterNames } from '../read-model/filters.ts'
 import type { SearchWord } from '../read-model/search.ts'
 import { changeReads, feedStatements } from '../shared/changes.ts'
@@ -21,6 +21,7 @@ const calls = {
   list: `SELECT fatura.list_invoices(${places(3 + rowFilterNames.length)}) AS page`,
   search: `SELECT fatura.search_invoices(${places(7 + rowFilterNames.length)}) AS page`,
   sums: 'SELECT * FROM fatura.read_sums($1)',
+  open: 'SELECT * FROM fatura.read_open($1, $2)',
   snapshot: 'SELECT fatura.read_version($1) AS version',
   freshness: 'SELECT fatura.read_freshness() AS synced_at',
   invoice: 'SELECT * FROM fatura.find_invoice($1, $2)',
@@ -89,9 +90,17 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
       return {
         sums: (JSON.parse(row?.sums ?? '[]') as SumRow[]).map(toSum),
         credited: new Map<string, number>(JSON.parse(row?.credited ?? '[]')),
+        open: readOpenSums(row?.open_sums),
         version: row?.version ?? 0,
         synced_at,
       }
+    },
+    async readOpen(customerId, day) {
+      const synced_at = await freshness()
+      const [row] = await call<OpenRow>('open', customerId, day)
+      const found = JSON.parse(row?.invoices ?? '[]') as [string, string, string | null][]
+      const invoices = found.map(([summary, payment, document]) => ({ summary, payment, document }))
+      return { sums: readOpenSums(row?.sums), invoices, version: row?.version ?? 0, synced_at }
     },
     async readSnapshot(customerId) {
       const synced_at = await freshness()
@@ -145,7 +154,17 @@ function readPage(row: PageRow | undefined, synced_at: number | null): InvoicePa
   }
 }
 
-type SumsRow = { sums: string | null; credited: string | null; version: number | null }
+function readOpenSums(text: string | null | undefined) {
+  return (JSON.parse(text ?? '[]') as OpenSumRow[]).map(toOpenSum)
+}
+
+type SumsRow = {
+  sums: string | null
+  credited: string | null
+  open_sums: string | null
+  version: number | null
+}
+type OpenRow = { sums: string | null; invoices: string | null; version: number | null }
 type GroupRow = { group: number }
 type PageRow = { page: string }
 

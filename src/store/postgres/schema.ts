@@ -12,7 +12,7 @@ export const tables = placed<Place>({
   shared: ['freshness', 'tokens', 'keys', 'scopes', 'batches', 'feed'],
   coordinator: ['observation', 'streams', 'pins', 'lease', 'set_aside', 'drift', 'endpoints'],
   customer_id: [
-    ...['invoices', 'invoice_lines', 'customers', 'counts'],
+    ...['invoices', 'invoice_lines', 'invoice_payments', 'customers', 'counts'],
     ...['tombstones', 'links', 'journal', 'changes'],
   ],
   // A document is known before its invoice is, and may never have one.
@@ -22,7 +22,7 @@ export const tables = placed<Place>({
 /** `key` and `list`: called where the rows of the customer lie that is the first argument. `everywhere`: called on any node. */
 export const functions = placed<'key' | 'list' | 'everywhere'>({
   key: ['first_page', 'read_version', 'find_invoice', 'customer_changes'],
-  list: ['list_invoices', 'search_invoices', 'read_sums'],
+  list: ['list_invoices', 'search_invoices', 'read_sums', 'read_open'],
   everywhere: [
     ...['list_counted', 'read_freshness', 'read_token', 'read_key', 'covers_customer'],
     ...['read_batches', 'batch_changes', 'schema_version', 'schema_state'],

@@ -34,6 +34,10 @@ const givenColumns = {
   claim: 'joined',
   document: 'joined',
   credited_cents: 'bigint',
+  payment: 'joined',
+  due_date: 'text',
+  to_pay_cents: 'bigint',
+  in_favour_cents: 'bigint',
 } as const satisfies Record<string, ListType>
 
 interface Given {
@@ -44,8 +48,8 @@ interface Given {
 
 const customerOf = ({ row }: Given) => row.customer_id
 
-/** `customer_id`, `id`, `summary`, `observed_at`, `claim` and `document`. */
-type KnownRow = [string, string, string | null, number, string | null, string | null]
+/** `customer_id`, `id`, `summary`, `observed_at`, `claim`, `document` and `payment`. */
+type KnownRow = [string, string, string | null, number, string | null, string | null, string | null]
 
 const relinkedColumns = [
   ...(['customer_id', 'id', 'ix_status', 'search_text', 'long_text', 'search_ids'] as const),
@@ -138,8 +142,16 @@ export function engineWrites(db: PostgresDb): EngineWrites {
         some => [some.map(({ customer_id }) => customer_id), some.map(({ id }) => id)],
       )
       return answers.flatMap(({ told }) =>
-        told.map(([customer_id, id, summary, observed_at, claim, document]) => {
-          return { customer_id, id, summary, observed_at, claim: claim && JSON.parse(claim), document }
+        told.map(([customer_id, id, summary, observed_at, claim, document, payment]) => {
+          return {
+            customer_id,
+            id,
+            summary,
+            observed_at,
+            claim: claim && JSON.parse(claim),
+            document,
+            payment,
+          }
         }),
       )
     },

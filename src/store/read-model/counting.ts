@@ -3,6 +3,7 @@
  * has a counter for each month, status, ix_status and currency of its invoices: their number, and the sum of their totals. The
  * transaction that changes rows adds to them what it changed.
  */
+import type { OpenSum } from '../../balance.ts'
 import { dayMs, lastDayOf, monthOf } from '../../calendar.ts'
 import type { ChangeKind } from '../../change.ts'
 import type { InvoiceKey, InvoiceStatus, InvoiceSum } from '../../invoice.ts'
@@ -71,7 +72,43 @@ export function sumsOfInvoices(engine: EngineName): string {
 export type SumRow = [month: string, status: InvoiceStatus, currency: string, ...Amounts]
 
 export function toSum([month, status, currency, count, high, low]: SumRow): InvoiceSum {
-  return { currency, status, month, count, total_cents: (BigInt(high) << BigInt(lowBits)) + BigInt(low) }
+  return { currency, status, month, count, total_cents: joinParts(high, low) }
+}
+
+/** The columns of a statement that makes sums of open invoices, grouped by the first two. */
+export const sumsOfOpen = `currency, due_date, count(*) AS n,
+  sum(CASE WHEN to_pay_cents > 0 THEN 1 ELSE 0 END) AS to_pay_n, ${partsOf('to_pay')},
+  sum(CASE WHEN in_favour_cents > 0 THEN 1 ELSE 0 END) AS in_favour_n, ${partsOf('in_favour')}`
+
+/** The names of these columns, in the order of `OpenSumRow`. */
+export const openSumColumns = [
+  ...['currency', 'due_date', 'n', 'to_pay_n', 'to_pay_high', 'to_pay_low'],
+  ...['in_favour_n', 'in_favour_high', 'in_favour_low'],
+]
+
+/** A sum in two parts, as in a counter. */
+function partsOf(name: string): string {
+  const [high, low] = [`${name}_cents >> ${lowBits}`, `${name}_cents & ${2 ** lowBits - 1}`]
+  return `sum(${high}) AS ${name}_high, sum(${low}) AS ${name}_low`
+}
+
+export type OpenSumRow = [
+  ...[currency: string, dueDate: string | null, n: number],
+  ...[toPayCount: number, toPayHigh: number, toPayLow: number],
+  ...[inFavourCount: number, inFavourHigh: number, inFavourLow: number],
+]
+
+export function toOpenSum(row: OpenSumRow): OpenSum {
+  const [currency, due_date, count, to_pay_count, payHigh, payLow, in_favour_count, high, low] = row
+  return {
+    ...{ currency, due_date, count, to_pay_count, in_favour_count },
+    to_pay_cents: joinParts(payHigh, payLow),
+    in_favour_cents: joinParts(high, low),
+  }
+}
+
+function joinParts(high: number, low: number): bigint {
+  return (BigInt(high) << BigInt(lowBits)) + BigInt(low)
 }
 
 /** From a month's first moment up to, not including, the next month's. */

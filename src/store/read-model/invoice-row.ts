@@ -2,11 +2,17 @@
 import { documentColumns } from '../../document-json.ts'
 import type { InvoiceRecord } from '../../invoice.ts'
 import { serializeLines, serializeSummary } from '../../invoice-json.ts'
+import { completePaymentFacts, creditCents, serializePaymentFacts, toPayCents } from '../../payment.ts'
 import { searchText } from './search.ts'
 
 export type InvoiceRow = ReturnType<typeof toRow>
 
-export function toRow({ invoice, lines, document = null }: InvoiceRecord) {
+export function toRow({
+  invoice,
+  lines,
+  document = null,
+  payment = completePaymentFacts(invoice),
+}: InvoiceRecord) {
   const { customer_id, id, status, ix_status, currency, total_cents } = invoice
   return {
     customer_id,
@@ -20,5 +26,9 @@ export function toRow({ invoice, lines, document = null }: InvoiceRecord) {
     summary: serializeSummary(invoice),
     lines: lines === null ? null : serializeLines(lines),
     ...documentColumns(document),
+    payment: serializePaymentFacts(payment),
+    due_date: payment.due_date,
+    to_pay_cents: toPayCents(invoice, payment),
+    in_favour_cents: creditCents(invoice, payment),
   }
 }

@@ -19,6 +19,7 @@ export interface SearchWord {
 const fieldEnd = '\n'
 const taxIdStart = '\t'
 const idStart = '\n'
+const customerStart = '\t'
 
 const gap = /[\s\p{Cc}]+/u
 // The wildcards of SQL and of shells (% _ * ? \) are deliberately not separators: they are text like any other.
@@ -35,25 +36,27 @@ export function foldText(text: string): string {
 }
 
 const idPrefix = 'in_'
+const customerPrefix = 'cus_'
 
 export interface SearchText {
   /** Number, names, e-mail, tax id, and the document's number and ATCUD: found by any part. */
   search_text: string
-  /** The invoice's id, without its prefix, and the document's: found by their beginnings. */
+  /** The invoice's id, without its prefix, the document's, and the customer's: found by their beginnings. */
   search_ids: string
 }
 
 export function searchText(invoice: Invoice, document: InvoiceDocument | null = null): SearchText {
-  const { id, number, display_name, customer_name, customer_email, company_name, customer_tax_id, ix_id } =
-    invoice
+  const { id, number, display_name, customer_id, customer_name, customer_email, company_name } = invoice
+  const { customer_tax_id, ix_id } = invoice
   const { number: documentNumber, atcud } = document ?? {}
   const texts = [number, display_name, customer_name, customer_email, company_name, documentNumber, atcud]
   const fields = new Set(texts.map(text => foldText(text ?? '')))
   if (customer_tax_id !== null) fields.add(taxIdStart + foldText(customer_tax_id))
   fields.delete('')
+  const ids = [idStart + foldText(id.replace(/^in_/, '')), ix_id === null ? '' : idStart + ix_id]
   return {
     search_text: [...fields].join(fieldEnd),
-    search_ids: `${idStart}${foldText(id.replace(/^in_/, ''))}${ix_id === null ? '' : idStart + ix_id}`,
+    search_ids: ids.join('') + customerStart + foldText(customer_id),
   }
 }
 
@@ -78,6 +81,8 @@ export function searchWords(query: string): SearchWord[] {
 function beginningsOf(word: string): string[] {
   if (idPrefix.startsWith(word)) return [idStart]
   const beginnings = [idStart + word]
+  // With its prefix alone: without it, each short word would begin some customer's id, and so find all of its invoices.
+  if (word.startsWith(customerPrefix)) beginnings.push(customerStart + word)
   if (word.startsWith(idPrefix)) beginnings.push(idStart + word.slice(idPrefix.length))
   return beginnings
 }

@@ -45,7 +45,7 @@ export function contentsReads(db: Db): ContentsReads {
 
 function sourceOf(name: KindName): string {
   return name === 'invoices'
-    ? `(SELECT i.customer_id, i.id, i.summary, l.lines, i.observed_at, i.document FROM fatura.invoices i
+    ? `(SELECT i.customer_id, i.id, i.summary, l.lines, i.observed_at, i.document, i.payment FROM fatura.invoices i
         LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id) AS whole`
     : `fatura.${kinds[name].tables[0]}`
 }
@@ -92,11 +92,12 @@ async function removeLater(tx: InvoiceWrites, contents: readonly Content[]): Pro
     if (observed_at > (stamps.get(`${customer_id} ${id}`) ?? 0)) await tx.removeInvoice(customer_id, id)
 }
 
-function readRecord([, , summary, lines, , document]: Content): InvoiceRecord {
+function readRecord([, , summary, lines, , document, payment]: Content): InvoiceRecord {
   return {
     invoice: JSON.parse(String(summary)) as Invoice,
     lines: lines === null ? null : JSON.parse(String(lines)),
     document: document == null ? null : JSON.parse(String(document)),
+    payment: JSON.parse(String(payment)),
   }
 }
 

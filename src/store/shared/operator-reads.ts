@@ -23,7 +23,7 @@ export function operatorReads(db: Db): Omit<OperatorStore, 'walkInvoices' | 'che
       ]),
     readInvoices: (after, limit) =>
       db.query<StoredRecord>(
-        `SELECT i.customer_id, i.id, i.summary, l.lines
+        `SELECT i.customer_id, i.id, i.summary, i.payment, l.lines
          FROM fatura.invoices i
          LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
          WHERE (i.customer_id, i.id) > ($1, $2) ORDER BY i.customer_id, i.id LIMIT $3`,

@@ -15,6 +15,7 @@ import type {
   JournalEntry,
   KnownDocument,
   LinkedInvoice,
+  PaidInvoice,
   RelationsKey,
 } from '../document-store.ts'
 import { type Db, literals, queryAny, queryColumn } from './db.ts'
@@ -30,8 +31,9 @@ interface DocumentRow extends Omit<KnownDocument, 'document' | 'client_tax_id' |
   relations?: string | null
 }
 
-interface LinkedRow extends Omit<LinkedInvoice, 'claim' | 'document' | 'client_tax_id'> {
+interface LinkedRow extends Omit<LinkedInvoice, 'claim' | 'document' | 'client_tax_id' | 'payment'> {
   claim: string | null
+  payment: string
   document_id: number | null
   body: string | null
   misses: number
@@ -43,7 +45,7 @@ interface LinkedRow extends Omit<LinkedInvoice, 'claim' | 'document' | 'client_t
 /** Citus joins only what lies together: each table's rows are found alone, then joined. `page` chooses the invoices. */
 const linked = (page: string) => `
   WITH page AS MATERIALIZED (
-    SELECT i.customer_id, i.id, i.summary, i.observed_at, l.claim, coalesce(l.ix_id, l.claimed_id) AS document_id
+    SELECT i.customer_id, i.id, i.summary, i.payment, i.observed_at, l.claim, coalesce(l.ix_id, l.claimed_id) AS document_id
     FROM fatura.invoices i LEFT JOIN fatura.links l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
     ${page}),
   tied AS MATERIALIZED (
@@ -51,7 +53,7 @@ const linked = (page: string) => `
     WHERE id IN (SELECT document_id FROM page)),
   clients AS MATERIALIZED (
     SELECT id, observed_at, tax_id FROM fatura.document_clients WHERE id IN (SELECT client_id FROM tied))
-  SELECT p.customer_id, p.id, p.summary, p.observed_at, p.claim, d.id AS document_id, d.body, d.misses,
+  SELECT p.customer_id, p.id, p.summary, p.payment, p.observed_at, p.claim, d.id AS document_id, d.body, d.misses,
     d.observed_at AS seen_at, c.observed_at AS client_read_at, c.tax_id
   FROM page p LEFT JOIN tied d ON d.id = p.document_id LEFT JOIN clients c ON c.id = d.client_id
   ORDER BY p.customer_id, p.id`
@@ -79,6 +81,11 @@ export async function findClaimants(db: Db, documents: readonly number[]): Promi
     JOIN fatura.invoices i ON i.customer_id = l.customer_id AND i.id = l.invoice_id`
   const rows = await queryAny<{ summary: string; claim: string }>(db, select, [['l.claimed_id', documents]])
   return rows.map(({ summary, claim }) => ({ invoice: JSON.parse(summary), claim: JSON.parse(claim) }))
+}
+
+export async function findPaid(db: Db, payments: readonly string[]): Promise<PaidInvoice[]> {
+  const select = 'SELECT payment_id, customer_id, invoice_id AS id FROM fatura.invoice_payments'
+  return queryAny(db, select, [['payment_id', payments]], ' ORDER BY payment_id, customer_id, id')
 }
 
 export function documentReads(db: Db): DocumentReads {
@@ -167,6 +174,7 @@ export function documentReads(db: Db): DocumentReads {
     },
     findDocuments: wanted => findDocuments(db, wanted),
     findClaimants: documents => findClaimants(db, documents),
+    findPaid: payments => findPaid(db, payments),
     async readInForce(after, limit, days) {
       const bodies = await queryColumn<string>(
         db,
@@ -228,10 +236,11 @@ function readDocument(
 }
 
 function readLinked(row: LinkedRow): LinkedInvoice {
-  const { claim, document_id, body, misses, seen_at, client_read_at, tax_id, ...invoice } = row
+  const { claim, payment, document_id, body, misses, seen_at, client_read_at, tax_id, ...invoice } = row
   return {
     ...invoice,
     claim: claim === null ? null : JSON.parse(claim),
+    payment: JSON.parse(payment),
     document:
       document_id === null
         ? null

@@ -36,7 +36,7 @@ export function startWriting(db: Db, engine: EngineWrites) {
        RETURNING issued_at, status, ix_status, currency, total_cents`,
       [customerId, invoiceId],
     )
-    for (const table of ['invoice_lines', 'links']) {
+    for (const table of ['invoice_lines', 'invoice_payments', 'links']) {
       const sql = `DELETE FROM fatura.${table} WHERE customer_id = $1 AND invoice_id = $2`
       await db.query(sql, [customerId, invoiceId])
     }

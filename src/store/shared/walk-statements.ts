@@ -11,7 +11,7 @@ export function* walkStatements(walk: InvoiceWalk, engine: EngineName) {
     const conditions = conditionsOf(walk, { engine, row: 'i.', bind })
     if (customerId !== null) conditions.unshift(`i.customer_id = ${bind(customerId)}`)
     const sql = `
-      SELECT i.summary, i.document, ${walk.withLines ? 'l.lines' : 'NULL AS lines'} FROM fatura.invoices i ${engine === 'sqlite' ? 'INDEXED BY invoices_in_order' : ''}
+      SELECT i.summary, i.document, i.payment, ${walk.withLines ? 'l.lines' : 'NULL AS lines'} FROM fatura.invoices i ${engine === 'sqlite' ? 'INDEXED BY invoices_in_order' : ''}
       ${walk.withLines ? 'LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id' : ''}
       ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`}
       ORDER BY i.customer_id, i.issued_at DESC, i.id DESC`

@@ -4,7 +4,7 @@ import type { InvoiceKey } from '../../invoice.ts'
 import type { DocumentNames, DocumentWrites } from '../document-store.ts'
 import { writeRows } from './contents.ts'
 import { columnsFor, type Db, type Insertion, queryAny } from './db.ts'
-import { findClaimants, findDocuments } from './read-documents.ts'
+import { findClaimants, findDocuments, findPaid } from './read-documents.ts'
 import type { SharedRows } from './shared-rows.ts'
 
 const entriesKept = 50
@@ -104,6 +104,7 @@ export function documentWrites(
       return isDoubtful ? findDocuments(db, wanted) : found
     },
     findClaimants: documents => findClaimants(db, documents),
+    findPaid: payments => findPaid(db, payments),
     findLinked: async ({ documents, invoices }) =>
       queryAny<InvoiceKey>(db, 'SELECT customer_id, invoice_id AS id FROM fatura.links', [
         ['claimed_id', documents],

@@ -71,12 +71,12 @@ function* readAll(db: DatabaseSync, walk: InvoiceWalk): Rows {
 }
 
 function copyRest(db: DatabaseSync, rows: Rows): Rows {
-  db.exec('CREATE TEMP TABLE rest (summary, lines, document)')
-  const keep = db.prepare('INSERT INTO temp.rest VALUES (?, ?, ?)')
-  for (const { summary, lines, document } of rows) keep.run(summary, lines, document)
+  db.exec('CREATE TEMP TABLE rest (summary, lines, document, payment)')
+  const keep = db.prepare('INSERT INTO temp.rest VALUES (?, ?, ?, ?)')
+  for (const { summary, lines, document, payment } of rows) keep.run(summary, lines, document, payment)
   db.exec('COMMIT')
   return db
-    .prepare('SELECT summary, lines, document FROM temp.rest ORDER BY rowid')
+    .prepare('SELECT summary, lines, document, payment FROM temp.rest ORDER BY rowid')
     .iterate() as unknown as Rows
 }
 

@@ -1,20 +1,26 @@
 /** Pages of lists and searches: several statements, all from one snapshot of the connection. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { openInvoicesShown } from '../../balance.ts'
 import { countPages } from '../../invoice.ts'
 import {
   boundsOf,
   isCountable,
   isFiltered,
+  type OpenSumRow,
   type SumRow,
   sumsOfCounters,
   sumsOfInvoices,
+  sumsOfOpen,
+  toOpenSum,
   toSum,
 } from '../read-model/counting.ts'
 import { conditionsOf, counterConditionsOf } from '../read-model/filters.ts'
-import type { CustomerSums, InvoicePage, InvoiceQuery, Snapshot } from '../store.ts'
+import type { CustomerSums, InvoicePage, InvoiceQuery, OpenInvoices, Snapshot } from '../store.ts'
 import { prepareOnce } from './shared-db.ts'
 
 export const joinSummaries = "coalesce(group_concat(summary, ','), '')"
+
+const openOf = `invoices INDEXED BY invoices_open WHERE customer_id = ?1 AND status = 'open'`
 
 function sumsOf(columns: string, table: string): string {
   return `SELECT ${columns} FROM ${table} WHERE customer_id = ?1 GROUP BY 1, 2, 3`
@@ -36,10 +42,22 @@ export function readPages(db: DatabaseSync) {
   const sumCredits = db.prepare(`
     SELECT currency, sum(credited_cents) FROM invoices INDEXED BY invoices_credited
     WHERE customer_id = ?1 AND status = 'open' AND credited_cents <> 0 GROUP BY currency`)
-  for (const statement of [sumCounters, sumInvoices, sumCredits]) statement.setReturnArrays(true)
+  const sumOpen = db.prepare(`SELECT ${sumsOfOpen} FROM ${openOf} GROUP BY currency, due_date`)
+  for (const statement of [sumCounters, sumInvoices, sumCredits, sumOpen]) statement.setReturnArrays(true)
+  const firstOpen = db.prepare(
+    `SELECT summary, payment, document FROM json_each(?1) CROSS JOIN invoices ON invoices.rowid = value`,
+  )
+  /** By their due days: overdue on a day, without one, and the rest. */
+  const placesOpen = ['due_date < ?2', 'due_date IS NULL', 'due_date >= ?2'].map(condition =>
+    db.prepare(`SELECT rowid AS place FROM ${openOf} AND ${condition} ORDER BY due_date, id LIMIT ?3 + 0`),
+  )
 
   function readStanding(customerId: string) {
     return standing.get(customerId) as unknown as Snapshot & { total: number; counted: number | null }
+  }
+
+  function readOpenSums(customerId: string) {
+    return (sumOpen.all(customerId) as unknown as OpenSumRow[]).map(toOpenSum)
   }
 
   /** Total, page and the row ids of its invoices, by one pass over the index. */
@@ -86,7 +104,22 @@ export function readPages(db: DatabaseSync) {
         const { version, counted, synced_at } = readStanding(customerId)
         const rows = (counted === 1 ? sumCounters : sumInvoices).all(customerId) as unknown as SumRow[]
         const credited = new Map(sumCredits.all(customerId) as unknown as [string, number][])
-        return { sums: rows.map(toSum), credited, version, synced_at }
+        return { sums: rows.map(toSum), credited, open: readOpenSums(customerId), version, synced_at }
+      } finally {
+        end.run()
+      }
+    },
+
+    readOpen(customerId: string, day: string): OpenInvoices {
+      begin.run()
+      try {
+        const { version, synced_at } = readStanding(customerId)
+        const places: number[] = []
+        for (const statement of placesOpen)
+          for (const { place } of statement.all(customerId, day, openInvoicesShown - places.length))
+            places.push(Number(place))
+        const invoices = firstOpen.all(JSON.stringify(places)) as unknown as OpenInvoices['invoices']
+        return { sums: readOpenSums(customerId), invoices, version, synced_at }
       } finally {
         end.run()
       }

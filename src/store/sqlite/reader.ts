@@ -48,6 +48,7 @@ export function openSqliteReader(path: string): ReadStore {
       return page ?? opened.searches.search(query)
     },
     readSums: async customerId => read(({ pages }) => pages.readSums(customerId)),
+    readOpen: async (customerId, day) => read(({ pages }) => pages.readOpen(customerId, day)),
     readSnapshot: async customerId => read(({ pages }) => pages.readSnapshot(customerId)),
     readFreshness: async () => read(({ pages }) => pages.readSnapshot('')).synced_at,
     async findInvoice(customerId, invoiceId) {
@@ -86,7 +87,7 @@ function openFile(path: string) {
     firstPage: db.prepare(`
       SELECT total, head AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`),
     invoice: db.prepare(`
-      SELECT summary, lines, document, (SELECT synced_at FROM freshness) AS synced_at
+      SELECT summary, lines, document, payment, (SELECT synced_at FROM freshness) AS synced_at
       FROM invoices
       LEFT JOIN invoice_lines ON invoice_lines.customer_id = ?1 AND invoice_id = ?2
       WHERE invoices.customer_id = ?1 AND id = ?2`),

@@ -13,7 +13,10 @@ import { translate } from './failures.ts'
 
 const columns =
   `customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, search_ids, summary,
-  document, credited_cents, observed_at`.split(/,\s+/) as (keyof InvoiceRow | 'observed_at')[]
+  document, credited_cents, payment, due_date, to_pay_cents, in_favour_cents, observed_at`.split(/,\s+/) as (
+    | keyof InvoiceRow
+    | 'observed_at'
+  )[]
 
 export function engineWrites(db: StoreFile, shared: Db): EngineWrites {
   const attempt = <T>(work: () => T): T => translate(db.path, work)
@@ -25,18 +28,22 @@ export function engineWrites(db: StoreFile, shared: Db): EngineWrites {
       .join(', ')}`)
   const touchInvoice = db.prepare('UPDATE invoices SET observed_at = ?3 WHERE customer_id = ?1 AND id = ?2')
   const findInvoice = db.prepare(`
-    SELECT summary, search_text, search_ids, observed_at, document, issued_at, status, ix_status,
-      currency, total_cents
+    SELECT summary, search_text, search_ids, observed_at, document, payment, issued_at, status,
+      ix_status, currency, total_cents
     FROM invoices
     WHERE customer_id = ?1 AND id = ?2`)
   const findKnown = db.prepare(`
-    SELECT summary, observed_at, claim, document FROM invoices
+    SELECT summary, observed_at, claim, document, payment FROM invoices
     LEFT JOIN links ON links.customer_id = ?1 AND invoice_id = ?2 WHERE invoices.customer_id = ?1 AND id = ?2`)
   const findTombstone = db.prepare('SELECT observed_at FROM tombstones WHERE customer_id = ?1 AND id = ?2')
   const saveLines = db.prepare(`
     INSERT INTO invoice_lines (customer_id, invoice_id, lines) VALUES (?1, ?2, ?3)
     ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines WHERE lines <> excluded.lines`)
   const deleteLines = db.prepare('DELETE FROM invoice_lines WHERE customer_id = ?1 AND invoice_id = ?2')
+  const deletePayments = db.prepare('DELETE FROM invoice_payments WHERE customer_id = ?1 AND invoice_id = ?2')
+  const savePayments = db.prepare(`
+    INSERT INTO invoice_payments (customer_id, invoice_id, payment_id)
+    SELECT ?1, ?2, value ->> '$.id' FROM json_each(?3, '$.payments')`)
   const updateDocument = db.prepare(`
     UPDATE invoices SET ix_status = ?3, search_text = ?4, search_ids = ?5, summary = ?6, document = ?7, credited_cents = ?8
     WHERE customer_id = ?1 AND id = ?2`)
@@ -50,7 +57,12 @@ export function engineWrites(db: StoreFile, shared: Db): EngineWrites {
       stored?.summary !== summary ||
       stored.search_text !== search_text ||
       stored.search_ids !== search_ids ||
-      stored.document !== row.document
+      stored.document !== row.document ||
+      stored.payment !== row.payment
+    if (stored?.payment !== row.payment) {
+      if (stored !== undefined) deletePayments.run(customer_id, id)
+      savePayments.run(customer_id, id, row.payment)
+    }
     if (isChanged) {
       const given = { ...row, observed_at: observedAt }
       insertInvoice.run(...columns.map(name => given[name]))
@@ -91,7 +103,7 @@ export function engineWrites(db: StoreFile, shared: Db): EngineWrites {
           if (stored !== undefined)
             return [{ ...key, ...stored, claim: stored.claim === null ? null : JSON.parse(stored.claim) }]
           const gone = findTombstone.get(customer_id, id) as { observed_at: number } | undefined
-          return gone === undefined ? [] : [{ ...key, ...gone, summary: null, claim: null, document: null }]
+          return gone === undefined ? [] : [{ ...key, ...gone, ...nothingKnown }]
         }),
       )
     },
@@ -108,6 +120,13 @@ export function engineWrites(db: StoreFile, shared: Db): EngineWrites {
 }
 
 type StoredRow = Countable &
-  Pick<InvoiceRow, 'summary' | 'search_text' | 'search_ids' | 'document'> & { observed_at: number }
+  Pick<InvoiceRow, 'summary' | 'search_text' | 'search_ids' | 'document' | 'payment'> & {
+    observed_at: number
+  }
 
-type KnownRow = { summary: string; observed_at: number; claim: string | null; document: string | null }
+type KnownRow = Pick<InvoiceRow, 'summary' | 'document' | 'payment'> & {
+  observed_at: number
+  claim: string | null
+}
+
+const nothingKnown = { summary: null, claim: null, document: null, payment: null }

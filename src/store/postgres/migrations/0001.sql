@@ -17,6 +17,11 @@ CREATE TABLE fatura.invoices (
   -- The associated document as the text that is sent, and the sum of its credit notes in force.
   document       text COLLATE "C",
   credited_cents bigint NOT NULL,
+  -- See SQLite's 0001.sql.
+  payment         text COLLATE "C" NOT NULL,
+  due_date        text COLLATE "C",
+  to_pay_cents    bigint NOT NULL,
+  in_favour_cents bigint NOT NULL,
   PRIMARY KEY (customer_id, id)
 );
 
@@ -44,6 +49,18 @@ CREATE INDEX invoices_uncertified ON fatura.invoices (issued_at)
 
 CREATE INDEX invoices_credited ON fatura.invoices (customer_id, currency, credited_cents)
   WHERE status = 'open' AND credited_cents <> 0;
+
+-- What is to be paid: the oldest due day first.
+CREATE INDEX invoices_open ON fatura.invoices (customer_id, due_date, id)
+  INCLUDE (currency, to_pay_cents, in_favour_cents) WHERE status = 'open';
+
+CREATE TABLE fatura.invoice_payments (
+  customer_id text COLLATE "C" NOT NULL,
+  invoice_id  text COLLATE "C" NOT NULL,
+  payment_id  text COLLATE "C" NOT NULL,
+  PRIMARY KEY (customer_id, invoice_id, payment_id)
+);
+CREATE INDEX invoice_payments_by_payment ON fatura.invoice_payments (payment_id);
 
 CREATE TABLE fatura.tombstones (
   customer_id text COLLATE "C" NOT NULL,

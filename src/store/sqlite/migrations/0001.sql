@@ -15,6 +15,12 @@ CREATE TABLE invoices (
   -- The associated document as the text that is sent, and the sum of its credit notes in force.
   document       TEXT,
   credited_cents INTEGER NOT NULL,
+  -- What is owed and what was paid, as JSON; of it, what is to be paid of an open invoice, since when, and what such an
+  -- invoice leaves in the customer's favour.
+  payment         TEXT NOT NULL,
+  due_date        TEXT,
+  to_pay_cents    INTEGER NOT NULL,
+  in_favour_cents INTEGER NOT NULL,
   PRIMARY KEY (customer_id, id)
 ) STRICT;
 
@@ -34,6 +40,19 @@ CREATE INDEX invoices_uncertified ON invoices (issued_at)
 
 CREATE INDEX invoices_credited ON invoices (customer_id, currency, credited_cents)
   WHERE status = 'open' AND credited_cents <> 0;
+
+-- What is to be paid: the oldest due day first.
+CREATE INDEX invoices_open ON invoices (customer_id, due_date, id, currency, to_pay_cents, in_favour_cents)
+  WHERE status = 'open';
+
+-- The invoices that a payment paid, or is to pay; made from `payment`.
+CREATE TABLE invoice_payments (
+  customer_id TEXT NOT NULL,
+  invoice_id  TEXT NOT NULL,
+  payment_id  TEXT NOT NULL,
+  PRIMARY KEY (customer_id, invoice_id, payment_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX invoice_payments_by_payment ON invoice_payments (payment_id);
 
 -- Invoices that were deleted at their source: an older observation must not revive them.
 CREATE TABLE tombstones (
