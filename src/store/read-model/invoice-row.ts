@@ -19,6 +19,6 @@ export function toRow({ invoice, lines, document = null }: InvoiceRecord) {
     ...searchText(invoice, document),
     summary: serializeSummary(invoice),
     lines: lines === null ? null : serializeLines(lines),
-    ...documentColumns(document),
+    ...documentColumns(document, currency),
   }
 }
