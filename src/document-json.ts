@@ -35,6 +35,12 @@ export function currencyOf(name: string | null): string | null {
   return codes.get(name?.normalize('NFC').trim().replace(/\s+/g, ' ').toLowerCase() ?? '') ?? null
 }
 
+/** Whether the document is in another currency than its invoice, so that only `multicurrency` tells the invoice's total. */
+export function isForeign(document: Amounts, invoice: Pick<Invoice, 'currency'>): boolean {
+  const currency = currencyOf(document.currency)
+  return currency !== null && currency !== invoice.currency
+}
+
 /** Rounded half away from zero; null when the decimal cannot be read, or is no exact number. */
 function toSmallest(decimal: string, currency: string): number | null {
   const millionths = toMillionths(decimal)

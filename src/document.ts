@@ -77,17 +77,22 @@ export interface Document extends Amounts {
   left_out?: string
 }
 
-/** Fields that a list may leave out. */
-export const optionalFields = [
+/** Fields that a list may leave out, and a document by itself has. */
+export const wholeFields = [
   'series_number',
   'atcud',
   'due_date',
   'before_taxes',
   'taxes_total',
   'taxes',
+  'exemption_code',
+] as const satisfies readonly (keyof Document)[]
+
+/** And those that a document by itself may be without. */
+export const optionalFields = [
+  ...wholeFields,
   'retention',
   'multicurrency',
-  'exemption_code',
   'tax_id',
 ] as const satisfies readonly (keyof Document)[]
 
@@ -187,11 +192,12 @@ export const noClaim: Claim = {
 /** A second print of a document, which certifies what its original does, and nothing by itself. */
 export const copyStatus = 'second_copy'
 
-/** A document of these certifies nothing by itself: a draft not yet, a canceled one no longer, a copy never. */
-export const notInForce: readonly string[] = ['draft', 'canceled', 'deleted', copyStatus]
+/** A document of these certifies nothing: a draft not yet, a canceled one no longer. */
+export const notInForce: readonly string[] = ['draft', 'canceled', 'deleted']
 
+/** Of a copy alone, nobody knows whether its original is in force. */
 export function isInForce({ status }: Pick<Document, 'status'>): boolean {
-  return !notInForce.includes(status)
+  return !notInForce.includes(status) && status !== copyStatus
 }
 
 /** The status of a document; of a copy, that of its original among `others`, and the copy's own when it is not among them. */
