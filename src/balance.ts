@@ -139,9 +139,9 @@ export function describeOpenInvoice(
 
 /** Whether an invoice is to be paid on the payment platform's page: something of it remains, and its certified document is not credited whole. */
 export function isPayable(
-  invoice: Pick<Invoice, 'status' | 'total_cents'>,
+  invoice: Pick<Invoice, 'status' | 'total_cents' | 'currency'>,
   facts: PaymentFacts,
   document: InvoiceDocument | null,
 ): boolean {
-  return toPayCents(invoice, facts) > 0 && !isFullyCredited(document)
+  return toPayCents(invoice, facts) > 0 && !isFullyCredited(document, invoice.currency)
 }

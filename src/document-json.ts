@@ -1,7 +1,17 @@
 /** The document of an invoice as it is sent, made when either changes. */
-import { type Document, notInForce, printedNumberOf, type Relations } from './document.ts'
-import { type Invoice, type InvoiceDocument, qrPath } from './invoice.ts'
-import { decimalsOf, toMillionths } from './money.ts'
+import {
+  type Amounts,
+  creditTypes,
+  type Document,
+  grossOf,
+  isInForce,
+  printedNumberOf,
+  type RelatedDocument,
+  type Relations,
+  withheldOf,
+} from './document.ts'
+import { type DocumentAbout, type Invoice, type InvoiceDocument, qrPath } from './invoice.ts'
+import { decimalsOf, fromMillionths, toMillionths } from './money.ts'
 
 /** Codes of currencies by name: those in use beside the English ones, which Node knows. */
 const codes = new Map([
@@ -25,6 +35,12 @@ export function currencyOf(name: string | null): string | null {
   return codes.get(name?.normalize('NFC').trim().replace(/\s+/g, ' ').toLowerCase() ?? '') ?? null
 }
 
+/** Whether the document is in another currency than its invoice, so that only `multicurrency` tells the invoice's total. */
+export function isForeign(document: Amounts, invoice: Pick<Invoice, 'currency'>): boolean {
+  const currency = currencyOf(document.currency)
+  return currency !== null && currency !== invoice.currency
+}
+
 /** Rounded half away from zero; null when the decimal cannot be read, or is no exact number. */
 function toSmallest(decimal: string, currency: string): number | null {
   const millionths = toMillionths(decimal)
@@ -39,11 +55,8 @@ export function describeInvoiceDocument(
   document: Document,
   relations: Relations | null,
 ): InvoiceDocument {
-  const codeOf = (name: string | null) => currencyOf(name) ?? invoiceCurrency
-  const currency = codeOf(document.currency)
-  const cents = (amount: string | null | undefined, of = currency) =>
-    amount == null ? null : toSmallest(amount, of)
-  const [total, beforeTax] = [cents(document.total), cents(document.before_taxes)]
+  const currency = currencyOf(document.currency) ?? invoiceCurrency
+  const cents = (amount: string | null | undefined) => (amount == null ? null : toSmallest(amount, currency))
   return {
     id: document.id,
     type: document.type,
@@ -53,46 +66,99 @@ export function describeInvoiceDocument(
     atcud: document.atcud ?? null,
     date: document.date,
     due_date: document.due_date ?? null,
-    before_tax_cents: beforeTax,
-    tax_cents: total === null || beforeTax === null ? null : total - beforeTax,
-    total_cents: total,
+    before_tax_cents: cents(document.before_taxes),
+    tax_cents: cents(document.taxes_total),
+    gross_cents: cents(grossOf(document)),
+    retention_percent: document.retention == null ? null : Number(document.retention),
+    retention_cents: cents(withheldOf(document)),
+    total_cents: cents(document.total),
     currency,
+    in_invoice_currency: convertedOf(document),
     taxes:
       document.taxes?.map(({ rate, base, tax }) => ({
-        rate_percent: Number(rate),
+        rate_percent: rate === null ? null : Number(rate),
         base_cents: cents(base) ?? 0,
         tax_cents: cents(tax) ?? 0,
       })) ?? null,
     exemption_code: document.exemption_code ?? null,
     qr_path: relations?.has_qr ? qrPath(customer_id, invoiceId) : null,
-    related:
-      relations?.documents.map(other => ({
-        id: other.id,
-        type: other.type,
-        number: printedNumberOf(other),
-        date: other.date,
-        total_cents: cents(other.total, codeOf(other.currency)),
-        status: other.status,
-      })) ?? null,
+    related: relations?.documents.map(other => describeRelated(other, invoiceCurrency)) ?? null,
   }
 }
 
-/** A document as it is stored with its invoice: the text that is sent, and the sum of its credit notes in force. */
-export function documentColumns(document: InvoiceDocument | null): {
-  document: string | null
-  credited_cents: number
-} {
-  return { document: document && JSON.stringify(document), credited_cents: creditedCents(document) }
+function describeRelated(other: RelatedDocument, invoiceCurrency: string): DocumentAbout {
+  const currency = currencyOf(other.currency) ?? invoiceCurrency
+  const gross = grossOf(other)
+  return {
+    id: other.id,
+    type: other.type,
+    number: printedNumberOf(other),
+    date: other.date,
+    gross_cents: gross === null ? null : toSmallest(gross, currency),
+    total_cents: toSmallest(other.total, currency),
+    in_invoice_currency: convertedOf(other),
+    status: other.status,
+  }
 }
 
-function creditedCents(document: InvoiceDocument | null): number {
-  return (document?.related ?? [])
-    .filter(({ type, status }) => type === 'CreditNote' && !notInForce.includes(status))
-    .reduce((sum, { total_cents }) => sum + Math.abs(total_cents ?? 0), 0)
+/** The total in the invoice's own currency, with its rate; null when there is none beside the account's. */
+function convertedOf(amounts: Amounts): InvoiceDocument['in_invoice_currency'] {
+  if (!amounts.multicurrency) return null
+  const { currency: name, total } = amounts.multicurrency
+  const currency = currencyOf(name)
+  if (currency === null) return null
+  const rate = exchangeRateOf(amounts)
+  return { currency, total_cents: toSmallest(total, currency), rate: rate === null ? null : Number(rate) }
+}
+
+/** How many of the invoice's currency one of the account's is worth: most creators give it so, and some the other way round. */
+export function exchangeRateOf({ total, multicurrency }: Amounts): string | null {
+  const [rate, own, theirs] = [multicurrency?.rate ?? '', total, multicurrency?.total ?? ''].map(toMillionths)
+  if (rate == null || rate <= 0n) return null
+  if (!own || !theirs) return fromMillionths(rate)
+  const distance = (one: bigint) => abs(abs(own) * one - abs(theirs) * million)
+  const reverse = (million * million + rate / 2n) / rate
+  return fromMillionths(distance(reverse) < distance(rate) ? reverse : rate)
+}
+
+const million = 1_000_000n
+
+function abs(amount: bigint): bigint {
+  return amount < 0n ? -amount : amount
+}
+
+/** A document as it is stored with its invoice: the text that is sent, and the sum of its credit notes in force, in the invoice's currency. */
+export function documentColumns(
+  document: InvoiceDocument | null,
+  invoiceCurrency: string,
+): { document: string | null; credited_cents: number } {
+  return {
+    document: document && JSON.stringify(document),
+    credited_cents: creditedCents(document, invoiceCurrency),
+  }
 }
 
 /** Whether credit notes in force take back all of a document: what it certifies is owed no more. */
-export function isFullyCredited(document: InvoiceDocument | null): boolean {
-  const total = document?.total_cents ?? 0
-  return total > 0 && creditedCents(document) >= total
+export function isFullyCredited(document: InvoiceDocument | null, invoiceCurrency: string): boolean {
+  if (document === null) return false
+  const gross = document.gross_cents ?? document.total_cents
+  const whole = document.currency === invoiceCurrency ? gross : document.in_invoice_currency?.total_cents
+  return (whole ?? 0) > 0 && creditedCents(document, invoiceCurrency) >= (whole ?? 0)
+}
+
+function creditedCents(document: InvoiceDocument | null, invoiceCurrency: string): number {
+  const notes = (document?.related ?? []).filter(
+    ({ type, status }) => creditTypes.includes(type) && isInForce({ status }),
+  )
+  return notes.reduce((sum, note) => sum + creditedBy(note, document, invoiceCurrency), 0)
+}
+
+/** By the note's own total in the invoice's currency, else by its share of the document; 0 when neither is known. */
+function creditedBy(note: DocumentAbout, document: InvoiceDocument | null, invoiceCurrency: string): number {
+  const gross = Math.abs(note.gross_cents ?? note.total_cents ?? 0)
+  if (document === null || document.currency === invoiceCurrency) return gross
+  const [own, whole] = [note.in_invoice_currency, document.in_invoice_currency]
+  if (own?.currency === invoiceCurrency) return Math.abs(own.total_cents ?? 0)
+  if (whole?.currency !== invoiceCurrency || !whole.total_cents || !document.gross_cents) return 0
+  return Math.round((gross * Math.abs(whole.total_cents)) / Math.abs(document.gross_cents))
 }

@@ -85,25 +85,39 @@ export interface InvoiceDocument {
   due_date: string | null
   before_tax_cents: number | null
   tax_cents: number | null
+  /** Before and with taxes: what the document charges. */
+  gross_cents: number | null
+  /** Tax that the client withholds, in percent of the amount before taxes; null for none. */
+  retention_percent: number | null
+  retention_cents: number | null
+  /** What is to be paid: the gross amount less the retention. */
   total_cents: number | null
+  /** The document's own currency, which its amounts are in: the account's at the invoicing system. */
   currency: string
-  /** The highest rate first. */
-  taxes: readonly { rate_percent: number; base_cents: number; tax_cents: number }[] | null
+  in_invoice_currency: ConvertedTotal | null
+  /** The highest rate first, and one that is not known last. */
+  taxes: readonly { rate_percent: number | null; base_cents: number; tax_cents: number }[] | null
   /** The reason for which no tax is due, such as M07. */
   exemption_code: string | null
   /** Path of the QR code's image on the service's host; null when there is none. */
   qr_path: string | null
   /** Credit notes, debit notes and receipts; null until they were read. */
-  related:
-    | readonly {
-        id: number
-        type: string
-        number: string | null
-        date: string | null
-        total_cents: number | null
-        status: string
-      }[]
-    | null
+  related: readonly DocumentAbout[] | null
+}
+
+/** A document about another, as it is sent. */
+export interface DocumentAbout
+  extends Pick<
+    InvoiceDocument,
+    'id' | 'type' | 'number' | 'date' | 'gross_cents' | 'total_cents' | 'in_invoice_currency' | 'status'
+  > {}
+
+/** A document's total in the invoice's own currency, where that is not the document's. */
+export interface ConvertedTotal {
+  currency: string
+  total_cents: number | null
+  /** How many of this currency one of the document's is worth. */
+  rate: number | null
 }
 
 export type LinesSource = 'payments' | 'none'

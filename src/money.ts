@@ -35,3 +35,10 @@ export function toMillionths(decimal: string): bigint | null {
   if (sign === undefined) return null
   return BigInt(whole + fraction.slice(0, 6).padEnd(6, '0')) * (sign === '-' ? -1n : 1n)
 }
+
+/** The reverse, without zeros at its end. */
+export function fromMillionths(amount: bigint): string {
+  const digits = String(amount < 0n ? -amount : amount).padStart(7, '0')
+  const fraction = digits.slice(-6).replace(/0+$/, '')
+  return `${amount < 0n ? '-' : ''}${digits.slice(0, -6)}${fraction && `.${fraction}`}`
+}

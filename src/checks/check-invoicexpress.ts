@@ -7,7 +7,7 @@ import {
   type InvoiceXpressOptions,
   isInvoiceXpressOwn,
 } from '../invoicexpress/client.ts'
-import { createDocumentSource } from '../invoicexpress/document-source.ts'
+import { createDocumentSource, writeQuery } from '../invoicexpress/document-source.ts'
 import { pdfGuardFor } from '../invoicexpress/invoicing-system.ts'
 import { readObject, readPdfUrl } from '../invoicexpress/read-answer.ts'
 import { isAllowed } from '../pdf/allowed-origins.ts'
@@ -29,7 +29,7 @@ export async function checkInvoiceXpress(report: Report, options: InvoiceXpressO
   const key = report('InvoiceXpress: key')
   const before = Date.now()
   key.begin()
-  const oneDocument = { page: '1', per_page: '1' }
+  const oneDocument = writeQuery({}, 1, 1)
   const asking = within(answerLimitMs + 1_000, signal => ask('/invoices.json', oneDocument, signal))
   const answer = await asking.catch(explain)
   const clock = typeof answer === 'string' ? null : readDateHeader(answer.date, before, Date.now())

@@ -1,9 +1,10 @@
 /** One document of a SAF-T file against the store's, and the invoice that it certifies. Pure. */
-import { isInForce, printedNumberOf } from '../document.ts'
+import { grossOf, notInForce, printedNumberOf } from '../document.ts'
 import { currencyOf } from '../document-json.ts'
+import type { Invoice } from '../invoice.ts'
 import { anonymousTaxId, isSameTaxId, type LinkRules } from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
-import { isNear, isSameAmount } from './compare-amounts.ts'
+import { describeCharged, isNear, isSameAmount } from './compare-amounts.ts'
 import { knownSources } from './known-sources.ts'
 import type { SaftDocument } from './read-saft.ts'
 import { type Difference, type DifferenceKind, describeUnlinked, sidesOf } from './reconcile.ts'
@@ -28,8 +29,10 @@ export function* comparePair({ filed, taxId, stored }: Pair, rules: LinkRules): 
   yield* add('number_differs', compareNumbers(filed, stored))
   if (filed.date !== document.date)
     yield* add('date_differs', `${filed.date} in the file, ${document.date ?? 'none'} on the document`)
-  if (isCanceled || !isInForce(document)) return
+  // The file tells whether a copy's original is in force.
+  if (isCanceled || notInForce.includes(document.status)) return
   yield* add('total_differs', compareAmounts(filed, stored))
+  yield* add('currency_unknown', findUnknownCurrency(filed, stored))
   yield* add('tax_id_differs', compareTaxIds(taxId, stored))
   if (invoice?.status === 'void') yield* add('document_on_void', 'void, but in force in the file')
   if (stored.isUnlinked) yield { ...describeUnlinked(document, rules), document_number: filed.number }
@@ -44,23 +47,46 @@ function compareNumbers(filed: SaftDocument, { document }: StoredSide): string |
   return `${nameOf(filed)} in the file, ${printed} on the document`
 }
 
-/** Totals of the file, the document and the invoice: less than a smallest unit apart. */
-function compareAmounts(filed: SaftDocument, { document, invoice }: StoredSide) {
-  const { currency, amount } = filed.foreign ?? { currency: 'EUR', amount: filed.gross }
-  const code = currency.toLowerCase()
+/** Totals of the file, the document and the invoice: less than a smallest unit apart, in euros and in the invoice's currency. */
+function compareAmounts(filed: SaftDocument, { document, invoice }: StoredSide): string | null {
+  const inEuros = (currencyOf(document.currency) ?? 'eur') === 'eur'
+  const gross = grossOf(document)
   const isSame =
-    (currencyOf(document.currency) ?? code) === code &&
-    isNear(amount, document.total) &&
-    (invoice === null ||
-      (invoice.currency === code && isSameAmount(invoice.total_cents, code, amount) === true))
-  const isSameNet =
-    filed.foreign !== null || !document.before_taxes || isNear(filed.net, document.before_taxes)
+    (!inEuros || gross === null || isNear(filed.gross, gross)) &&
+    (filed.foreign === null || isSameForeign(filed.foreign, document)) &&
+    (invoice === null || isSameInvoice(filed, invoice))
+  const isSameNet = !inEuros || !document.before_taxes || isNear(filed.net, document.before_taxes)
   if (isSame && isSameNet) return null
   if (isSame) return `${filed.net} before taxes in the file, ${document.before_taxes} on the document`
-  const onDocument = [document.total, document.currency].filter(Boolean).join(' ')
+  const inFile = filed.foreign ? `${nameForeign(filed.foreign)} (${filed.gross} EUR)` : `${filed.gross} EUR`
+  const both = `${inFile} in the file, ${describeCharged(document)} on the document`
   const onInvoice = invoice && `${writeAmount(invoice.total_cents, invoice.currency)} ${invoice.currency}`
-  const both = `${amount} ${currency} in the file, ${onDocument} on the document`
   return onInvoice === null ? both : `${both}, ${onInvoice} at ${knownSources.billing.name}`
+}
+
+type Foreign = NonNullable<SaftDocument['foreign']>
+
+const nameForeign = ({ amount, currency }: Foreign) => `${amount} ${currency}`
+
+function isSameForeign({ currency, amount }: Foreign, { multicurrency }: StoredSide['document']): boolean {
+  if (!multicurrency) return true
+  const theirs = currencyOf(multicurrency.currency)
+  return (theirs === null || theirs === currency.toLowerCase()) && isNear(amount, multicurrency.total)
+}
+
+/** A file without the invoice's currency says nothing of its total. */
+function isSameInvoice({ gross, foreign }: SaftDocument, { total_cents, currency }: Invoice): boolean {
+  if (currency === 'eur') return isSameAmount(total_cents, currency, gross) === true
+  if (foreign === null) return true
+  return (
+    foreign.currency.toLowerCase() === currency &&
+    isSameAmount(total_cents, currency, foreign.amount) === true
+  )
+}
+
+function findUnknownCurrency({ foreign, gross }: SaftDocument, { invoice }: StoredSide): string | null {
+  if (invoice === null || invoice.currency === 'eur' || foreign !== null) return null
+  return `${gross} EUR in the file, which has no total in ${invoice.currency}`
 }
 
 function compareTaxIds(filed: string | null, { client_tax_id, invoice }: StoredSide) {

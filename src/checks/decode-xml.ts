@@ -33,41 +33,78 @@ function createDecoder(head: Uint8Array): TextDecoder {
   }
 }
 
+/** Enough for an XML declaration, packed or not. */
+const declarationBytes = 200
 const headBytes = 30
+const descriptorBytes = 16
 
 /** The first file of a ZIP archive; anything else as it is. The first chunk holds at least the beginning of an XML declaration. */
 async function* unpack(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const chunks = bytes[Symbol.asyncIterator]()
-  let head: Buffer = Buffer.alloc(0)
-  async function fill(size: number): Promise<void> {
-    while (head.length < size) {
-      const { done, value } = await chunks.next()
-      if (done) return
-      head = Buffer.concat([head, value])
-    }
-  }
-  async function* rest(): AsyncGenerator<Uint8Array> {
-    if (head.length > 0) yield head
-    yield* { [Symbol.asyncIterator]: () => chunks }
-  }
+  const input = openInput(bytes)
   try {
-    await fill(200)
-    if (!head.subarray(0, 4).equals(Buffer.from('PK\x03\x04'))) return yield* rest()
-    if (head.length < headBytes) throw new FileError('is cut off: the ZIP archive is not whole')
-    const [flags, method, name, extra] = [6, 8, 26, 28].map(at => head.readUInt16LE(at))
-    if (((flags ?? 0) & 1) === 1 || method !== 8)
-      throw new FileError('is a ZIP archive that cannot be read: unpack it')
-    const start = headBytes + (name ?? 0) + (extra ?? 0)
-    await fill(start)
-    head = head.subarray(start)
+    await input.fill(declarationBytes)
+    if (!isEntry(input.head)) return yield* input.rest()
+    await skipFolders(input)
+    await input.fill(declarationBytes)
     const inflate = createInflateRaw()
-    pipeline(Readable.from(rest()), inflate, () => {})
+    pipeline(Readable.from(input.rest()), inflate, () => {})
     yield* inflate
   } catch (error) {
     const { code } = error as { code?: unknown }
-    if (code === 'Z_BUF_ERROR') throw new FileError('is cut off: the ZIP archive is not whole')
+    if (code === 'Z_BUF_ERROR') throw notWhole()
     throw code === 'Z_DATA_ERROR' ? new FileError('is a damaged ZIP archive') : error
   } finally {
-    await chunks.return?.()
+    await input.close()
+  }
+}
+
+const notWhole = () => new FileError('is cut off: the ZIP archive is not whole')
+
+const isEntry = (head: Buffer) => head.subarray(0, 4).equals(Buffer.from('PK\x03\x04'))
+
+type Input = ReturnType<typeof openInput>
+
+/** Bytes of which the beginning can be looked at. */
+function openInput(bytes: AsyncIterable<Uint8Array>) {
+  const chunks = bytes[Symbol.asyncIterator]()
+  const input = {
+    head: Buffer.alloc(0) as Buffer,
+    /** Until the head has so many bytes, or all. */
+    async fill(size: number): Promise<void> {
+      while (input.head.length < size) {
+        const { done, value } = await chunks.next()
+        if (done) return
+        input.head = Buffer.concat([input.head, value])
+      }
+    },
+    async skip(size: number): Promise<void> {
+      await input.fill(size)
+      input.head = input.head.subarray(size)
+    },
+    async *rest(): AsyncGenerator<Uint8Array> {
+      if (input.head.length > 0) yield input.head
+      yield* { [Symbol.asyncIterator]: () => chunks }
+    },
+    close: () => chunks.return?.(),
+  }
+  return input
+}
+
+/** To the data of the first file. Folders are entries of their own, with a slash at the end of their names. */
+async function skipFolders(input: Input): Promise<void> {
+  for (;;) {
+    await input.fill(headBytes)
+    if (input.head.length < headBytes) throw notWhole()
+    if (!isEntry(input.head)) throw new FileError('is a ZIP archive without a file')
+    const [flags = 0, method, name = 0, extra = 0] = [6, 8, 26, 28].map(at => input.head.readUInt16LE(at))
+    const size = input.head.readUInt32LE(18)
+    await input.fill(headBytes + name)
+    const isFolder = input.head[headBytes + name - 1] === '/'.charCodeAt(0)
+    if (!isFolder && ((flags & 1) === 1 || method !== 8))
+      throw new FileError('is a ZIP archive that cannot be read: unpack it')
+    await input.skip(headBytes + name + extra)
+    if (!isFolder) return
+    await input.skip(size)
+    if ((flags & 8) === 8) await input.skip(descriptorBytes)
   }
 }

@@ -1,7 +1,6 @@
 /** Differences between the payment platform and the invoicing system about an invoice. Pure. */
 
-import { type Claim, type Document, isInForce, noClaim } from '../document.ts'
-import { currencyOf } from '../document-json.ts'
+import { type Claim, copyStatus, type Document, isInForce, noClaim, originalStatusOf } from '../document.ts'
 import type { Invoice } from '../invoice.ts'
 import {
   findClaimRefusal,
@@ -15,7 +14,7 @@ import {
 import { writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
 import type { Claimed, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
-import { isSameAmount } from './compare-amounts.ts'
+import { compareCharged, describeCharged } from './compare-amounts.ts'
 
 export const differenceKinds = [
   'paid_without_document',
@@ -23,6 +22,7 @@ export const differenceKinds = [
   'several_documents',
   'document_on_void',
   'total_differs',
+  'currency_unknown',
   'stuck_creating',
   'failed',
   'claim_contradicted',
@@ -71,7 +71,7 @@ export function findDifferences(
     if (detail !== null) found.push({ kind, ...sides, detail })
   }
   const refusal = findClaimRefusal(invoice, claim, known, claimants, rules)
-  const documentStatus = document?.status ?? invoice.ix_status
+  const documentStatus = document === null ? invoice.ix_status : statusOf(document, known)
   add('paid_without_document', findMissing(invoice, claim, documentStatus, rules))
   add('paid_not_settled', findUnsettled(invoice, document, documentStatus))
   if (linked.claim !== null) {
@@ -81,8 +81,9 @@ export function findDifferences(
   }
   add('document_on_void', findOnVoid(invoice, documentStatus))
   // The amounts of a canceled document need not be right.
-  const isCounted = document !== null && document.status !== 'canceled' && document.status !== 'deleted'
-  if (isCounted) add('total_differs', compareTotals(invoice, document, platform.name))
+  const isCounted = document !== null && documentStatus !== 'canceled' && documentStatus !== 'deleted'
+  if (isCounted)
+    for (const [kind, detail] of compareTotals(invoice, document, platform.name)) add(kind, detail)
   if (ignoredBecause(invoice, claim, rules) === null) {
     if (ix_id === null) add('stuck_creating', findStuck(invoice, claim, rules, now))
     if (refusal === null) add('failed', findFailure(invoice, claim))
@@ -124,6 +125,12 @@ export function sidesOf(invoice: Invoice | null, document: Document | null) {
   }
 }
 
+/** That of its original, where the document is a copy and its original is known. */
+function statusOf(document: Document, known: readonly KnownDocument[]): string {
+  const others = known.filter(each => !isGone(each)).flatMap(each => each.document ?? [])
+  return originalStatusOf(document, others)
+}
+
 function findUnsettled({ status }: Invoice, document: Document | null, itsStatus: string | null) {
   if (status !== 'paid' || (itsStatus !== 'final' && itsStatus !== 'sent')) return null
   return `paid, but ${document === null ? 'its document' : `document ${document.id}`} is ${itsStatus}, and not settled`
@@ -147,6 +154,7 @@ function findMissing(invoice: Invoice, claim: Claim, itsStatus: string | null, r
   if (ix_sync_state === 'synced') {
     const name = ix_id === null ? 'its document' : `document ${ix_id}`
     if (itsStatus === 'draft') return `paid, but ${name} is a draft`
+    if (itsStatus === copyStatus) return `paid, but ${name} is a second copy, and its original is not known`
     return itsStatus === 'canceled' || itsStatus === 'deleted' ? `paid, but ${name} is ${itsStatus}` : null
   }
   if (ix_sync_state !== 'not_synced' || ignoredBecause(invoice, claim, rules) !== null) return null
@@ -156,16 +164,28 @@ function findMissing(invoice: Invoice, claim: Claim, itsStatus: string | null, r
 }
 
 function findOnVoid({ status, ix_id }: Invoice, itsStatus: string | null): string | null {
-  if (status !== 'void' || ix_id === null || itsStatus === 'canceled' || itsStatus === 'deleted') return null
+  // Nobody knows whether a copy's original is canceled.
+  const isOver = itsStatus === 'canceled' || itsStatus === 'deleted' || itsStatus === copyStatus
+  if (status !== 'void' || ix_id === null || isOver) return null
   return `void, but document ${ix_id} is ${itsStatus ?? 'there'}`
 }
 
-function compareTotals({ total_cents, currency }: Invoice, document: Document, platform: string) {
-  const both = `${writeAmount(total_cents, currency)} ${currency} at ${platform}, ${[document.total, document.currency].filter(Boolean).join(' ')} on the document`
-  const other = currencyOf(document.currency)
-  if (other !== null && other !== currency) return `${both}: another currency`
-  const isSame = isSameAmount(total_cents, currency, document.total)
-  return isSame === null ? `${both}: the latter cannot be read` : isSame ? null : both
+function* compareTotals(
+  { total_cents, currency }: Invoice,
+  document: Document,
+  platform: string,
+): Generator<[DifferenceKind, string]> {
+  const both = `${writeAmount(total_cents, currency)} ${currency} at ${platform}, ${describeCharged(document)} on the document`
+  switch (compareCharged(total_cents, currency, document)) {
+    case 'differs':
+      return yield ['total_differs', both]
+    case 'another currency':
+      return yield ['total_differs', `${both}: another currency`]
+    case 'unreadable':
+      return yield ['total_differs', `${both}: the latter cannot be read`]
+    case 'unknown currency':
+      return yield ['currency_unknown', `${both}, which has no total in ${currency}`]
+  }
 }
 
 function findStuck(invoice: Invoice, claim: Claim, rules: LinkRules, now: number): string | null {

@@ -1,6 +1,6 @@
 /** Both sides of a comparison with a SAF-T file in a temporary, unnamed database: a month of any size takes a few megabytes of memory. */
 import { DatabaseSync } from 'node:sqlite'
-import type { Document } from '../document.ts'
+import { printedTypeOf } from '../document.ts'
 import type { Invoice } from '../invoice.ts'
 import type { DatedDocument } from '../store/document-store.ts'
 import type { SaftDocument } from './read-saft.ts'
@@ -24,7 +24,7 @@ export type SaftTables = ReturnType<typeof createSaftTables>
 const notCertifying = "('NC', 'ND')"
 
 /** The file's codes of types. Others are written in several ways. */
-const codes: Partial<Record<Document['type'], string>> = {
+const codes: Readonly<Record<string, string>> = {
   Invoice: 'FT',
   InvoiceReceipt: 'FR',
   SimplifiedInvoice: 'FS',
@@ -77,11 +77,10 @@ export function createSaftTables() {
     },
     /** `isExpected`: the file should have it. */
     addStored(side: StoredSide, isExpected: boolean) {
-      const { id, type, series_number = null, atcud = null } = side.document
+      const { id, series_number = null, atcud = null } = side.document
+      const code = codes[printedTypeOf(side.document)] ?? null
       const ofSeries = series_number === null ? null : withoutCode(series_number)
-      insertStored.run(
-        ...[id, ofSeries, codes[type] ?? null, bareAtcud(atcud), isExpected ? 1 : 0, JSON.stringify(side)],
-      )
+      insertStored.run(...[id, ofSeries, code, bareAtcud(atcud), isExpected ? 1 : 0, JSON.stringify(side)])
     },
     /** Finds the store's document of each of the file: by ATCUD, then by series and number. To be called once, after all were added. */
     match: () => db.exec(matching),

@@ -118,7 +118,12 @@ function withType(record: unknown, type: DocumentType): unknown {
   return typeof record === 'object' && record !== null ? { type, ...record } : record
 }
 
-function writeQuery({ from, to, statuses = listStatuses, isArchived = false }: DocumentQuery, page: number) {
+/** The query of a list: whoever asks for one asks for the same types. */
+export function writeQuery(
+  { from, to, statuses = listStatuses, isArchived = false }: DocumentQuery,
+  page: number,
+  perPage = pageSize,
+) {
   const query = new URLSearchParams()
   for (const type of documentTypes) query.append('type[]', type)
   for (const status of statuses) query.append('status[]', status)
@@ -127,7 +132,7 @@ function writeQuery({ from, to, statuses = listStatuses, isArchived = false }: D
   if (from !== undefined) query.append('date[from]', writeDate(from))
   if (to !== undefined) query.append('date[to]', writeDate(to))
   query.append('page', String(page))
-  query.append('per_page', String(pageSize))
+  query.append('per_page', String(perPage))
   return query
 }
 

@@ -5,11 +5,13 @@ import {
   type DocumentTax,
   type DocumentType,
   documentTypes,
-  type optionalFields,
+  type Multicurrency,
+  optionalFields,
   type RelatedDocument,
 } from '../document.ts'
+import { currencyOf } from '../document-json.ts'
 import { isIxStatus } from '../invoice.ts'
-import { toMillionths } from '../money.ts'
+import { fromMillionths, toMillionths } from '../money.ts'
 import type { DocumentClient } from '../sources.ts'
 import {
   isAnything,
@@ -56,7 +58,6 @@ export function mapDocument(payload: unknown): Document | null {
   const document = readAs(certifyingDocument, payload, 'a document')
   const { status } = document
   if (!isStorable(status) || !isIxStatus(status)) throw unfit('a document')
-  const number = readText(document.sequence_number, 'a document')
   const uid = readText(document.proprietary_uid, 'a document')
   return {
     id: Number(document.id),
@@ -65,13 +66,13 @@ export function mapDocument(payload: unknown): Document | null {
     // Unchanged: it is compared with an invoice's id.
     reference: readText(document.reference, 'a document'),
     ...(uid !== null && { uid }),
-    number: number === 'draft' ? null : number,
+    number: mapNumber(readText(document.sequence_number, 'a document')),
     date: document.date ? mapDate(document.date) : null,
     total: mapTotal(document.total),
     currency: readText(document.currency, 'a document'),
     // A document without a readable client still counts.
     client_id: readId(document.client),
-    ...mapOptional(payload as Record<string, unknown>),
+    ...mapOptional(payload as Payload),
   }
 }
 
@@ -85,26 +86,32 @@ const mappings: {
     map: (value: unknown, payload: Payload) => Optional[Name],
   ]
 } = {
-  series_number: ['inverted_sequence_number', value => mapText(value)],
+  series_number: ['inverted_sequence_number', value => mapNumber(mapText(value))],
   atcud: ['atcud', value => mapText(value)],
   due_date: ['due_date', value => (mapText(value) === null ? null : mapDate(String(value)))],
-  before_taxes: [
-    'before_taxes',
-    value => (mapText(value) === null ? null : mapTotal(value as number | string)),
-  ],
+  before_taxes: ['before_taxes', mapAmount],
+  taxes_total: ['taxes', mapAmount],
   taxes: ['items', mapTaxes],
+  retention: ['retention', mapRetention],
+  multicurrency: ['multicurrency', mapMulticurrency],
   exemption_code: ['tax_exemption', value => mapText(value)],
+  tax_id: ['client', mapTaxId],
 }
 
 /** A field that does not fit is left out, and named: it is no reason to lose a document. */
-function mapOptional(payload: Payload): Optional & Pick<Document, 'left_out'> {
+function mapOptional(
+  payload: Payload,
+  fields: readonly (keyof Optional)[] = optionalFields,
+): Optional & Pick<Document, 'left_out'> {
   const found: Record<string, unknown> = invertNumber(payload.sequence_number)
   const leftOut: string[] = []
-  for (const [field, [name, map]] of Object.entries(mappings)) {
+  for (const field of fields) {
+    const [name, map] = mappings[field]
     const value = payload[name]
     if (value === undefined) continue
     try {
-      found[field] = map(value, payload)
+      const mapped = map(value, payload)
+      if (mapped !== undefined) found[field] = mapped
     } catch {
       leftOut.push(name)
     }
@@ -124,20 +131,51 @@ function mapText(value: unknown): string | null {
   if (!isLooseText(value)) throw unfit('a text')
   const text = readText(value, 'a text')?.trim() ?? ''
   if (text.length > longestText) throw unfit('a text')
-  // A draft has this word in place of a number.
-  return text === '' || text === 'draft' ? null : text
+  return text === '' ? null : text
 }
 
-/** Sums of the items by rate. Discounts on the whole are in no item: then one rate has the totals, and several have no known parts. */
+/** A draft has a word in place of its number, such as "draft" or "rascunho". */
+function mapNumber(text: string | null): string | null {
+  return text !== null && /\d/.test(text) && text.includes('/') ? text : null
+}
+
+function mapAmount(value: unknown): string | null {
+  return mapText(value) === null ? null : mapTotal(value as number | string)
+}
+
+/** No retention comes as nothing, as an empty text, or as 0. */
+function mapRetention(value: unknown): string | null {
+  const percent = mapAmount(value)
+  return percent === null || toMillionths(percent) === 0n ? null : percent
+}
+
+const multicurrency = shape({}, { rate: isLooseText, currency: isLooseText, total: isLooseText })
+
+/** Null without a currency and a total in it. */
+function mapMulticurrency(value: unknown): Multicurrency | null {
+  if (value === null) return null
+  if (!multicurrency(value)) throw unfit('a currency')
+  const name = mapText(value.currency ?? null)
+  const total = mapAmount(value.total ?? null)
+  if (name === null || total === null) return null
+  return { rate: mapAmount(value.rate ?? null), currency: currencyOf(name) ?? name, total }
+}
+
+/** Absent when the document does not have it: most have only the client's ID and name. */
+function mapTaxId(value: unknown): string | null | undefined {
+  const { fiscal_id } = (value ?? {}) as Payload
+  return fiscal_id === undefined ? undefined : mapText(fiscal_id)
+}
+
+/** Sums of the items by rate; a rate that is not given is unknown, and not 0. Discounts on the whole are in no item: then one rate has the totals, and several have no known parts. */
 function mapTaxes(value: unknown, { before_taxes, taxes }: Payload): readonly DocumentTax[] | null {
   if (!items(value)) throw unfit('items')
   const [wholeBase, wholeTax] = [readMillionths(before_taxes), readMillionths(taxes)]
-  const byRate = Map.groupBy(value, ({ tax }) => readMillionths(tax?.value ?? 0))
-  if (byRate.has(null)) throw unfit('a rate')
+  const byRate = Map.groupBy(value, ({ tax }) => mapRate(tax?.value ?? ''))
   const sums = [...byRate].map(([rate, of]) => {
     const tax = sum(of.map(({ tax_amount }) => readMillionths(tax_amount)))
     const total = sum(of.map(({ total }) => readMillionths(total)))
-    return { rate: rate ?? 0n, tax, base: tax === null || total === null ? null : total - tax }
+    return { rate, tax, base: tax === null || total === null ? null : total - tax }
   })
   // Each item is rounded for itself.
   const isNear = (one: bigint | null, other: bigint | null) =>
@@ -149,21 +187,22 @@ function mapTaxes(value: unknown, { before_taxes, taxes }: Payload): readonly Do
   if (!isSole && !isWhole) return null
   const parts = isSole ? [{ ...sole, base: wholeBase, tax: wholeTax }] : sums
   return parts
-    .sort((a, b) => Number(b.rate - a.rate))
+    .sort((a, b) => Number((b.rate ?? -1n) - (a.rate ?? -1n)))
     .map(({ rate, base, tax }) => ({
-      rate: fromMillionths(rate),
+      rate: rate === null ? null : fromMillionths(rate),
       base: fromMillionths(base ?? 0n),
       tax: fromMillionths(tax ?? 0n),
     }))
 }
 
-const readMillionths = (value: unknown) => toMillionths(String(value))
-
-function fromMillionths(amount: bigint): string {
-  const digits = String(abs(amount)).padStart(7, '0')
-  const fraction = digits.slice(-6).replace(/0+$/, '')
-  return `${amount < 0n ? '-' : ''}${digits.slice(0, -6)}${fraction && `.${fraction}`}`
+function mapRate(value: string | number): bigint | null {
+  if (value === '') return null
+  const rate = readMillionths(value)
+  if (rate === null) throw unfit('a rate')
+  return rate
 }
+
+const readMillionths = (value: unknown) => toMillionths(String(value))
 
 function sum(amounts: readonly (bigint | null)[]): bigint | null {
   return amounts.reduce((all, each) => (all === null || each === null ? null : all + each), 0n)
@@ -180,26 +219,22 @@ export function mapClient(payload: unknown): DocumentClient {
 
 const relatedDocument = shape(
   { id: isId, type: isFilled, status: isFilled, total: isAmount },
-  {
-    sequence_number: isLooseText,
-    inverted_sequence_number: isLooseText,
-    date: isTextOrNull,
-    currency: isLooseText,
-  },
+  { date: isTextOrNull, currency: isLooseText },
 )
+
+const relatedFields = ['series_number', 'before_taxes', 'taxes_total', 'retention', 'multicurrency'] as const
 
 export function mapRelated(payload: unknown): RelatedDocument {
   const related = readAs(relatedDocument, payload, 'a related document')
-  const { inverted_sequence_number: printed } = related
+  const { left_out, ...fields } = mapOptional(payload as Payload, relatedFields)
   return {
     id: Number(related.id),
     type: mapText(related.type) ?? '',
     status: mapText(related.status) ?? related.status,
-    ...invertNumber(related.sequence_number),
-    ...(printed !== undefined && { series_number: mapText(printed) }),
     date: related.date ? mapDate(related.date) : null,
     total: mapTotal(related.total),
     currency: mapText(related.currency ?? null),
+    ...fields,
   }
 }
 

@@ -1,5 +1,5 @@
 /** Links an invoice to its document, and derives `ix_sync_state`: pure, one rule after the other. */
-import { type Claim, type Document, missesToBelieve } from '../document.ts'
+import { type Claim, copyStatus, type Document, missesToBelieve, originalStatusOf } from '../document.ts'
 import { type Invoice, isInvoiceId, type SyncState } from '../invoice.ts'
 import type { Claimed, KnownDocument } from '../store/document-store.ts'
 
@@ -81,10 +81,9 @@ export function findRefusal(
       ? null
       : { kind: 'claim_contradicted', why: `document ${id} is recorded, but its reference names ${named}` }
   const isOther = ({ customer_tax_id }: Invoice) =>
-    customer_tax_id !== null &&
-    client_tax_id !== null &&
-    client_tax_id !== anonymousTaxId &&
-    !isSameTaxId(customer_tax_id, client_tax_id)
+    !isNobody(customer_tax_id) &&
+    !isNobody(client_tax_id) &&
+    !isSameTaxId(customer_tax_id ?? '', client_tax_id ?? '')
   if (isOther(invoice))
     return {
       kind: 'claim_contradicted',
@@ -118,18 +117,26 @@ function byIssue(a: Invoice, b: Invoice): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-/** Ignores separators and case; a country prefix may be missing on one side, but not differ. */
+/** Whether it names nobody: none at all, or that of an anonymous client. */
+export function isNobody(taxId: string | null): boolean {
+  return isSameTaxId(taxId ?? '', '')
+}
+
+/** Ignores separators and case; a country prefix may be missing on one side, but not differ. That of an anonymous client is none. */
 export function isSameTaxId(a: string, b: string): boolean {
   const [left, right] = [bare(a), bare(b)]
   const without = (text: string) => text.replace(/^[A-Z]{2}(?=.)/, '')
   return left === right || without(left) === right || left === without(right)
 }
 
+/** Greece is EL in VAT numbers, and GR among countries. */
 function bare(text: string): string {
-  return text
+  const taxId = text
     .normalize('NFKC')
     .toUpperCase()
     .replace(/[^\p{L}\p{N}]/gu, '')
+    .replace(/^GR(?=\d)/, 'EL')
+  return taxId.replace(/^PT/, '') === anonymousTaxId ? '' : taxId
 }
 
 /**
@@ -196,14 +203,21 @@ export function deriveLink(
   return { fields, why, candidates: [], refusal }
 }
 
-/** The documents that certify the invoice, the best first. */
+/** The documents that certify the invoice, the best first: a copy is one only where its original is not among them. */
 function matching(reference: string, claimedId: number | null, known: readonly KnownDocument[]): Document[] {
-  const rank = ({ id, status }: Document) => (id === claimedId ? 0 : status === 'canceled' ? 2 : 1)
-  return known
+  const ranks: Record<string, number> = { [copyStatus]: 2, canceled: 3 }
+  const rank = ({ id, status }: Document) => (id === claimedId ? 0 : (ranks[status] ?? 1))
+  const fitting = known
     .filter(known => !isGone(known))
     .flatMap(({ document }) => document ?? [])
     .filter(document => document.id === claimedId || document.reference === reference)
+  return fitting
+    .filter(document => document.id === claimedId || !hasOriginal(document, fitting))
     .sort((a, b) => rank(a) - rank(b) || a.id - b.id)
+}
+
+function hasOriginal(document: Document, others: readonly Document[]): boolean {
+  return document.status === copyStatus && originalStatusOf(document, others) !== copyStatus
 }
 
 export function isGone({ document, misses }: KnownDocument): boolean {

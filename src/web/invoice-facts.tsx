@@ -14,7 +14,7 @@ const paymentTones: Record<Invoice['status'], Tone> = {
   uncollectible: 'bad',
 }
 
-const issuedStatuses = ['settled', 'final', 'sent', 'second_copy']
+const issuedStatuses = ['settled', 'final', 'sent']
 
 const stateTones: Record<Invoice['ix_sync_state'], Tone> = {
   not_synced: 'none',

@@ -17,6 +17,7 @@ import { checkClock } from '../../src/checks/check-clock.ts'
 import { quickPace } from '../../src/checks/check-invoicexpress.ts'
 import { createReport, type Finding } from '../../src/checks/findings.ts'
 import { checkSample, pickSample, type Wanted } from '../../src/checks/run-checks.ts'
+import { documentTypes } from '../../src/document.ts'
 import { createDocumentSource } from '../../src/invoicexpress/document-source.ts'
 import { usualRules } from '../../src/linking/link.ts'
 import { openOperatorStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
@@ -313,6 +314,29 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       assert.match(wrong['Setting RATE_LIMIT']?.detail ?? '', /RATE_LIMIT must be like/)
       assert.equal(wrong['Stripe: key'], undefined)
       assert.equal(wrong.Sample?.result, 'FAIL')
+    })
+
+    await t.test('lists documents by the types that the connector asks for, in every request', async () => {
+      const asked: string[][] = []
+      const proxy = createServer(async (request, response) => {
+        const url = new URL(request.url ?? '', clinic.ix.address)
+        if (url.pathname === '/invoices.json') asked.push(url.searchParams.getAll('type[]'))
+        const answer = await fetch(url)
+        const body = Buffer.from(await answer.arrayBuffer())
+        response
+          .writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
+          .end(body)
+      })
+      await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
+      t.after(() => {
+        proxy.close()
+        proxy.closeAllConnections()
+      })
+      await clinic.look({
+        INVOICEXPRESS_API_BASE: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+      })
+      assert.ok(asked.length > 1)
+      for (const types of asked) assert.deepEqual(types, documentTypes)
     })
 
     await t.test('reports a wrong key of either system', async () => {

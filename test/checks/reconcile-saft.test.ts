@@ -251,15 +251,29 @@ function read(bytes: Buffer, size = 1000): Promise<SaftPart[]> {
   return Array.fromAsync(readSaft(inPieces(bytes, size)))
 }
 
-/** As a program writes one: with its length after the data, and a directory at the end. */
-function zip(bytes: Buffer): Buffer {
+/** The head of an entry, its name and its data. */
+function zipEntry(name: string, data: Buffer, { method = 8, flags = 8, size = 0 } = {}): Buffer {
   const head = Buffer.alloc(30)
   head.write('PK\x03\x04', 'latin1')
-  head.writeUInt16LE(8, 6)
-  head.writeUInt16LE(8, 8)
-  head.writeUInt16LE(8, 26)
-  return Buffer.concat([head, Buffer.from('saft.xml'), deflateRawSync(bytes), Buffer.from('PK\x07\x08 …')])
+  head.writeUInt16LE(flags, 6)
+  head.writeUInt16LE(method, 8)
+  head.writeUInt32LE(size, 18)
+  head.writeUInt16LE(name.length, 26)
+  return Buffer.concat([head, Buffer.from(name), data])
 }
+
+/** As a program writes one: with its length after the data, and a directory at the end. */
+function zip(bytes: Buffer, ...before: Buffer[]): Buffer {
+  return Buffer.concat([...before, zipEntry('saft.xml', deflateRawSync(bytes)), Buffer.from('PK\x07\x08 …')])
+}
+
+const none = Buffer.alloc(0)
+/** A folder as most programs write it, as one with its length after it, and as one with an empty deflated part. */
+const folders = [
+  zipEntry('2026/', none, { method: 0, flags: 0 }),
+  zipEntry('2026/10/', Buffer.from(`PK\x07\x08${'\0'.repeat(12)}`, 'latin1'), { method: 0 }),
+  zipEntry('2026/10/saft/', Buffer.from([3, 0]), { flags: 0, size: 2 }),
+]
 
 describe('a SAF-T file', () => {
   const namesOf = async (bytes: Buffer, size?: number) => {
@@ -275,6 +289,8 @@ describe('a SAF-T file', () => {
     assert.deepEqual(await read(good, 1), whole)
     assert.deepEqual(await read(good, good.length), whole)
     assert.deepEqual(await read(zip(good), 7), whole)
+    for (const before of [...folders.map(folder => [folder]), folders])
+      for (const size of [7, 10_000]) assert.deepEqual(await read(zip(good, ...before), size), whole)
     const utf8 = text.replace('Windows-1252', 'UTF-8')
     assert.equal(await namesOf(Buffer.from(utf8), 1), name)
     assert.equal(await namesOf(Buffer.from(utf8.replace(/ encoding="UTF-8"/, ''))), name)
@@ -313,6 +329,16 @@ describe('a SAF-T file', () => {
     ['a cut-off one', good.subarray(0, -200), /^is cut off: it ends within (Invoice|DocumentTotals|\w+)$/],
     ['a cut-off archive', zip(good).subarray(0, 300), /^is cut off: the ZIP archive is not whole$/],
     ['the head of an archive', zip(good).subarray(0, 20), /^is cut off: the ZIP archive is not whole$/],
+    [
+      'an archive of folders',
+      Buffer.concat([...folders, Buffer.from(`PK\x01\x02${'.'.repeat(60)}`, 'latin1')]),
+      /^is a ZIP archive without a file$/,
+    ],
+    [
+      'an encrypted archive',
+      zipEntry('saft.xml', good, { flags: 1 }),
+      /^is a ZIP archive that cannot be read/,
+    ],
     [
       "Angola's",
       change('Tax:PT_1.04_01', 'Tax:AO_1.01_01'),

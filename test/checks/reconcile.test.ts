@@ -125,6 +125,8 @@ async function createWorld(t: TestContext, engine: Engine, env: Record<string, s
 
 const taxId = '123456789'
 
+const inDollars = (total: string) => ({ multicurrency: { rate: '1.087', currency: 'usd', total } })
+
 /** Every kind, and beside each what is nearly one. */
 const world: readonly Planted[] = [
   { invoice: { id: 'in_a01' }, document: { id: 1, status: 'settled' }, taxId },
@@ -152,6 +154,56 @@ const world: readonly Planted[] = [
   { invoice: { id: 'in_d06', currency: 'jpy' }, document: { id: 36, currency: 'Yen', total: '123.00' } },
   { invoice: { id: 'in_d07', currency: 'kwd' }, document: { id: 37, currency: null, total: '12.3' } },
   { invoice: { id: 'in_d08' }, document: { id: 38, total: '12,3' } },
+  // The account's currency is the euro, whatever the invoice's is.
+  {
+    invoice: { id: 'in_d10', currency: 'usd' },
+    document: { id: 310, total: '113.16', ...inDollars('123.00') },
+  },
+  {
+    invoice: { id: 'in_d11', currency: 'usd' },
+    document: { id: 311, total: '113.16', ...inDollars('123.01') },
+  },
+  { invoice: { id: 'in_d12', currency: 'usd' }, document: { id: 312, total: '113.16' } },
+  { invoice: { id: 'in_d13', currency: 'usd' }, document: { id: 313, total: '113.16', multicurrency: null } },
+  {
+    invoice: { id: 'in_d14', currency: 'gbp' },
+    document: { id: 314, total: '113.16', ...inDollars('123.00') },
+  },
+  { invoice: { id: 'in_d15' }, document: { id: 315, ...inDollars('133.70') } },
+  { invoice: { id: 'in_d16', currency: 'usd' }, document: { id: 316, currency: null, total: '113.16' } },
+  {
+    invoice: { id: 'in_d17', currency: 'jpy' },
+    document: {
+      id: 317,
+      total: '75.04',
+      multicurrency: { rate: '163.9', currency: 'jpy', total: '12300' },
+    },
+  },
+  // Tax that the client withholds.
+  {
+    invoice: { id: 'in_d20' },
+    document: { id: 320, total: '98', before_taxes: '100', taxes_total: '23', retention: '25' },
+  },
+  {
+    invoice: { id: 'in_d21' },
+    document: { id: 321, total: '98.01', before_taxes: '100', taxes_total: '23.01', retention: '25' },
+  },
+  { invoice: { id: 'in_d22' }, document: { id: 322, total: '98', retention: '25' } },
+  {
+    invoice: { id: 'in_d23', currency: 'usd' },
+    document: {
+      id: 323,
+      total: '90.16',
+      before_taxes: '92',
+      taxes_total: '21.16',
+      retention: '25',
+      ...inDollars('98'),
+    },
+  },
+  {
+    invoice: { id: 'in_d24' },
+    document: { id: 324, total: '123', before_taxes: '100', taxes_total: '24' },
+  },
   { invoice: { id: 'in_e01' }, claim: { state: 'creating', attempted_at: ago(2 * hour) } },
   { invoice: { id: 'in_e02' }, claim: { state: 'creating' } },
   { invoice: { id: 'in_e03', issued_at: ago(60_000) }, claim: { state: 'creating' } },
@@ -185,7 +237,25 @@ const world: readonly Planted[] = [
   { invoice: { id: 'in_h01' }, document: { id: 71, status: 'final' } },
   { invoice: { id: 'in_h02' }, document: { id: 72, status: 'sent' } },
   { invoice: { id: 'in_h03', status: 'open' }, document: { id: 73, status: 'final' } },
+  // Of a second copy alone, nobody knows whether its original is in force.
   { invoice: { id: 'in_h04' }, document: { id: 74, status: 'second_copy' } },
+  {
+    invoice: { id: 'in_h05' },
+    document: { id: 75, status: 'second_copy', series_number: 'G/75' },
+    others: [{ id: 76, series_number: 'G/75' }],
+  },
+  {
+    invoice: { id: 'in_h06' },
+    claim: { state: 'synced', ix_id: 77 },
+    document: { id: 77, status: 'second_copy', series_number: 'G/77' },
+    others: [{ id: 78, status: 'final', series_number: 'G/77' }],
+  },
+  {
+    invoice: { id: 'in_h07' },
+    document: { id: 79, status: 'second_copy', series_number: 'G/79', total: '1' },
+    others: [{ id: 80, status: 'canceled', series_number: 'G/79' }],
+  },
+  { invoice: { id: 'in_h08', status: 'void' }, document: { id: 701, status: 'second_copy' } },
   { invoice: { id: 'in_i01' }, document: { id: 81 }, others: [{ id: 82, status: 'final' }] },
   { invoice: { id: 'in_i02' }, document: { id: 83 }, others: [{ id: 84, status: 'canceled' }] },
   { invoice: { id: 'in_i03' }, document: { id: 85 }, others: [{ id: 86, status: 'draft' }] },
@@ -208,9 +278,28 @@ const expected: readonly [id: string, kind: DifferenceKind, detail: RegExp][] = 
   ['in_b11', 'paid_without_document', /there is no document/],
   ['in_c01', 'document_on_void', /void, but document 21 is final/],
   ['in_d01', 'total_differs', /^123\.00 eur at Stripe, 123\.01 Euro on the document$/],
-  ['in_d03', 'total_differs', /^123\.00 eur at Stripe, 123\.0 US Dollar on the document: another currency$/],
+  [
+    'in_d03',
+    'currency_unknown',
+    /^123\.00 eur at Stripe, 123\.0 US Dollar on the document, which has no total in eur$/,
+  ],
   ['in_d06', 'total_differs', /^12300 jpy at Stripe, 123\.00 Yen on the document$/],
   ['in_d08', 'total_differs', /12,3 Euro on the document: the latter cannot be read/],
+  ['in_d11', 'total_differs', /^123\.00 usd at Stripe, 123\.01 usd \(113\.16 Euro\) on the document$/],
+  [
+    'in_d12',
+    'currency_unknown',
+    /^123\.00 usd at Stripe, 113\.16 Euro on the document, which has no total in usd$/,
+  ],
+  ['in_d13', 'currency_unknown', /^123\.00 usd at Stripe, 113\.16 Euro on the document/],
+  ['in_d14', 'total_differs', /^123\.00 gbp at Stripe, 123\.00 usd .* on the document: another currency$/],
+  ['in_d16', 'currency_unknown', /^123\.00 usd at Stripe, 113\.16 on the document/],
+  [
+    'in_d21',
+    'total_differs',
+    /^123\.00 eur at Stripe, 123\.01 Euro \(98\.01 after retention\) on the document$/,
+  ],
+  ['in_d24', 'total_differs', /^123\.00 eur at Stripe, 124 Euro \(its total is 123\) on the document$/],
   ['in_e01', 'stuck_creating', new RegExp(`since ${ago(2 * hour)}`)],
   ['in_e02', 'stuck_creating', /creating since an unknown time; issued 2026-03-02/],
   ['in_f01', 'failed', /^Client is\ninvalid$/],
@@ -223,6 +312,13 @@ const expected: readonly [id: string, kind: DifferenceKind, detail: RegExp][] = 
   ['in_g06', 'tax_id_differs', /ES123456789/],
   ['in_h01', 'paid_not_settled', /^paid, but document 71 is final, and not settled$/],
   ['in_h02', 'paid_not_settled', /document 72 is sent/],
+  [
+    'in_h04',
+    'paid_without_document',
+    /^paid, but document 74 is a second copy, and its original is not known$/,
+  ],
+  ['in_h06', 'paid_not_settled', /^paid, but document 77 is final, and not settled$/],
+  ['in_h07', 'paid_without_document', /^paid, but document 80 is canceled$/],
   ['in_i01', 'several_documents', /^documents 81 \(settled\) and 82 \(final\) are all in force$/],
   ['in_i04', 'several_documents', /^documents 87 \(settled\) and 88 \(settled\) are all in force$/],
   ['in_i06', 'several_documents', /^documents 91 .* and 92 .* and 93 /],
@@ -253,7 +349,7 @@ for (const engine of engines)
       assert.match(stdout, /^failed +cus_ana +in_f01 +2026-\d+ +2026-03-02 +Client is invalid$/m)
       assert.equal(
         stderr.replace(/(?<!\.)\n/g, ' '),
-        `27 differences in ${world.length} invoices checked: 6 paid_without_document, 2 paid_not_settled, 3 several_documents, 2 document_on_void, 5 total_differs, 2 stuck_creating, 4 failed, 3 tax_id_differs.\nAlso, 1 document in force is tied to no invoice: --unlinked lists it.\n`,
+        `37 differences in ${world.length} invoices checked: 8 paid_without_document, 3 paid_not_settled, 3 several_documents, 2 document_on_void, 8 total_differs, 4 currency_unknown, 2 stuck_creating, 4 failed, 3 tax_id_differs.\nAlso, 1 document in force is tied to no invoice: --unlinked lists it.\n`,
       )
     })
 
@@ -676,6 +772,12 @@ it('tax ids are the same whatever their separators, case, and a country on one s
     ['123456789', 'PT-123456789'],
     ['ESB12976283', 'B-12976283'],
     ['１２３', '123'],
+    ['PT 509 442 013', '509442013'],
+    ['GR094259216', 'EL 094259216'],
+    ['GR094259216', '094259216'],
+    // That of an anonymous client is none.
+    ['999999990', ''],
+    ['PT 999 999 990', ''],
   ] as const
   const other = [
     ['PT123456789', 'ES123456789'],
@@ -683,6 +785,8 @@ it('tax ids are the same whatever their separators, case, and a country on one s
     ['PT123456789', ''],
     ['PT', ''],
     ['123456789', 'PTPT123456789'],
+    ['GR094259216', 'PT094259216'],
+    ['123456789', '999999990'],
   ] as const
   for (const [a, b] of same) assert.ok(isSameTaxId(a, b) && isSameTaxId(b, a), `${a} ${b}`)
   for (const [a, b] of other) assert.ok(!isSameTaxId(a, b) && !isSameTaxId(b, a), `${a} ${b}`)
@@ -699,11 +803,14 @@ describe('findDifferences', () => {
     offBy: fc.constantFrom(0, 0, 1, -1, 100),
     taxId: fc.constantFrom('same', 'other', 'none', 'unread'),
     second: fc.boolean(),
+    isWithheld: fc.boolean(),
+    amounts: fc.constantFrom('in its currency', 'beside euros', 'in euros alone'),
   } as const)
 
   it('finds exactly what was planted', () => {
     fc.assert(
-      fc.property(plan, ({ cents, currency, status, link, documentStatus, offBy, taxId, second }) => {
+      fc.property(plan, planted => {
+        const { cents, currency, status, link, documentStatus, offBy, taxId, second, amounts } = planted
         const isTied = link === 'tied'
         const counts = isTied && documentStatus !== 'canceled'
         const kinds: DifferenceKind[] = []
@@ -713,7 +820,9 @@ describe('findDifferences', () => {
         const isTwice = second && counts && documentStatus !== 'draft'
         if (isTwice) kinds.push('several_documents')
         if (status === 'void' && counts) kinds.push('document_on_void')
-        if (counts && offBy !== 0) kinds.push('total_differs')
+        const isForeign = amounts !== 'in its currency' && currency !== 'eur'
+        if (counts && isForeign && amounts === 'in euros alone') kinds.push('currency_unknown')
+        else if (counts && offBy !== 0) kinds.push('total_differs')
         if (link === 'stuck') kinds.push('stuck_creating')
         if (link === 'failed' || link === 'gone') kinds.push('failed')
         if (counts && (taxId === 'other' || taxId === 'none')) kinds.push('tax_id_differs')
@@ -737,7 +846,13 @@ describe('findDifferences', () => {
           tied: { state: 'synced', ix_id: 5 },
         }
         const total = writeAmount(cents + offBy, currency)
-        const document = makeDocument('in_p', { id: 5, status: documentStatus, total, currency: null })
+        const charged = isForeign ? '98.40' : total
+        const document = makeDocument('in_p', {
+          ...{ id: 5, status: documentStatus, total: charged, currency: isForeign ? 'Euro' : currency },
+          ...(planted.isWithheld && { before_taxes: charged, taxes_total: '0.00', retention: '25' }),
+          ...(planted.isWithheld && !isForeign && { total: '1' }),
+          ...(amounts === 'beside euros' && isForeign && { multicurrency: { rate: null, currency, total } }),
+        })
         const again = makeDocument('in_p', { id: 6 })
         const known =
           isTied && second ? [{ id: 6, document: again, misses: 0, observed_at: 1, client_tax_id: null }] : []

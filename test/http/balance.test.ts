@@ -265,9 +265,14 @@ for (const engine of engines)
       stopAt(t)
       const credited = (total_cents: number, status = 'final') => ({
         ...exampleDocument,
-        related: [{ id: 2, type: 'CreditNote', number: 'NC A/2', date: today, total_cents, status }],
+        related: [
+          {
+            ...{ id: 2, type: 'CreditNote', number: 'NC A/2', date: today, status },
+            ...{ gross_cents: total_cents, total_cents, in_invoice_currency: null },
+          },
+        ],
       })
-      const whole = exampleDocument.total_cents ?? 0
+      const whole = exampleDocument.gross_cents ?? 0
       const records = [
         { ...open('in_1', 100), document: credited(whole) },
         { ...open('in_2', 100), document: credited(whole - 1) },

@@ -320,6 +320,9 @@ describe('a document has one owner', () => {
       [null, '509442013'],
       ['PT123456789', null],
       ['PT123456789', '999999990'],
+      ['PT123456789', 'PT 999 999 990'],
+      ['999999990', '509442013'],
+      ['GR094259216', 'EL094259216'],
       ['XX1', 'XX1'],
       ['509442013', 'PT509442013'],
     ] as const)
@@ -371,6 +374,25 @@ describe('several documents', () => {
     const known = [seen({ id: 1, status: 'deleted' }), seen({ id: 2 }, 2), seen({ id: 3 })]
     const { fields, candidates } = derive({ known })
     assert.deepEqual([fields.ix_id, candidates], [3, []])
+  })
+  it('a second copy is none beside its original, whatever the original’s status', () => {
+    const copy = seen({ id: 1, status: 'second_copy', series_number: 'G/6' })
+    for (const status of ['final', 'settled', 'canceled']) {
+      const { fields, candidates } = derive({ known: [copy, seen({ id: 2, status, series_number: 'G/6' })] })
+      assert.deepEqual([fields.ix_id, fields.ix_status, candidates], [2, status, []])
+    }
+  })
+  it('a second copy comes after documents of other numbers, and before canceled ones', () => {
+    const copy = seen({ id: 1, status: 'second_copy', series_number: 'G/6' })
+    const other = seen({ id: 2, series_number: 'G/7' })
+    const canceled = seen({ id: 3, status: 'canceled', series_number: 'G/8' })
+    assert.deepEqual(derive({ known: [canceled, copy, other] }).candidates, [2, 1, 3])
+    assert.equal(idOf({ known: [copy] }), 1)
+  })
+  it('a recorded second copy stays the invoice’s document', () => {
+    const known = [seen({ id: 1, status: 'second_copy' }), seen({ id: 2 })]
+    const { fields } = derive({ claim: { ix_id: 1 }, known })
+    assert.deepEqual([fields.ix_id, fields.ix_status], [1, 'second_copy'])
   })
   it('the order in which they are known does not matter', () => {
     const all = [1, 2, 3, 4, 5].map(id => seen({ id, status: id % 2 ? 'canceled' : 'final' }))

@@ -81,7 +81,7 @@ const rules: Record<string, Rule> = {
   'src/page-settings.ts': { ours: [], packages: [] },
   'src/invoice-csv.ts': { ours: ['src/invoice.ts', 'src/invoice-words.ts', 'src/money.ts'], packages: [] },
   'src/calendar.ts': { ours: [], packages: [] },
-  'src/document.ts': { ours: [], packages: [] },
+  'src/document.ts': { ours: ['src/money.ts'], packages: [] },
   'src/document-json.ts': { ours: ['src/document.ts', 'src/invoice.ts', 'src/money.ts'], packages: [] },
   'src/errors.ts': { ours: [], packages: [] },
   [nodeHttp]: { ours: [], packages: [] },

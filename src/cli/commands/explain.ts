@@ -1,3 +1,4 @@
+import { describeCharged } from '../../checks/compare-amounts.ts'
 import { type Explained, type Explanation, explainInvoice } from '../../checks/explain.ts'
 import { knownSources } from '../../checks/known-sources.ts'
 import { type Claim, type Document, missesToBelieve, noClaim, printedNumberOf } from '../../document.ts'
@@ -143,7 +144,7 @@ function compareSides(explanation: Explanation): string {
     [
       'total',
       `${writeAmount(invoice.total_cents, invoice.currency)} ${invoice.currency}`,
-      document === null ? '' : `${document.total} ${document.currency ?? ''}`,
+      document === null ? '' : describeCharged(document),
     ],
     ['day', invoice.issued_at.slice(0, 10), document?.date ?? ''],
     ['tax id', invoice.customer_tax_id ?? 'none', document === null ? '' : taxId],

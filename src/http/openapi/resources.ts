@@ -110,7 +110,13 @@ const documentFields = {
   status: text("The external system's own word, for example `final` or `settled`."),
   number: textOrNull('Number as printed, for example `FR A/123`; null until it is issued.'),
   date: dayOrNull('Day that it carries, YYYY-MM-DD.'),
-  total_cents: centsOrNull('Total after taxes'),
+  gross_cents: centsOrNull('Amount before and with taxes, before any retention: what the document charges'),
+  total_cents: centsOrNull('Amount to be paid: the gross amount less the retention'),
+  in_invoice_currency: {
+    anyOf: [refer('ConvertedTotal'), { type: 'null' }],
+    description:
+      "The total in the invoice's currency; null when the document has none beside its own currency.",
+  },
 }
 
 const error = {
@@ -169,8 +175,18 @@ export const components = [
     due_date: dayOrNull('Day on which it is due, YYYY-MM-DD.'),
     before_tax_cents: centsOrNull('Total before taxes'),
     tax_cents: centsOrNull('Taxes'),
-    currency,
-    taxes: listOrNull('DocumentTax', 'Taxes by rate, the highest first; null when not known.'),
+    retention_percent: numberOrNull(
+      'Tax that the client withholds, in percent of the total before taxes; null for none.',
+    ),
+    retention_cents: centsOrNull('Tax that the client withholds'),
+    currency: {
+      ...currency,
+      description: "The document's own currency, which its amounts are in; the invoice may have another.",
+    },
+    taxes: listOrNull(
+      'DocumentTax',
+      'Taxes by rate, the highest first, one that is not known last; null when not known.',
+    ),
     exemption_code: textOrNull('Reason for which no tax is due, for example `M07`.'),
     qr_path: textOrNull("Path of the QR code's image on this host; null when there is none."),
     related: listOrNull(
@@ -179,9 +195,14 @@ export const components = [
     ),
   }),
   resource('DocumentTax', 'The tax of a rate.', {
-    rate_percent: number('Tax rate in percent.'),
+    rate_percent: numberOrNull('Tax rate in percent; null when not known.'),
     base_cents: cents('Amount before the tax'),
     tax_cents: cents('Tax'),
+  }),
+  resource('ConvertedTotal', "A document's total in the currency of its invoice.", {
+    currency,
+    total_cents: centsOrNull('Total in this currency'),
+    rate: numberOrNull("How many of this currency one of the document's is worth; null when not known."),
   }),
   resource('RelatedDocument', 'A credit note, debit note or receipt about a document.', documentFields),
   resource('PaymentPage', 'The page where an invoice can be paid.', {

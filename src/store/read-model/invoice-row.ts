@@ -25,7 +25,7 @@ export function toRow({
     ...searchText(invoice, document),
     summary: serializeSummary(invoice),
     lines: lines === null ? null : serializeLines(lines),
-    ...documentColumns(document),
+    ...documentColumns(document, currency),
     payment: serializePaymentFacts(payment),
     due_date: payment.due_date,
     to_pay_cents: toPayCents(invoice, payment),

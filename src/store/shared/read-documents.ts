@@ -1,13 +1,15 @@
 /** Reads of documents, links and the journal, for the connector and the operator's commands. */
 import {
   type Claim,
+  copyStatus,
   type Document,
   missesToBelieve,
   notInForce,
   openDocumentStatuses,
-  optionalFields,
+  wholeFields,
 } from '../../document.ts'
-import type { InvoiceKey } from '../../invoice.ts'
+import { isForeign } from '../../document-json.ts'
+import type { Invoice, InvoiceKey } from '../../invoice.ts'
 import type {
   Claimed,
   DocumentNames,
@@ -72,7 +74,7 @@ async function withClients(db: Db, rows: readonly DocumentRow[]): Promise<KnownD
   const taxIds = new Map(clients.map(({ id, tax_id }) => [id, tax_id]))
   return found.map(known => ({
     ...known,
-    client_tax_id: taxIds.get(known.document?.client_id ?? -1) ?? null,
+    client_tax_id: taxIdOf(known.document, taxIds.get(known.document?.client_id ?? -1) ?? null),
   }))
 }
 
@@ -144,9 +146,16 @@ export function documentReads(db: Db): DocumentReads {
          ORDER BY r.observed_at, r.id DESC LIMIT $2`,
         [readBefore, limit],
       )
+      const invoices = await findInvoicesOf(
+        db,
+        rows.map(({ id }) => id),
+      )
       return rows.map(({ id, relations, body }): RelationsKey => {
         const document = JSON.parse(body) as Document
-        const isPartial = optionalFields.some(name => document[name] === undefined)
+        const isPartial =
+          wholeFields.some(name => document[name] === undefined) ||
+          (document.multicurrency === undefined &&
+            (invoices.get(id) ?? []).some(invoice => isForeign(document, invoice)))
         const hasQr = relations !== null && JSON.parse(relations).has_qr
         return { id, type: document.type, hasQr, isPartial }
       })
@@ -178,7 +187,7 @@ export function documentReads(db: Db): DocumentReads {
     async readInForce(after, limit, days) {
       const bodies = await queryColumn<string>(
         db,
-        `SELECT body FROM fatura.documents WHERE id > $1 AND status NOT IN (${literals(notInForce)}) AND ${isThere}
+        `SELECT body FROM fatura.documents WHERE id > $1 AND status NOT IN (${literals([...notInForce, copyStatus])}) AND ${isThere}
            ${days === null ? '' : 'AND date BETWEEN $3 AND $4'} ORDER BY id LIMIT $2`,
         [after, limit, ...(days === null ? [] : [days.from, days.to])],
       )
@@ -190,18 +199,15 @@ export function documentReads(db: Db): DocumentReads {
          WHERE date <= $1 AND (date, id) > ($2, $3) AND body IS NOT NULL ORDER BY date, id LIMIT $4`,
         [to, after?.date ?? from, after?.id ?? 0, limit],
       )
-      const tied = await db.query<{ id: number; summary: string }>(
-        `SELECT l.ix_id AS id, i.summary FROM fatura.links l
-         JOIN fatura.invoices i ON i.customer_id = l.customer_id AND i.id = l.invoice_id
-         WHERE ${db.isAmong('l.ix_id', '$1')} ORDER BY l.ix_id, i.customer_id, i.id`,
-        [rows.map(({ id }) => id)],
+      const invoices = await findInvoicesOf(
+        db,
+        rows.map(({ id }) => id),
       )
-      const invoices = Map.groupBy(tied, ({ id }) => id)
       return (await withClients(db, rows)).map(({ id, document, misses, client_tax_id }) => ({
         document: document as Document,
         isGone: misses >= missesToBelieve,
         client_tax_id,
-        invoices: (invoices.get(id) ?? []).map(({ summary }) => JSON.parse(summary)),
+        invoices: invoices.get(id) ?? [],
       }))
     },
     async findTied({ documents, invoices }) {
@@ -227,25 +233,45 @@ export function documentReads(db: Db): DocumentReads {
   }
 }
 
+/** The invoices that are tied to each of the documents. */
+async function findInvoicesOf(db: Db, documents: readonly number[]): Promise<Map<number, Invoice[]>> {
+  const tied = await db.query<{ id: number; summary: string }>(
+    `SELECT l.ix_id AS id, i.summary FROM fatura.links l
+     JOIN fatura.invoices i ON i.customer_id = l.customer_id AND i.id = l.invoice_id
+     WHERE ${db.isAmong('l.ix_id', '$1')} ORDER BY l.ix_id, i.customer_id, i.id`,
+    [documents],
+  )
+  const found = new Map<number, Invoice[]>()
+  for (const { id, summary } of tied) found.set(id, [...(found.get(id) ?? []), JSON.parse(summary)])
+  return found
+}
+
 function readDocument(
   { body, relations = null, ...known }: DocumentRow,
   client_tax_id: string | null,
 ): KnownDocument {
-  const document = body === null ? null : JSON.parse(body)
-  return { ...known, document, client_tax_id, relations: relations === null ? null : JSON.parse(relations) }
+  const document: Document | null = body === null ? null : JSON.parse(body)
+  const own = { document, client_tax_id: taxIdOf(document, client_tax_id) }
+  return { ...known, ...own, relations: relations === null ? null : JSON.parse(relations) }
 }
 
 function readLinked(row: LinkedRow): LinkedInvoice {
   const { claim, payment, document_id, body, misses, seen_at, client_read_at, tax_id, ...invoice } = row
+  const known =
+    document_id === null
+      ? null
+      : readDocument({ id: document_id, body, misses, observed_at: seen_at }, tax_id)
   return {
     ...invoice,
     claim: claim === null ? null : JSON.parse(claim),
     payment: JSON.parse(payment),
-    document:
-      document_id === null
-        ? null
-        : readDocument({ id: document_id, body, misses, observed_at: seen_at }, tax_id),
+    document: known,
     // A client that is only known to be wanted has no moment yet.
-    client_tax_id: client_read_at ? tax_id : undefined,
+    client_tax_id: taxIdOf(known?.document ?? null, client_read_at ? tax_id : undefined),
   }
+}
+
+/** The document's own where it has one: its client may have been edited since. */
+function taxIdOf<T>(document: Document | null, ofClient: T): string | null | T {
+  return document?.tax_id === undefined ? ofClient : document.tax_id
 }
