@@ -49,9 +49,13 @@ export function plantInSaft(
   const found = [...ofInvoice].filter(([id, documentId]) => {
     const document = documents.get(documentId)
     if (document === undefined || !isOfMonth(document) || ends.has(document) || !isOrdinary(id)) return false
-    const hasTaxId = (account.invoices.get(id)?.customer_tax_ids ?? []).length > 0
+    const invoice = account.invoices.get(id)
+    const hasTaxId = (invoice?.customer_tax_ids ?? []).length > 0
     const isInForce = /^(final|sent|settled)$/.test(document.status)
-    return isInForce && codeOf(document) === 'eur' && (hasTaxId || kind !== 'saft_tax_id')
+    // An invoice without a customer is nobody's, and its document is known by lists alone.
+    return (
+      isInForce && !!invoice?.customer && codeOf(document) === 'eur' && (hasTaxId || kind !== 'saft_tax_id')
+    )
   })
   if (found.length === 0) throw new Error(`There is no document of ${month} where ${kind} fits.`)
   const [invoice_id, document_id] = pick(random, found)
