@@ -97,7 +97,9 @@ describe('the second wall', () => {
       const { rows } = await runSql(url, `SELECT pronargs AS n FROM pg_proc WHERE oid = '${name}'::regproc`)
       const texts = ["'{x}'", "'{NULL}'", "'{NULL}'", "'{NULL}'"]
       const given = ["'cus_ana'", '1', '10', "'paid'", 'NULL', '0', 'NULL', ...texts]
-      const values = name === 'fatura.find_invoice' ? ["'cus_ana'", "'in_1'"] : given.slice(0, rows[0].n)
+      const others = { 'fatura.find_invoice': "'in_1'", 'fatura.read_open': "'2026-10-28'" }
+      const other = others[name as keyof typeof others]
+      const values = other === undefined ? given.slice(0, rows[0].n) : ["'cus_ana'", other]
       const call = `SELECT * FROM ${name.replace('fatura.', 'public.open_')}(${values})`
       await runSql(url, open)
       await runSql(url, call)
