@@ -85,7 +85,8 @@ export function documentColumns(document: InvoiceDocument | null): {
   return { document: document && JSON.stringify(document), credited_cents: creditedCents(document) }
 }
 
-function creditedCents(document: InvoiceDocument | null): number {
+/** The sum of a document's credit notes in force. */
+export function creditedCents(document: InvoiceDocument | null): number {
   return (document?.related ?? [])
     .filter(({ type, status }) => type === 'CreditNote' && !notInForce.includes(status))
     .reduce((sum, { total_cents }) => sum + Math.abs(total_cents ?? 0), 0)
