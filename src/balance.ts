@@ -1,8 +1,8 @@
 /** The domain: what a customer has to pay, since when, and what stands in its favour. Pure. */
 import { dayMs } from './calendar.ts'
-import { isFullyCredited } from './document-json.ts'
+import { creditedCents, isFullyCredited } from './document-json.ts'
 import type { Invoice, InvoiceDocument } from './invoice.ts'
-import { creditCents, type PaymentFacts, toPayCents } from './payment.ts'
+import { type PaymentFacts, toPayCents } from './payment.ts'
 
 /** A customer's balance, as it is sent. Sums are exact in the JSON, and rounded in a `number` beyond 2^53. */
 export interface CustomerBalance {
@@ -73,6 +73,23 @@ export interface OpenSum {
 /** How many open invoices a balance shows. */
 export const openInvoicesShown = 100
 
+type Billed = Pick<Invoice, 'status' | 'total_cents' | 'currency'>
+
+/**
+ * What an open invoice leaves in the customer's favour: a negative total, once what was owed before is taken off, and credit notes of
+ * its certified document that the payment platform was not told of. It took the others off what remains.
+ */
+export function inFavourCents(
+  { status, total_cents, currency }: Billed,
+  { amount_remaining_cents, starting_balance_cents, pre_payment_credit_cents }: PaymentFacts,
+  document: InvoiceDocument | null,
+): number {
+  if (status !== 'open') return 0
+  const ofTotal = Math.max(0, -amount_remaining_cents, -total_cents - Math.max(starting_balance_cents, 0))
+  const certified = creditedCents(document, currency)
+  return ofTotal + Math.max(0, certified - pre_payment_credit_cents)
+}
+
 /** Whole days from the due day to a day; 0 until it has passed, and without a due day. */
 export function daysOverdue(dueDate: string | null, day: string): number {
   if (dueDate === null) return 0
@@ -122,7 +139,8 @@ function count(sums: readonly OpenSum[], name: 'to_pay_count' | 'in_favour_count
 export function describeOpenInvoice(
   invoice: Invoice,
   facts: PaymentFacts,
-  { day, canBePaid }: { day: string; canBePaid: boolean },
+  document: InvoiceDocument | null,
+  { day, hasPage }: { day: string; hasPage: boolean },
 ): OpenInvoice {
   const { id, number, issued_at, currency, total_cents } = invoice
   const remaining_cents = toPayCents(invoice, facts)
@@ -130,18 +148,14 @@ export function describeOpenInvoice(
     ...{ id, number, issued_at, currency, total_cents },
     paid_cents: facts.amount_paid_cents,
     remaining_cents,
-    credit_cents: creditCents(invoice, facts),
+    credit_cents: inFavourCents(invoice, facts, document),
     due_date: facts.due_date,
     days_overdue: remaining_cents > 0 ? daysOverdue(facts.due_date, day) : 0,
-    can_be_paid: canBePaid,
+    can_be_paid: hasPage && isPayable(invoice, facts, document),
   }
 }
 
 /** Whether an invoice is to be paid on the payment platform's page: something of it remains, and its certified document is not credited whole. */
-export function isPayable(
-  invoice: Pick<Invoice, 'status' | 'total_cents' | 'currency'>,
-  facts: PaymentFacts,
-  document: InvoiceDocument | null,
-): boolean {
+export function isPayable(invoice: Billed, facts: PaymentFacts, document: InvoiceDocument | null): boolean {
   return toPayCents(invoice, facts) > 0 && !isFullyCredited(document, invoice.currency)
 }

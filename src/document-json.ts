@@ -146,7 +146,8 @@ export function isFullyCredited(document: InvoiceDocument | null, invoiceCurrenc
   return (whole ?? 0) > 0 && creditedCents(document, invoiceCurrency) >= (whole ?? 0)
 }
 
-function creditedCents(document: InvoiceDocument | null, invoiceCurrency: string): number {
+/** The sum of a document's credit notes in force, in the invoice's currency. */
+export function creditedCents(document: InvoiceDocument | null, invoiceCurrency: string): number {
   const notes = (document?.related ?? []).filter(
     ({ type, status }) => creditTypes.includes(type) && isInForce({ status }),
   )

@@ -114,13 +114,3 @@ export function completePaymentFacts(
 export function toPayCents({ status }: Billed, facts: PaymentFacts): number {
   return status === 'open' ? Math.max(facts.amount_remaining_cents, 0) : 0
 }
-
-/** What an open invoice leaves in the customer's favour, as one with a negative total does once what was owed before is taken off. */
-export function creditCents(
-  { status, total_cents }: Billed,
-  { amount_remaining_cents, starting_balance_cents }: PaymentFacts,
-): number {
-  if (status !== 'open') return 0
-  if (amount_remaining_cents < 0) return -amount_remaining_cents
-  return Math.max(0, -total_cents - Math.max(starting_balance_cents, 0))
-}

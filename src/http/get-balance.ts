@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { describeOpenInvoice, isPayable, sumBalances } from '../balance.ts'
+import { describeOpenInvoice, sumBalances } from '../balance.ts'
 import { dayOf } from '../calendar.ts'
 import { serializeBalance } from '../invoice-json.ts'
 import type { OpenInvoices } from '../store/store.ts'
@@ -26,10 +26,7 @@ function writeBalance({ sums, invoices }: OpenInvoices, day: string, hasPage: bo
   const shown = invoices.map(texts => {
     const [invoice, facts] = [JSON.parse(texts.summary), JSON.parse(texts.payment)]
     const document = texts.document === null ? null : JSON.parse(texts.document)
-    return describeOpenInvoice(invoice, facts, {
-      day,
-      canBePaid: hasPage && isPayable(invoice, facts, document),
-    })
+    return describeOpenInvoice(invoice, facts, document, { day, hasPage })
   })
   const more = sums.reduce((all, { count }) => all + count, 0) - shown.length
   return serializeBalance({ day, invoices: shown, more }, sumBalances(sums, day))

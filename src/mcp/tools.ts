@@ -1,5 +1,6 @@
-/** The five tools: input, output, and the reads that each is made of. The input's properties are the API's own parameters. */
+/** The six tools: input, output, and the reads that each is made of. The input's properties are the API's own parameters. */
 import type { Tool as ListedTool } from '@modelcontextprotocol/server'
+import { agingBuckets, type CustomerBalance } from '../balance.ts'
 import { ApiError } from '../errors.ts'
 import { getInvoiceSchema, listInvoicesSchema } from '../http/openapi/schemas.ts'
 import { readTexts, resolveReference } from '../http/parameters.ts'
@@ -37,6 +38,14 @@ const shownFields =
   'id number issued_at status total_cents currency ix_sync_state ix_id ix_status display_name'.split(' ')
 const moreFields = 'customer_id subtotal_cents discount_cents tax_cents tax_percent'.split(' ')
 const sumFields = 'currency status month count total_cents'.split(' ')
+const owedFields = [
+  ...'currency remaining_cents count overdue_cents overdue_count overdue_since'.split(' '),
+  ...[...agingBuckets, 'credit_cents', 'credit_count'],
+]
+const openFields =
+  'id number issued_at currency total_cents paid_cents remaining_cents credit_cents due_date days_overdue can_be_paid'.split(
+    ' ',
+  )
 
 type Arguments = Record<string, string | number>
 
@@ -134,7 +143,7 @@ export const tools: readonly Tool[] = [
     name: 'invoices_summary',
     title: 'Sum up invoices',
     description:
-      "Returns number and sum of a customer's invoices by currency and status (month is null), then by month too, newest first. The amount owed is that of the status open.",
+      "Returns number and sum of a customer's invoices by currency and status (month is null), then by month too, newest first. What is owed is told by invoices_balance, not by the status open: partial payments and credit do not change these totals.",
     input: { customer_id, page, page_size },
     output: record({
       ...counted,
@@ -151,6 +160,39 @@ export const tools: readonly Tool[] = [
       sums.sort((a, b) => (b.month ?? '9').localeCompare(a.month ?? '9'))
       const rows = sums.map(sum => showRecord(sum, sumFields))
       return { synced_at, rows: pageOf('sums', rows, wanted) }
+    },
+  },
+  {
+    name: 'invoices_balance',
+    title: 'Get what is owed',
+    description:
+      "Returns what a customer has to pay by currency, what of it is overdue and for how long, and the open invoices, the oldest due first. Credit in the customer's favour stands beside it: it is not to be taken off.",
+    input: { customer_id, page, page_size },
+    output: record({
+      ...counted,
+      ...{ day: text, more: integer },
+      currencies: rows({
+        ...{ currency: text, count: integer, overdue_count: integer, overdue_since: optionalText },
+        ...amounts(
+          'remaining',
+          'overdue',
+          'credit',
+          ...agingBuckets.map(name => name.slice(0, -'_cents'.length)),
+        ),
+        credit_count: integer,
+      }),
+      invoices: rows({
+        ...{ id: text, number: optionalText, issued_at: text, currency: text },
+        ...amounts('total', 'paid', 'remaining', 'credit'),
+        ...{ due_date: optionalText, days_overdue: integer, can_be_paid: type('boolean') },
+      }),
+    }),
+    async run({ customer_id, ...wanted }, { read }) {
+      const { json, synced_at } = await read(`/api/v1/client/${customer_id}/balance`)
+      const { day, more, ...balance } = json as CustomerBalance
+      const currencies = balance.currencies.map(each => showRecord({ ...each, ...each.aging }, owedFields))
+      const invoices = balance.invoices.map(invoice => showRecord(invoice, openFields))
+      return { synced_at, facts: { day, more, currencies }, rows: pageOf('invoices', invoices, wanted) }
     },
   },
   {

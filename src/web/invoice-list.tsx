@@ -1,6 +1,6 @@
 /** The list: amounts to pay, chart, filters, rows, pages, downloads. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { InvoiceList as Answer, CustomerSummary, Invoice } from '../client/client.ts'
+import type { InvoiceList as Answer, CustomerBalance, Invoice } from '../client/client.ts'
 import { Chart } from './chart.tsx'
 import { usePage } from './context.ts'
 import { Button, Link } from './controls.tsx'
@@ -26,6 +26,7 @@ export function InvoiceList() {
   // Read once the list is there, so that the first rows never wait for it, and again whenever the list's ETag changes.
   const sums = useAnswer(etag !== null && (call => client.summary(session.customer, call)), [etag, client])
   const summary = sums?.data ?? null
+  const balance = useAnswer(etag !== null && (call => client.balance(session.customer, call)), [etag, client])
   const changed = useChanged(isCurrent ? result?.data : undefined, question)
   const hasFilters = Object.keys(filters).length > 0
   const clear = () => nav.go({ filters: {}, page: 1 })
@@ -40,7 +41,7 @@ export function InvoiceList() {
       {isList && (
         <>
           <CustomerName invoices={answer?.invoices ?? []} />
-          <Owed summary={summary} />
+          <Owed balance={balance?.data ?? null} />
           {summary === null ? <div class="card chart-room on-screen" /> : <Chart summary={summary} />}
           <Filters clear={clear} />
           {answer && result ? (
@@ -120,19 +121,13 @@ function useChanged(answer: Answer | undefined, question: string) {
   return changed
 }
 
-/** The sum of each currency; an empty line while they are awaited. */
-function Owed({ summary }: { summary: CustomerSummary | null }) {
+/** What is to be paid in each currency, and credit beside it; an empty line while they are awaited. */
+function Owed({ balance }: { balance: CustomerBalance | null }) {
   const { words, format } = usePage()
-  const lines = summary?.currencies.flatMap(({ currency, credited_cents, statuses }) => {
-    const open = statuses.find(({ status }) => status === 'open')
-    if (open === undefined) return []
-    // A credit note reduces what is owed, and leaves the invoice open.
-    return words.owed(
-      format.amount(open.total_cents - credited_cents, currency),
-      format.count(open.count),
-      open.count,
-    )
-  }) ?? ['\u00a0']
+  const lines = balance?.currencies.flatMap(({ currency, remaining_cents, count, credit_cents }) => [
+    ...(count > 0 ? [words.owed(format.amount(remaining_cents, currency), format.count(count), count)] : []),
+    ...(credit_cents > 0 ? [words.credit(format.amount(credit_cents, currency))] : []),
+  ]) ?? ['\u00a0']
   return (
     <div class="owed row">
       {(lines.length > 0 ? lines : [words.nothingOwed]).map(line => (

@@ -47,6 +47,7 @@ const texts = {
     `Por pagar: ${amount} em ${total} ${few(count, 'fatura', 'faturas')}`,
     `To pay: ${amount} in ${total} ${few(count, 'invoice', 'invoices')}`,
   ],
+  credit: (amount: string) => [`Crédito a favor: ${amount}`, `Credit: ${amount}`],
   nothingOwed: ['Nada por pagar', 'Nothing to pay'],
   pay: ['Pagar', 'Pay'],
   payOf: (number: string) => [

@@ -29,8 +29,9 @@ test(
   async t => {
     const { open } = await startPages({ ...bothSystems, documents, records })
     const { page, assertClean } = await open(t)
-    // €123.00, less a credit note of €11.07.
-    await page.getByText('To pay: €111.93 in 1 invoice').waitFor()
+    // A certified credit note stands beside what is to be paid: it is not taken off.
+    await page.getByText('To pay: €123.00 in 1 invoice').waitFor()
+    await page.getByText('Credit: €11.07').waitFor()
     for (const [locale, width, words] of [
       ['en-GB', 1_200, ['Invoice-receipt FR A/123', 'Credit note NC A/4 · 5 Mar 2026 · €11.07']],
       ['pt-PT', 390, ['Fatura-recibo FR A/123', 'Nota de crédito NC A/4 · 05/03/2026 · 11,07']],

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { bucketOf, daysOverdue, type OpenSum, sumBalances } from '../../src/balance.ts'
 import { dayMs, dayOf } from '../../src/calendar.ts'
+import { noClaim } from '../../src/document.ts'
 import { exampleDocument } from '../../src/http/openapi/examples.ts'
 import type { Invoice, InvoiceRecord } from '../../src/invoice.ts'
 import { completePaymentFacts, type PaymentFacts } from '../../src/payment.ts'
@@ -299,6 +300,33 @@ for (const engine of engines)
         assert.ok(json.invoices.every((each: { can_be_paid: boolean }) => !each.can_be_paid))
         assert.notEqual(headers.etag, answer.headers.etag)
       }
+    })
+
+    test('a certified credit note that Stripe was not told of stands beside what is to be paid, once it is read', async t => {
+      stopAt(t)
+      const record = { ...open('in_1', 12_300, { pre_payment_credit_cents: 400 }), claim: noClaim }
+      const service = await startService(t, engine, { records: [record] })
+      const credit = async () => {
+        const [{ remaining_cents, credit_cents }] = (await service.get(path)).json.currencies
+        return [remaining_cents, credit_cents]
+      }
+      assert.deepEqual(await credit(), [11_900, 0])
+      const note = {
+        id: 2,
+        type: 'CreditNote',
+        number: 'NC A/2',
+        date: today,
+        gross_cents: 1_000,
+        total_cents: 1_000,
+        in_invoice_currency: null,
+        status: 'final',
+      }
+      const document = { ...exampleDocument, related: [note] }
+      await service.store.transaction(tx => tx.relinkInvoices([{ invoice: record.invoice, document }]))
+      assert.deepEqual(await credit(), [11_900, 600])
+      assert.equal((await service.get(path)).json.invoices[0].credit_cents, 600)
+      await service.store.transaction(tx => tx.relinkInvoices([{ invoice: record.invoice, document: null }]))
+      assert.deepEqual(await credit(), [11_900, 0])
     })
 
     test('an unknown customer owes nothing; a token of another customer gets nothing', async t => {

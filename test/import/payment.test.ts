@@ -1,9 +1,11 @@
 /** The payment of an imported invoice: what is told of it, what follows, and what is refused. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { inFavourCents } from '../../src/balance.ts'
+import { exampleDocument } from '../../src/http/openapi/examples.ts'
 import { readRecord } from '../../src/import/check-record.ts'
 import type { InvoiceStatus } from '../../src/invoice.ts'
-import { completePaymentFacts, creditCents, type PaymentFacts, toPayCents } from '../../src/payment.ts'
+import { completePaymentFacts, type PaymentFacts, toPayCents } from '../../src/payment.ts'
 import { makeInvoice } from '../support/records.ts'
 
 test('what an invoice owes follows from status and total as far as it is not told', () => {
@@ -53,10 +55,34 @@ test('only open invoices are to be paid, and what they leave in the customer’s
       ['uncollectible', 100, {}, 0, 0],
     ]
   for (const [status, total_cents, told, toPay, credit] of table) {
-    const invoice = { status, total_cents }
+    const invoice = { status, total_cents, currency: 'eur' }
     const facts = completePaymentFacts(invoice, told)
-    const found = [toPayCents(invoice, facts), creditCents(invoice, facts)]
+    const found = [toPayCents(invoice, facts), inFavourCents(invoice, facts, null)]
     assert.deepEqual(found, [toPay, credit], JSON.stringify([status, total_cents, told]))
+  }
+})
+
+test('certified credit notes are in the customer’s favour as far as the payment platform did not take them off', () => {
+  const note = {
+    ...{ id: 2, type: 'CreditNote', number: null, date: null, status: 'final' },
+    ...{ gross_cents: 1_100, total_cents: 1_100, in_invoice_currency: null },
+  }
+  const document = { ...exampleDocument, currency: 'eur', related: [note] }
+  const table: [status: InvoiceStatus, currency: string, credited: number, status: string, credit: number][] =
+    [
+      ['open', 'eur', 0, 'final', 1_100],
+      ['open', 'eur', 400, 'final', 700],
+      ['open', 'eur', 1_100, 'final', 0],
+      ['open', 'eur', 5_000, 'final', 0],
+      ['open', 'eur', 0, 'canceled', 0],
+      ['open', 'usd', 0, 'final', 0],
+      ['paid', 'eur', 0, 'final', 0],
+    ]
+  for (const [status, currency, pre_payment_credit_cents, noteStatus, credit] of table) {
+    const invoice = { status, total_cents: 12_300, currency }
+    const facts = completePaymentFacts(invoice, { pre_payment_credit_cents })
+    const certified = { ...document, related: [{ ...note, status: noteStatus }] }
+    assert.equal(inFavourCents(invoice, facts, certified), credit)
   }
 })
 

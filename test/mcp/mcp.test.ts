@@ -19,7 +19,10 @@ const [sqlite] = engines
 assert.ok(sqlite !== undefined)
 
 const maxAnswerBytes = 20_000
-const everyTool = ['invoices_search', 'invoice_get', 'invoices_summary', 'invoice_explain', 'freshness']
+const everyTool = [
+  ...['invoices_search', 'invoice_get', 'invoices_summary', 'invoices_balance'],
+  ...['invoice_explain', 'freshness'],
+]
 const syncedAt = '2026-05-01T12:00:00.000Z'
 const ana = { customer_id: 'cus_ana' }
 const injected =
@@ -68,7 +71,7 @@ describe('MCP', () => {
   })
 
   for (const mode of ['legacy', 'auto'] as const)
-    it(`serves five read-only tools with schemas, counts and freshness (${mode})`, async t => {
+    it(`serves six read-only tools with schemas, counts and freshness (${mode})`, async t => {
       await service().store.transaction(tx => tx.saveSuccess('import', Date.parse(syncedAt)))
       const { client, call } = await openMcpClient(t, service().address, await service().createToken(), mode)
       const isFresh = async () => (await call('freshness')).data.synced_at === syncedAt
@@ -88,7 +91,10 @@ describe('MCP', () => {
           ...{ readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
         })
       }
-      const given = { invoices_search: ana, invoices_summary: ana, invoice_explain: { invoice_id: 'in_1' } }
+      const given = {
+        ...{ invoices_search: ana, invoices_summary: ana, invoices_balance: ana },
+        invoice_explain: { invoice_id: 'in_1' },
+      }
       for (const name of everyTool) {
         const all: Record<string, object> = { ...given, invoice_get: { ...ana, invoice_id: 'in_1' } }
         const { text, data, isError, bytes } = await call(name, { ...all[name] })
@@ -121,6 +127,31 @@ describe('MCP', () => {
     assert.equal(detail.data.invoice.tax, '23.00 EUR')
     assert.equal(detail.data.lines[0].unit_amount, '50.00 EUR')
     assert.equal(detail.data.lines[0].unit_amount_cents, 5_000)
+  })
+
+  it('tells what is owed apart from what stands in the customer’s favour', async t => {
+    const { call } = await openMcpClient(t, service().address, await service().createToken())
+    const { data } = await call('invoices_balance', { customer_id: 'cus_money' })
+    const [eur, jpy] = data.currencies
+    assert.deepEqual(
+      [eur.remaining, eur.remaining_cents, eur.count, eur.credit, eur.credit_count, eur.overdue_since],
+      ['0.00 EUR', 0, 0, '0.05 EUR', 1, null],
+    )
+    assert.deepEqual([jpy.remaining, jpy.not_overdue, jpy.overdue_over_90_cents], ['1230 JPY', '1230 JPY', 0])
+    assert.deepEqual(
+      data.invoices.map(({ id, remaining, can_be_paid }: Record<string, unknown>) => [
+        id,
+        remaining,
+        can_be_paid,
+      ]),
+      [
+        ['in_eur', '0.00 EUR', false],
+        ['in_jpy', '1230 JPY', true],
+        ['in_kwd', '1.230 KWD', true],
+      ],
+    )
+    const page = await call('invoices_balance', { customer_id: 'cus_money', page: 2, page_size: 2 })
+    assert.deepEqual([page.data.shown, page.data.next], ['invoices: 1 of 3, page 2 of 2', null])
   })
 
   it('links to PDFs, which the same token opens; a draft has none', async t => {

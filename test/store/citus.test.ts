@@ -62,8 +62,9 @@ describe('migrate on Citus', { skip: skipCitus }, () => {
        CREATE TABLE fatura.migrations (version integer PRIMARY KEY, sha256 text COLLATE "C", rewriting text COLLATE "C");
        ${first?.sql} ${schema.functions?.sql}
        INSERT INTO fatura.migrations (version, sha256) VALUES (0, '${schema.functions?.sha256}'), (1, '${first?.sha256}');
-       INSERT INTO fatura.invoices (customer_id, id, issued_at, status, currency, total_cents, search_text, search_ids, summary, observed_at, credited_cents)
-         SELECT 'cus_' || n % 7, 'in_' || n, n, 'paid', 'eur', 1, '', '', '{}', 1, 0 FROM generate_series(1, 30) AS n;
+       INSERT INTO fatura.invoices (customer_id, id, issued_at, status, currency, total_cents, search_text, search_ids, summary, observed_at, credited_cents,
+           payment, to_pay_cents, in_favour_cents)
+         SELECT 'cus_' || n % 7, 'in_' || n, n, 'paid', 'eur', 1, '', '', '{}', 1, 0, '{}', 0, 0 FROM generate_series(1, 30) AS n;
        INSERT INTO fatura.customers (customer_id, version, total) SELECT customer_id, 1, count(*) FROM fatura.invoices GROUP BY 1`,
     )
     const { rows: before } = await runSql(url, totals)
@@ -208,6 +209,7 @@ describe('reads on Citus', { skip: skipCitus }, () => {
           store => store.findInvoice(customer_id, 'in_a'),
           store => store.readSnapshot(customer_id),
           store => store.readSums(customer_id),
+          store => store.readOpen(customer_id, '2026-10-28'),
         ]
         // Freshness is asked for again when half a second has passed, as on a slow machine.
         const isFreshness = (command: string) => command.includes('freshness')

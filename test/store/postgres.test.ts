@@ -100,7 +100,9 @@ describe('the second wall', () => {
       const texts = ["'{x}'", "'{NULL}'", "'{NULL}'", "'{NULL}'"]
       const filters = rowFilterNames.map(filter => (rowFilters[filter].type === 'text' ? "'paid'" : '0'))
       const given = ["'cus_ana'", '1', '10', ...filters, ...texts]
-      const values = name === 'fatura.find_invoice' ? ["'cus_ana'", "'in_1'"] : given.slice(0, rows[0].n)
+      const others = { 'fatura.find_invoice': "'in_1'", 'fatura.read_open': "'2026-10-28'" }
+      const other = others[name as keyof typeof others]
+      const values = other === undefined ? given.slice(0, rows[0].n) : ["'cus_ana'", other]
       const call = `SELECT * FROM ${name.replace('fatura.', 'public.open_')}(${values})`
       await runSql(url, open)
       await runSql(url, call)

@@ -5,6 +5,7 @@ import type Stripe from 'stripe'
 import type { StripeAccount } from '../../sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import type { Invoice } from '../../src/invoice.ts'
+import type { PaymentFacts } from '../../src/payment.ts'
 import { type BillingSource, SourceError } from '../../src/sources.ts'
 import type { StoredRecord, Stream } from '../../src/store/store.ts'
 import { readEvent } from '../../src/stripe/events.ts'
@@ -403,6 +404,29 @@ for (const engine of engines) {
         found.map(({ id, status }) => [id, status]),
         truthOf(account, await readAll(store)).map(record => [record.id, read(record).status]),
       )
+    })
+
+    test('a partial payment and a credit note, of an open and of a paid invoice, arrive by their own events', async t => {
+      const { account, connector, store } = await startSynced(t, engine, { invoices: 60, lines: 1, seed: 38 })
+      const paid = [...account.invoices.values()].find(
+        ({ status, amount_paid }) => status === 'paid' && amount_paid > 0,
+      )
+      const open = account.change('finalize')
+      await connector.catchUp()
+      const told = account.events.length
+      account.change('pay_part', open)
+      account.change('credit', open)
+      account.change('credit', paid?.id)
+      const types = account.events.slice(told).map(({ type }) => type)
+      assert.deepEqual(types, ['invoice_payment.paid', 'credit_note.created', 'credit_note.created'])
+      await connector.catchUp()
+      await assertTrue(account, store)
+      const facts = new Map(
+        (await readAll(store)).map(({ id, payment }) => [id, JSON.parse(payment) as PaymentFacts]),
+      )
+      assert.ok(Number(facts.get(open)?.pre_payment_credit_cents) > 0)
+      assert.ok(Number(facts.get(open)?.amount_paid_cents) > 0)
+      assert.ok(Number(facts.get(paid?.id ?? '')?.post_payment_credit_cents) > 0)
     })
 
     test('a customer whose kept fields stay is not listed; drafts alone are when only they follow', async t => {

@@ -53,7 +53,7 @@ type KnownRow = [string, string, string | null, number, string | null, string | 
 
 const relinkedColumns = [
   ...(['customer_id', 'id', 'ix_status', 'search_text', 'long_text', 'search_ids'] as const),
-  ...(['summary', 'document', 'credited_cents'] as const),
+  ...(['summary', 'document', 'credited_cents', 'in_favour_cents'] as const),
 ]
 
 /** Nothing is updated but the lock. */
@@ -170,9 +170,10 @@ export function engineWrites(db: PostgresDb): EngineWrites {
       await db.query(
         `UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, search_text = given.search_text,
            long_text = given.long_text, search_ids = given.search_ids, summary = given.summary,
-           document = given.document, credited_cents = given.credited_cents
+           document = given.document, credited_cents = given.credited_cents,
+           in_favour_cents = given.in_favour_cents
          FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[], $8::text[],
-             $9::bigint[]) AS given (${relinkedColumns.join(', ')})
+             $9::bigint[], $10::bigint[]) AS given (${relinkedColumns.join(', ')})
          WHERE stored.customer_id = given.customer_id AND stored.id = given.id
            ${db.isCitus ? 'AND stored.customer_id = ANY ($1)' : ''}`,
         relinkedColumns.map(name => rows.map(row => row[name])),

@@ -1,8 +1,9 @@
 /** An invoice as its tables have it: texts and numbers alone, all that can be made of it without the database. */
+import { inFavourCents } from '../../balance.ts'
 import { documentColumns } from '../../document-json.ts'
 import type { InvoiceRecord } from '../../invoice.ts'
 import { serializeLines, serializeSummary } from '../../invoice-json.ts'
-import { completePaymentFacts, creditCents, serializePaymentFacts, toPayCents } from '../../payment.ts'
+import { completePaymentFacts, serializePaymentFacts, toPayCents } from '../../payment.ts'
 import { searchText } from './search.ts'
 
 export type InvoiceRow = ReturnType<typeof toRow>
@@ -29,6 +30,6 @@ export function toRow({
     payment: serializePaymentFacts(payment),
     due_date: payment.due_date,
     to_pay_cents: toPayCents(invoice, payment),
-    in_favour_cents: creditCents(invoice, payment),
+    in_favour_cents: inFavourCents(invoice, payment, document),
   }
 }

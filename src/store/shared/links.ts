@@ -77,17 +77,23 @@ export async function relinkInvoices(
   if (given.length === 0) return
   const customers = [...new Set(given.map(({ invoice }) => invoice.customer_id))]
   await counting.lock(customers)
-  const rows = await db.query<InvoiceKey & Countable & { claim: string | null }>(
-    `SELECT i.customer_id, i.id, i.issued_at, i.status, i.ix_status, i.currency, i.total_cents, l.claim
+  const rows = await db.query<InvoiceKey & Countable & { payment: string; claim: string | null }>(
+    `SELECT i.customer_id, i.id, i.issued_at, i.status, i.ix_status, i.currency, i.total_cents, i.payment, l.claim
      FROM fatura.invoices i LEFT JOIN fatura.links l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
      WHERE ${db.isAmong('i.customer_id', '$1')} AND ${db.isAmong('i.id', '$2')}`,
     [customers, given.map(({ invoice }) => invoice.id)],
   )
-  await update(given.map(({ invoice, document }) => toRow({ invoice, lines: null, document })))
   const stored = new Map(rows.map(row => [keyOf(row), row]))
-  const linked = given.flatMap(({ invoice }) => {
+  const there = given.flatMap(({ invoice, document }) => {
     const before = stored.get(keyOf(invoice))
-    if (before === undefined) return []
+    return before === undefined ? [] : [{ invoice, document, before }]
+  })
+  await update(
+    there.map(({ invoice, document, before }) =>
+      toRow({ invoice, lines: null, document, payment: JSON.parse(before.payment) }),
+    ),
+  )
+  const linked = there.flatMap(({ invoice, before }) => {
     counting.note(invoice, before, { ...before, ix_status: invoice.ix_status }, true)
     return before.claim === null ? [] : [{ invoice, claim: JSON.parse(before.claim) as Claim }]
   })

@@ -45,7 +45,8 @@ export function engineWrites(db: StoreFile, shared: Db): EngineWrites {
     INSERT INTO invoice_payments (customer_id, invoice_id, payment_id)
     SELECT ?1, ?2, value ->> '$.id' FROM json_each(?3, '$.payments')`)
   const updateDocument = db.prepare(`
-    UPDATE invoices SET ix_status = ?3, search_text = ?4, search_ids = ?5, summary = ?6, document = ?7, credited_cents = ?8
+    UPDATE invoices SET ix_status = ?3, search_text = ?4, search_ids = ?5, summary = ?6, document = ?7, credited_cents = ?8,
+      in_favour_cents = ?9
     WHERE customer_id = ?1 AND id = ?2`)
 
   /** Returns whether anything but the moment of its observation changed; null when a later observation is stored. */
@@ -112,7 +113,7 @@ export function engineWrites(db: StoreFile, shared: Db): EngineWrites {
         for (const { customer_id, id, ix_status, search_text, search_ids, ...row } of rows)
           updateDocument.run(
             ...[customer_id, id, ix_status, search_text, search_ids],
-            ...[row.summary, row.document, row.credited_cents],
+            ...[row.summary, row.document, row.credited_cents, row.in_favour_cents],
           )
       })
     },
