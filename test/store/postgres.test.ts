@@ -46,6 +46,7 @@ describe('the second wall', () => {
     assert.equal(await reader.findInvoice('cus_ana', 'in_b'), null)
     assert.ok((await reader.readSnapshot('cus_ana')).version > 0)
     assert.equal((await reader.readSums('cus_ana')).sums.length, 1)
+    assert.deepEqual((await reader.readOpen('cus_ana', '2026-10-28')).sums, [])
     assert.equal((await reader.readChanges('cus_ana', 0, 10))?.changes.length, 1)
     assert.equal((await reader.readChanges(null, 0, 10))?.changes.length, 2)
     await reader.close()
@@ -149,6 +150,7 @@ describe('one round trip', () => {
         }),
       detail: () => reader.findInvoice('cus_ana', 'in_1'),
       sums: () => reader.readSums('cus_ana'),
+      open: () => reader.readOpen('cus_ana', '2026-10-28'),
       snapshot: () => reader.readSnapshot('cus_ana'),
       token: () => reader.findToken('fat_x'),
       key: () => reader.findKey('key_x'),

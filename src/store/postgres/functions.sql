@@ -272,7 +272,7 @@ BEGIN
   SELECT json_agg(json_build_array(/*openSum*/ r.currency, r.due_date, r.n, r.to_pay_n, r.to_pay_high, r.to_pay_low, r.in_favour_n, r.in_favour_high, r.in_favour_low /*end*/)) INTO open_sums FROM (
     SELECT /*sumsOfOpen*/ currency, due_date, count(*) AS n,
   sum(CASE WHEN to_pay_cents > 0 THEN 1 ELSE 0 END) AS to_pay_n, sum(to_pay_cents >> 24) AS to_pay_high, sum(to_pay_cents & 16777215) AS to_pay_low,
-  sum(CASE WHEN in_favour_cents > 0 THEN 1 ELSE 0 END) AS in_favour_n, sum(in_favour_cents >> 24) AS in_favour_high, sum(in_favour_cents & 16777215) AS in_favour_low /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.status = 'open' GROUP BY 1, 2) r;
+  sum(CASE WHEN in_favour_cents > 0 THEN 1 ELSE 0 END) AS in_favour_n, sum(in_favour_cents >> 24) AS in_favour_high, sum(in_favour_cents & 16777215) AS in_favour_low /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.status = 'open' GROUP BY 2, 1) r;
 END $body$;
 
 -- What is to be paid: the sums of open invoices by currency and due day, and the first of them. Those due before a day come first,
@@ -286,16 +286,16 @@ BEGIN
   SELECT json_agg(json_build_array(/*openSum*/ r.currency, r.due_date, r.n, r.to_pay_n, r.to_pay_high, r.to_pay_low, r.in_favour_n, r.in_favour_high, r.in_favour_low /*end*/)) INTO sums FROM (
     SELECT /*sumsOfOpen*/ currency, due_date, count(*) AS n,
   sum(CASE WHEN to_pay_cents > 0 THEN 1 ELSE 0 END) AS to_pay_n, sum(to_pay_cents >> 24) AS to_pay_high, sum(to_pay_cents & 16777215) AS to_pay_low,
-  sum(CASE WHEN in_favour_cents > 0 THEN 1 ELSE 0 END) AS in_favour_n, sum(in_favour_cents >> 24) AS in_favour_high, sum(in_favour_cents & 16777215) AS in_favour_low /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.status = 'open' GROUP BY 1, 2) r;
+  sum(CASE WHEN in_favour_cents > 0 THEN 1 ELSE 0 END) AS in_favour_n, sum(in_favour_cents >> 24) AS in_favour_high, sum(in_favour_cents & 16777215) AS in_favour_low /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.status = 'open' GROUP BY 2, 1) r;
   v_ids := ARRAY(SELECT i.id FROM fatura.invoices i
     WHERE i.customer_id = p_customer_id AND i.status = 'open' AND i.due_date < p_day
-    ORDER BY i.due_date, i.id LIMIT /*open*/ 100 /*end*/);
+    ORDER BY i.due_date, i.currency, i.id LIMIT /*open*/ 100 /*end*/);
   v_ids := v_ids || ARRAY(SELECT i.id FROM fatura.invoices i
     WHERE i.customer_id = p_customer_id AND i.status = 'open' AND i.due_date IS NULL
-    ORDER BY i.id LIMIT /*open*/ 100 /*end*/ - cardinality(v_ids));
+    ORDER BY i.currency, i.id LIMIT /*open*/ 100 /*end*/ - cardinality(v_ids));
   v_ids := v_ids || ARRAY(SELECT i.id FROM fatura.invoices i
     WHERE i.customer_id = p_customer_id AND i.status = 'open' AND i.due_date >= p_day
-    ORDER BY i.due_date, i.id LIMIT /*open*/ 100 /*end*/ - cardinality(v_ids));
+    ORDER BY i.due_date, i.currency, i.id LIMIT /*open*/ 100 /*end*/ - cardinality(v_ids));
   SELECT json_agg((SELECT json_build_array(i.summary, i.payment, i.document) FROM fatura.invoices i
     WHERE i.customer_id = p_customer_id AND i.id = k.id) ORDER BY k.place)
   INTO invoices FROM unnest(v_ids) WITH ORDINALITY k (id, place);

@@ -42,14 +42,14 @@ export function readPages(db: DatabaseSync) {
   const sumCredits = db.prepare(`
     SELECT currency, sum(credited_cents) FROM invoices INDEXED BY invoices_credited
     WHERE customer_id = ?1 AND status = 'open' AND credited_cents <> 0 GROUP BY currency`)
-  const sumOpen = db.prepare(`SELECT ${sumsOfOpen} FROM ${openOf} GROUP BY currency, due_date`)
+  const sumOpen = db.prepare(`SELECT ${sumsOfOpen} FROM ${openOf} GROUP BY due_date, currency`)
   for (const statement of [sumCounters, sumInvoices, sumCredits, sumOpen]) statement.setReturnArrays(true)
   const firstOpen = db.prepare(
     `SELECT summary, payment, document FROM json_each(?1) CROSS JOIN invoices ON invoices.rowid = value`,
   )
   /** By their due days: overdue on a day, without one, and the rest. */
   const placesOpen = ['due_date < ?2', 'due_date IS NULL', 'due_date >= ?2'].map(condition =>
-    db.prepare(`SELECT rowid AS place FROM ${openOf} AND ${condition} ORDER BY due_date, id LIMIT ?3 + 0`),
+    db.prepare(`SELECT rowid AS place FROM ${openOf} AND ${condition} ORDER BY due_date, currency, id LIMIT ?3 + 0`),
   )
 
   function readStanding(customerId: string) {

@@ -51,8 +51,8 @@ CREATE INDEX invoices_credited ON fatura.invoices (customer_id, currency, credit
   WHERE status = 'open' AND credited_cents <> 0;
 
 -- What is to be paid: the oldest due day first.
-CREATE INDEX invoices_open ON fatura.invoices (customer_id, due_date, id)
-  INCLUDE (currency, to_pay_cents, in_favour_cents) WHERE status = 'open';
+CREATE INDEX invoices_open ON fatura.invoices (customer_id, due_date, currency, id)
+  INCLUDE (to_pay_cents, in_favour_cents) WHERE status = 'open';
 
 CREATE TABLE fatura.invoice_payments (
   customer_id text COLLATE "C" NOT NULL,

@@ -42,7 +42,7 @@ CREATE INDEX invoices_credited ON invoices (customer_id, currency, credited_cent
   WHERE status = 'open' AND credited_cents <> 0;
 
 -- What is to be paid: the oldest due day first.
-CREATE INDEX invoices_open ON invoices (customer_id, due_date, id, currency, to_pay_cents, in_favour_cents)
+CREATE INDEX invoices_open ON invoices (customer_id, due_date, currency, id, to_pay_cents, in_favour_cents)
   WHERE status = 'open';
 
 -- The invoices that a payment paid, or is to pay; made from `payment`.
