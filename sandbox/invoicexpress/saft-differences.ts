@@ -2,7 +2,7 @@
 import { monthOf } from '../../src/calendar.ts'
 import { pick } from '../random.ts'
 import type { Ledger } from './ledger.ts'
-import { codeOf, type IxDocument, parseDay } from './objects.ts'
+import { type IxDocument, parseDay } from './objects.ts'
 
 export const saftDifferenceKinds = [
   /** Not in the file. */
@@ -51,7 +51,9 @@ export function plantInSaft(
     if (document === undefined || !isOfMonth(document) || ends.has(document) || !isOrdinary(id)) return false
     const hasTaxId = (account.invoices.get(id)?.customer_tax_ids ?? []).length > 0
     const isInForce = /^(final|sent|settled)$/.test(document.status)
-    return isInForce && codeOf(document) === 'eur' && (hasTaxId || kind !== 'saft_tax_id')
+    // The file has no documents of MOSS.
+    const isFiled = isInForce && document.type !== 'VatMossInvoice'
+    return isFiled && document.multicurrency === undefined && (hasTaxId || kind !== 'saft_tax_id')
   })
   if (found.length === 0) throw new Error(`There is no document of ${month} where ${kind} fits.`)
   const [invoice_id, document_id] = pick(random, found)
