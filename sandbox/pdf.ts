@@ -1,6 +1,14 @@
 /** Invoices and documents on paper: seller, customer, lines, taxes and totals. */
 import { decimalsOf } from '../src/money.ts'
-import { formatTotal, type IxClient, type IxDocument, ixTypes, printedOf } from './invoicexpress/objects.ts'
+import {
+  formatMajor,
+  type IxClient,
+  type IxDocument,
+  ixTypes,
+  printedOf,
+  printedTypeOf,
+  withheldFrom,
+} from './invoicexpress/objects.ts'
 import { type Colour, createPaper, type Paper } from './paper.ts'
 import type { StripeInvoice } from './stripe/objects.ts'
 
@@ -61,18 +69,17 @@ export function createPdf(invoice: StripeInvoice): Buffer {
 }
 
 export function createDocumentPdf(document: IxDocument, client?: IxClient): Buffer {
-  const { type, sequence_number, date, due_date, reference, items } = document
-  const [, currency = ''] = /^\S+ (.*)$/.exec(formatTotal(document)) ?? []
-  const amount = (total: number) => formatTotal({ ...document, total })
-  const plain = (total: number) => amount(total).split(' ')[0] ?? ''
+  const { sequence_number, date, due_date, reference, items } = document
+  const amount = (euros: number) => formatMajor(euros, 'eur')
+  const plain = (euros: number) => euros.toFixed(2)
   return draw({
-    title: `${ixTypes[type].title} ${sequence_number}`,
+    title: `${ixTypes[printedTypeOf(document)].title} ${sequence_number}`,
     accent: [0.04, 0.4, 0.31],
     facts: [
       ['Data', date],
       ['Vencimento', due_date],
       ['Referência', reference ?? 'nenhuma'],
-      ['Moeda', currency],
+      ['Moeda', document.currency],
     ],
     customer: [
       document.client.name,
@@ -91,10 +98,20 @@ export function createDocumentPdf(document: IxDocument, client?: IxClient): Buff
       ...(document.discount === 0 ? [] : [['Desconto', amount(-document.discount)] as const]),
       ['Sem impostos', amount(document.before_taxes)],
       ['IVA', amount(document.taxes)],
+      ...describeApart(document),
     ],
     total: amount(document.total),
     footer: `ATCUD: ${printedOf(document).atcud}. Processado por programa não certificado, para ensaios.`,
   })
+}
+
+/** The tax withheld, and the total in the invoice's own currency. */
+function* describeApart(document: IxDocument): Iterable<readonly [name: string, value: string]> {
+  const { retention, multicurrency } = document
+  if (retention !== null) yield [`Retenção ${retention} %`, formatMajor(-withheldFrom(document), 'eur')]
+  if (multicurrency === undefined) return
+  const { rate, code, total } = multicurrency
+  yield [`Total (câmbio ${rate})`, formatMajor(total, code)]
 }
 
 const paymentWords: Record<StripeInvoice['status'], string> = {

@@ -1,8 +1,8 @@
-/** A month's SAF-T (PT) 1.04_01 file, in Windows-1252, of invented documents. */
+/** A month's SAF-T (PT) 1.04_01 file, in Windows-1252, of invented documents: as the tax authority's schema has it. */
+import { hash } from 'node:crypto'
 import { lastDayOf } from '../src/calendar.ts'
-
-/** Euros for one of a currency. */
-export const rates: Record<string, number> = { eur: 1, usd: 0.92, jpy: 0.0061, kwd: 3.01 }
+import { decimalsOf } from '../src/money.ts'
+import { cents, type Fields, money, tag, unique } from './saft-xml.ts'
 
 /** One document of the file. Amounts are in euros. */
 export interface SaftRow {
@@ -13,9 +13,26 @@ export interface SaftRow {
   date: string
   customer: string
   net: number
+  /** Net and tax, before any tax is withheld. */
   gross: number
-  /** Absent for the euro. */
-  foreign?: { code: string; amount: number }
+  /** One of the whole amount when not given. */
+  lines?: readonly SaftLine[]
+  /** Absent for the euro. `rate`: how many of it one euro is worth. */
+  foreign?: { code: string; amount: number; rate?: number }
+  /** Tax that the customer withholds. */
+  withheld?: number
+  /** The document that a credit note or a receipt is about. */
+  about?: { number: string; date: string }
+}
+
+export interface SaftLine {
+  name: string
+  quantity: number
+  /** Before taxes, less discounts: below zero, it reduces the document. */
+  net: number
+  percent: number
+  /** Of the tax; Portugal when not given. */
+  country?: string
 }
 
 export interface SaftFile {
@@ -29,39 +46,13 @@ export interface SaftFile {
 }
 
 export function writeSaft({ month, customers, sales, receipts = [], surplus = 0 }: SaftFile): Buffer {
+  const lines = sales.flatMap(row => [...linesOf(row)])
   const xml = `<?xml version="1.0" encoding="Windows-1252" standalone="yes"?>
-<AuditFile xmlns="urn:OECD:StandardAuditFile-Tax:PT_1.04_01" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">${tag(
-    'Header',
-    {
-      AuditFileVersion: '1.04_01',
-      CompanyID: '509442013',
-      TaxRegistrationNumber: '509442013',
-      TaxAccountingBasis: 'F',
-      CompanyName: 'Ensaio & Ilustração, Lda',
-      CompanyAddress: address,
-      FiscalYear: month.slice(0, 4),
-      StartDate: `${month}-01`,
-      EndDate: lastDayOf(month),
-      CurrencyCode: 'EUR',
-      DateCreated: lastDayOf(month),
-      TaxEntity: 'Global',
-      ProductCompanyTaxID: '509442013',
-      SoftwareCertificateNumber: '0',
-      ProductID: 'Fatura/Sandbox',
-      ProductVersion: '1',
-    },
-  )}<MasterFiles>${customers
-    .map(({ id, taxId, name }) =>
-      tag('Customer', {
-        CustomerID: id,
-        AccountID: 'Desconhecido',
-        CustomerTaxID: taxId,
-        CompanyName: name,
-        BillingAddress: address,
-        SelfBillingIndicator: '0',
-      }),
-    )
-    .join('\n')}</MasterFiles>
+<AuditFile xmlns="urn:OECD:StandardAuditFile-Tax:PT_1.04_01" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">${writeHeader(month)}<MasterFiles>${[
+    ...customers.map(writeCustomer),
+    ...unique(lines, ({ name }) => name).map(writeProduct),
+    writeTaxTable(lines),
+  ].join('\n')}</MasterFiles>
 <SourceDocuments>${writeSales(sales, surplus)}${receipts.length === 0 ? '' : writeReceipts(receipts)}</SourceDocuments>
 </AuditFile>
 `
@@ -71,59 +62,158 @@ export function writeSaft({ month, customers, sales, receipts = [], surplus = 0 
   )
 }
 
-const address = {
-  AddressDetail: 'Desconhecido',
-  City: 'Desconhecido',
-  PostalCode: 'Desconhecido',
-  Country: 'Desconhecido',
+/** A signature as certified programs make it, of 172 characters. It proves nothing. */
+export function hashOf(text: string): string {
+  return [0, 1]
+    .map(part => hash('sha512', `${part}${text}`, 'buffer'))
+    .reduce(joined)
+    .toString('base64')
+}
+
+const joined = (one: Buffer, other: Buffer) => Buffer.concat([one, other])
+
+function writeHeader(month: string): string {
+  return tag('Header', {
+    AuditFileVersion: '1.04_01',
+    CompanyID: '509442013',
+    TaxRegistrationNumber: '509442013',
+    TaxAccountingBasis: 'F',
+    CompanyName: 'Ensaio & Ilustração, Lda',
+    CompanyAddress: {
+      AddressDetail: 'Rua do Ensaio, 12, 3.º',
+      City: 'Lisboa',
+      PostalCode: '1200-109',
+      Country: 'PT',
+    },
+    FiscalYear: month.slice(0, 4),
+    StartDate: `${month}-01`,
+    EndDate: lastDayOf(month),
+    CurrencyCode: 'EUR',
+    DateCreated: lastDayOf(month),
+    TaxEntity: 'Global',
+    ProductCompanyTaxID: '509442013',
+    SoftwareCertificateNumber: '9999',
+    ProductID: 'Fatura/Sandbox',
+    ProductVersion: '1',
+  })
+}
+
+const unknown = 'Desconhecido'
+
+function writeCustomer({ id, taxId, name }: SaftFile['customers'][number]): string {
+  return tag('Customer', {
+    CustomerID: id,
+    AccountID: unknown,
+    CustomerTaxID: taxId,
+    CompanyName: name,
+    BillingAddress: { AddressDetail: unknown, City: unknown, PostalCode: unknown, Country: unknown },
+    SelfBillingIndicator: '0',
+  })
+}
+
+function writeProduct({ name }: SaftLine): string {
+  return tag('Product', {
+    ProductType: 'S',
+    ProductCode: name,
+    ProductDescription: name,
+    ProductNumberCode: name,
+  })
+}
+
+function writeTaxTable(lines: readonly SaftLine[]): string {
+  const entries = unique(lines, line => `${regionOf(line)} ${line.percent}`)
+  if (entries.length === 0) return ''
+  const all = entries.map(line => {
+    const { TaxPercentage, ...tax } = taxOf(line)
+    return tag('TaxTableEntry', { ...tax, Description: `Taxa de ${TaxPercentage} %`, TaxPercentage })
+  })
+  return `<TaxTable>${all.join('')}</TaxTable>`
+}
+
+const isCredit = ({ number }: SaftRow) => number.startsWith('NC')
+
+/** One of the whole, where none are given. */
+function* linesOf({ lines, net, gross }: SaftRow): Iterable<SaftLine> {
+  const percent = net === 0 ? 0 : Math.round((100 * (gross - net)) / net)
+  yield* lines ?? [{ name: 'Serviço', quantity: 1, net, percent }]
 }
 
 function writeSales(rows: readonly SaftRow[], surplus: number): string {
-  const isCredit = ({ number }: SaftRow) => number.startsWith('NC')
-  const sum = (isOf: (row: SaftRow) => boolean) =>
-    rows.filter(row => row.status !== 'A' && isOf(row)).reduce((all, { net }) => all + cents(net), 0) / 100
-  const head = totalsOf(rows, sum(isCredit), sum(row => !isCredit(row)) + surplus)
-  const all = rows.map(row =>
-    tag('Invoice', {
-      InvoiceNo: row.number,
-      ATCUD: row.atcud,
-      DocumentStatus: statusOf(row, 'Invoice', 'SourceBilling'),
-      Hash: '0',
-      HashControl: '0',
-      InvoiceDate: row.date,
-      InvoiceType: row.number.split(' ')[0] ?? '',
-      SpecialRegimes: {
-        SelfBillingIndicator: '0',
-        CashVATSchemeIndicator: '0',
-        ThirdPartiesBillingIndicator: '0',
-      },
-      SourceID: 'sandbox',
-      SystemEntryDate: `${row.date}T09:00:00`,
-      CustomerID: row.customer,
-      Line: {
-        LineNumber: '1',
-        ProductCode: 'S',
-        ProductDescription: 'Serviço',
-        Quantity: '1',
-        UnitOfMeasure: 'un',
-        UnitPrice: money(row.net),
-        TaxPointDate: row.date,
-        Description: 'Serviço',
-        [isCredit(row) ? 'DebitAmount' : 'CreditAmount']: money(row.net),
-        ...taxOf(row),
-      },
-      DocumentTotals: writeTotals(row),
-    }),
-  )
-  return `<SalesInvoices>${head}${all.join('\n')}</SalesInvoices>`
+  let [debit, credit] = [0, 0]
+  for (const row of rows)
+    if (row.status !== 'A')
+      for (const line of linesOf(row)) {
+        if (isDebit(row, line)) debit += Math.abs(cents(line.net))
+        else credit += Math.abs(cents(line.net))
+      }
+  const head = totalsOf(rows, debit / 100, credit / 100 + surplus)
+  return `<SalesInvoices>${head}${rows.map(writeSale).join('\n')}</SalesInvoices>`
 }
 
-function taxOf({ net, gross }: SaftRow): Fields {
-  const percent = net === 0 ? 0 : Math.round((100 * (gross - net)) / net)
-  const tax = (code: string): Fields => ({
-    Tax: { TaxType: 'IVA', TaxCountryRegion: 'PT', TaxCode: code, TaxPercentage: String(percent) },
+/** An invoice's line is a credit, and a credit note's a debit; one below zero is the other. */
+function isDebit(row: SaftRow, { net }: SaftLine): boolean {
+  return isCredit(row) !== net < 0
+}
+
+function writeSale(row: SaftRow): string {
+  return tag('Invoice', {
+    InvoiceNo: row.number,
+    ATCUD: row.atcud,
+    DocumentStatus: statusOf(row, 'Invoice', 'SourceBilling'),
+    Hash: hashOf(row.number),
+    HashControl: '1',
+    Period: String(Number(row.date.slice(5, 7))),
+    InvoiceDate: row.date,
+    InvoiceType: row.number.split(' ')[0] ?? '',
+    SpecialRegimes: {
+      SelfBillingIndicator: '0',
+      CashVATSchemeIndicator: '0',
+      ThirdPartiesBillingIndicator: '0',
+    },
+    SourceID: 'sandbox',
+    SystemEntryDate: `${row.date}T09:00:00`,
+    CustomerID: row.customer,
+    Line: [...linesOf(row)].map((line, index) => writeLine(row, line, index + 1)),
+    DocumentTotals: { ...writeTotals(row), ...writeCurrency(row) },
+    ...(row.withheld && {
+      WithholdingTax: { WithholdingTaxType: 'IRC', WithholdingTaxAmount: money(row.withheld) },
+    }),
   })
-  return percent > 0 ? tax('OUT') : { ...tax('ISE'), TaxExemptionReason: 'Isento', TaxExemptionCode: 'M07' }
+}
+
+function writeLine(row: SaftRow, line: SaftLine, number: number): Fields {
+  const { name, quantity, net, percent } = line
+  return {
+    LineNumber: String(number),
+    ProductCode: name,
+    ProductDescription: name,
+    Quantity: String(quantity),
+    UnitOfMeasure: 'un',
+    UnitPrice: (Math.abs(net) / quantity).toFixed(4),
+    TaxPointDate: row.date,
+    ...(isCredit(row) && {
+      References: { Reference: row.about?.number ?? 'Documento de outro programa', Reason: 'Devolução' },
+    }),
+    Description: name,
+    [isDebit(row, line) ? 'DebitAmount' : 'CreditAmount']: money(Math.abs(net)),
+    Tax: taxOf(line),
+    ...(percent === 0 && { TaxExemptionReason: 'Isento artigo 9.º do CIVA', TaxExemptionCode: 'M07' }),
+  }
+}
+
+const regionOf = ({ country = 'PT' }: SaftLine) => country
+
+/** Codes of Portugal's rates on the mainland. */
+const taxCodes: Record<number, string> = { 0: 'ISE', 6: 'RED', 13: 'INT', 23: 'NOR' }
+
+function taxOf(line: SaftLine) {
+  const code = regionOf(line) === 'PT' || line.percent === 0 ? taxCodes[line.percent] : undefined
+  return {
+    TaxType: 'IVA',
+    TaxCountryRegion: regionOf(line),
+    TaxCode: code ?? 'OUT',
+    TaxPercentage: String(line.percent),
+  }
 }
 
 function writeReceipts(rows: readonly SaftRow[]): string {
@@ -132,6 +222,7 @@ function writeReceipts(rows: readonly SaftRow[]): string {
     tag('Payment', {
       PaymentRefNo: row.number,
       ATCUD: row.atcud,
+      Period: String(Number(row.date.slice(5, 7))),
       TransactionDate: row.date,
       PaymentType: 'RG',
       DocumentStatus: statusOf(row, 'Payment', 'SourcePayment'),
@@ -140,10 +231,16 @@ function writeReceipts(rows: readonly SaftRow[]): string {
       CustomerID: row.customer,
       Line: {
         LineNumber: '1',
-        SourceDocumentID: { OriginatingON: row.number, InvoiceDate: row.date },
+        SourceDocumentID: {
+          OriginatingON: row.about?.number ?? row.number,
+          InvoiceDate: row.about?.date ?? row.date,
+        },
         CreditAmount: money(row.net),
       },
-      DocumentTotals: writeTotals(row),
+      DocumentTotals: { ...writeTotals(row), ...writeCurrency(row) },
+      ...(row.withheld && {
+        WithholdingTax: { WithholdingTaxType: 'IRC', WithholdingTaxAmount: money(row.withheld) },
+      }),
     }),
   )
   return `<Payments>${totalsOf(rows, 0, sum)}${all.join('\n')}</Payments>`
@@ -157,43 +254,26 @@ function statusOf({ status, date }: SaftRow, kind: 'Invoice' | 'Payment', source
   return {
     [`${kind}Status`]: status,
     [`${kind}StatusDate`]: `${date}T09:00:00`,
+    ...(status === 'A' && { Reason: 'Erro de emissão' }),
     SourceID: 'sandbox',
     [source]: 'P',
   }
 }
 
-function writeTotals({ net, gross, foreign }: SaftRow): Fields {
+function writeTotals({ net, gross }: SaftRow): Fields {
+  return { TaxPayable: money(gross - net), NetTotal: money(net), GrossTotal: money(gross) }
+}
+
+/** The file has the rate in euros: GrossTotal is CurrencyAmount × ExchangeRate. */
+function writeCurrency({ foreign, gross }: SaftRow): Fields {
+  if (foreign === undefined) return {}
+  const { code, amount, rate } = foreign
+  const inEuros = rate === undefined ? (amount === 0 ? 1 : gross / amount) : 1 / rate
   return {
-    TaxPayable: money(gross - net),
-    NetTotal: money(net),
-    GrossTotal: money(gross),
-    ...(foreign && {
-      Currency: {
-        CurrencyCode: foreign.code.toUpperCase(),
-        CurrencyAmount: String(foreign.amount),
-        ExchangeRate: String(rates[foreign.code] ?? 1),
-      },
-    }),
+    Currency: {
+      CurrencyCode: code.toUpperCase(),
+      CurrencyAmount: amount.toFixed(Math.max(2, decimalsOf(code))),
+      ExchangeRate: inEuros.toFixed(6),
+    },
   }
-}
-
-type Fields = { [name: string]: string | Fields }
-
-function tag(name: string, fields: Fields): string {
-  const inner = Object.entries(fields).map(([key, value]) =>
-    typeof value === 'string' ? `<${key}>${escapeText(value)}</${key}>` : tag(key, value),
-  )
-  return `<${name}>${inner.join('')}</${name}>`
-}
-
-function escapeText(text: string): string {
-  return text.replace(/[&<>]/g, sign => ({ '&': '&amp;', '<': '&lt;' })[sign] ?? '&gt;')
-}
-
-function cents(amount: number): number {
-  return Math.round(amount * 100)
-}
-
-function money(amount: number): string {
-  return (cents(amount) / 100).toFixed(2)
 }

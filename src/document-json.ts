@@ -113,18 +113,25 @@ function convertedOf(amounts: Amounts): InvoiceDocument['in_invoice_currency'] {
 
 /** How many of the invoice's currency one of the account's is worth: most creators give it so, and some the other way round. */
 export function exchangeRateOf({ total, multicurrency }: Amounts): string | null {
-  const [rate, own, theirs] = [multicurrency?.rate ?? '', total, multicurrency?.total ?? ''].map(toMillionths)
-  if (rate == null || rate <= 0n) return null
-  if (!own || !theirs) return fromMillionths(rate)
-  const distance = (one: bigint) => abs(abs(own) * one - abs(theirs) * million)
-  const reverse = (million * million + rate / 2n) / rate
-  return fromMillionths(distance(reverse) < distance(rate) ? reverse : rate)
+  const [rate, own, theirs] = [multicurrency?.rate ?? '', total, multicurrency?.total ?? ''].map(toPrecise)
+  if (!rate) return null
+  if (!own || !theirs) return fromMillionths(rate / million)
+  const reverse = (precise * precise) / rate
+  const distance = (one: bigint) => {
+    const difference = own * one - theirs * precise
+    return difference < 0n ? -difference : difference
+  }
+  const nearer = distance(reverse) < distance(rate) ? reverse : rate
+  return fromMillionths((nearer + million / 2n) / million)
 }
 
 const million = 1_000_000n
+const precise = million * million
 
-function abs(amount: bigint): bigint {
-  return amount < 0n ? -amount : amount
+/** A decimal without its sign in parts of `precise`: the yen's rate the other way round begins with zeros. */
+function toPrecise(decimal: string): bigint | null {
+  const [, whole, fraction = ''] = /^-?(\d+)(?:\.(\d*))?$/.exec(decimal.trim()) ?? []
+  return whole === undefined ? null : BigInt(whole + fraction.slice(0, 12).padEnd(12, '0'))
 }
 
 /** A document as it is stored with its invoice: the text that is sent, and the sum of its credit notes in force, in the invoice's currency. */

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createDocuments } from '../../sandbox/invoicexpress/account.ts'
 import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
+import { isCertifiable } from '../../sandbox/invoicexpress/states.ts'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import type { Invoice } from '../../src/invoice.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
@@ -50,10 +51,16 @@ function* oldOpen(): Generator<[string, number]> {
       yield [id, Number(metadata.ix_id)]
 }
 
+/** Whether it is of a customer, and no negative one: no document certifies that. */
+function isCertified(id: string): boolean {
+  const invoice = stripe.account.invoices.get(id)
+  return invoice !== undefined && invoice.customer !== null && isCertifiable(invoice)
+}
+
 const kinds: Record<string, () => Promise<number>> = {
   async 'a document made today'() {
     let id = stripe.account.change('finalize')
-    while (stripe.account.invoices.get(id)?.customer === null) id = stripe.account.change('finalize')
+    while (!isCertified(id)) id = stripe.account.change('finalize')
     const document = documents.change('create', id)
     return waitFor(id, ({ ix_id }) => ix_id === document)
   },

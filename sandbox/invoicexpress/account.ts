@@ -1,13 +1,23 @@
 /** The sandbox's certified documents, linked to the invoices of its Stripe. Deterministic for a seed and its calls. */
 
 import { documentTypes } from '../../src/document.ts'
+import { decimalsOf } from '../../src/money.ts'
 import { createRandom, integer } from '../random.ts'
 import type { StripeAccount } from '../stripe/account.ts'
 import { type DifferenceKind, differenceKinds, type Planted, plantDifference } from './differences.ts'
 import { type Change, createLedger, type Ledger, recordOf } from './ledger.ts'
-import { formatDay, type IxClient, type IxDocument, type IxStatus } from './objects.ts'
+import {
+  chargedBy,
+  formatDay,
+  type IxClient,
+  type IxDocument,
+  type IxMulticurrency,
+  type IxStatus,
+  toCents,
+  toPay,
+} from './objects.ts'
 import { type PlantedInSaft, plantInSaft, type SaftDifferenceKind } from './saft-differences.ts'
-import { fittingStatus, fittingType, issueAll } from './states.ts'
+import { fittingStatus, fittingType, isCertifiable, issueAll, needsNone } from './states.ts'
 
 export interface DocumentOptions {
   seed?: number
@@ -75,6 +85,12 @@ const allowed: Record<Exclude<DocumentChangeKind, 'create'>, readonly IxStatus[]
   pay: ['final', 'sent'],
 }
 
+/** Of an invoice, and of one of MOSS. */
+const aboutTypes = {
+  credit: { usual: 'CreditNote', moss: 'VatMossCreditNote' },
+  pay: { usual: 'Receipt', moss: 'VatMossReceipt' },
+} as const
+
 export function createDocuments(account: StripeAccount, options: DocumentOptions = {}): DocumentAccount {
   const { seed = 1, states: wanted = 'all', differences = 0 } = options
   // A sequence of its own: with documents or without, Stripe's is the same.
@@ -93,6 +109,7 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
     const invoice = account.invoices.get(invoiceId)
     if (invoice === undefined) throw new Error(`There is no invoice ${invoiceId}.`)
     if (invoice.status === 'draft') throw new Error(`Invoice ${invoiceId} is a draft: it has no document.`)
+    if (!isCertifiable(invoice)) throw new Error(`Invoice ${invoiceId} is negative: it has no document.`)
     const at = account.clock * 1000 + integer(random, 0, 999)
     ledger.record(invoiceId, { ix_state: 'creating', ix_attempted_at: new Date(at).toISOString() })
     const type = fittingType(random, invoice)
@@ -131,17 +148,18 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
       throw new Error(`Document ${document.id} is a ${document.type}: it is paid already.`)
     const credited = made
       .relatedTo(document.id)
-      .filter(({ type, status }) => type === 'CreditNote' && status !== 'canceled')
-      .reduce((all, { total }) => all + total, 0)
-    const part = (amount: number) => Math.round(amount * share * 100) / 100
-    if (!(share > 0) || (kind === 'credit' && credited + part(document.total) > document.total))
-      throw new Error(
-        `Document ${document.id} has ${document.total - credited} left: that is no share of it.`,
-      )
-    const type = kind === 'credit' ? 'CreditNote' : 'Receipt'
+      .filter(({ type, status }) => type.endsWith('CreditNote') && status !== 'canceled')
+      .reduce((all, note) => all + chargedBy(note), 0)
+    const part = (amount: number) => toCents(amount * share) / 100
+    const parts = { ...document, before_taxes: part(document.before_taxes), taxes: part(document.taxes) }
+    const left = chargedBy(document) - credited
+    if (!(share > 0) || (kind === 'credit' && chargedBy(parts) > left))
+      throw new Error(`Document ${document.id} has ${left} left: that is no share of it.`)
+    const type = aboutTypes[kind][document.type === 'VatMossInvoice' ? 'moss' : 'usual']
     const day = formatDay(account.clock)
+    const { multicurrency } = document
     const { id } = ledger.put({
-      ...document,
+      ...parts,
       id: ledger.skipId(),
       type,
       status: kind === 'credit' ? 'final' : 'settled',
@@ -151,9 +169,16 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
       due_date: day,
       sum: part(document.sum),
       discount: part(document.discount),
-      before_taxes: part(document.before_taxes),
-      taxes: part(document.taxes),
-      total: part(document.total),
+      total: toPay(parts),
+      ...(multicurrency && { multicurrency: shareOf(multicurrency, share) }),
+      items: document.items.map(item => ({
+        ...item,
+        quantity: (Number(item.quantity) * share).toFixed(2),
+        subtotal: part(item.subtotal),
+        tax_amount: part(item.tax_amount),
+        discount_amount: part(item.discount_amount),
+        total: part(item.total),
+      })),
     })
     ledger.owners.set(id, document.id)
     if (kind === 'pay') ledger.put(steps.settle(document))
@@ -214,6 +239,11 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
   return made
 }
 
+function shareOf(multicurrency: IxMulticurrency, share: number): IxMulticurrency {
+  const unit = 10 ** decimalsOf(multicurrency.code)
+  return { ...multicurrency, total: Math.round(multicurrency.total * share * unit) / unit }
+}
+
 /** Returns whether the invoice's document was changed. */
 function catchUp(ledger: Ledger, made: DocumentAccount, id: string, isOrdinary: boolean): boolean {
   const invoice = ledger.account.invoices.get(id)
@@ -222,8 +252,13 @@ function catchUp(ledger: Ledger, made: DocumentAccount, id: string, isOrdinary: 
   if (document === undefined) {
     // A recorded state was decided before: only a person undoes it.
     const isDue = isOrdinary && invoice.status !== 'void' && invoice.metadata.ix_state === undefined
-    if (isDue) made.change('create', id)
-    return isDue
+    if (!isDue) return false
+    if (!isCertifiable(invoice)) {
+      ledger.record(id, needsNone)
+      return false
+    }
+    made.change('create', id)
+    return true
   }
   const kind = invoice.status === 'paid' ? 'settle' : invoice.status === 'void' ? 'cancel' : null
   if (kind === null || !allowed[kind].includes(document.status) || (kind === 'cancel' && !isOrdinary))

@@ -3,7 +3,7 @@
 import { integer, letters, pick } from '../random.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
 import { type Ledger, nothing } from './ledger.ts'
-import { type IxDocument, toMajor } from './objects.ts'
+import type { IxDocument } from './objects.ts'
 import { fittingStatus, recordCreating, recordFailed } from './states.ts'
 
 export const differenceKinds = [
@@ -68,11 +68,11 @@ const plants: Record<DifferenceKind, Plant> = {
     const { id } = ledger.issue(invoice, { status: 'settled', reference: null })
     return { invoice_id: null, document_id: id }
   },
-  total_by_smallest_unit(ledger, invoice, document) {
-    raiseTotal(ledger, invoice, document, 1)
+  total_by_smallest_unit(ledger, _invoice, document) {
+    ledger.raise(document, 1)
   },
-  total(ledger, invoice, document) {
-    raiseTotal(ledger, invoice, document, integer(ledger.random, 500, 9_999))
+  total(ledger, _invoice, document) {
+    ledger.raise(document, integer(ledger.random, 500, 9_999))
   },
   stuck_creating(ledger, invoice, document) {
     unlink(ledger, invoice, document)
@@ -87,7 +87,7 @@ const plants: Record<DifferenceKind, Plant> = {
     const client = ledger.addClient(invoice)
     const fiscal_id = String(integer(ledger.random, 200_000_000, 299_999_999))
     ledger.clients.set(client.id, { ...client, fiscal_id })
-    ledger.put({ ...document, client: { ...document.client, id: client.id } })
+    ledger.put({ ...document, client: { ...document.client, id: client.id, fiscal_id } })
   },
 }
 
@@ -95,10 +95,6 @@ function unlink(ledger: Ledger, invoice: StripeInvoice, document: IxDocument): v
   ledger.remove(document.id)
   ledger.ofInvoice.delete(invoice.id)
   ledger.record(invoice.id, nothing)
-}
-
-function raiseTotal(ledger: Ledger, { total, currency }: StripeInvoice, document: IxDocument, by: number) {
-  ledger.put({ ...document, total: toMajor(total + by, currency) })
 }
 
 /** Whether the difference can be planted there. */

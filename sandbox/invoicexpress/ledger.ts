@@ -1,18 +1,22 @@
 /** Documents and clients of the local InvoiceXpress, and their metadata at Stripe. */
 
+import { decimalsOf } from '../../src/money.ts'
 import { integer, type Random } from '../random.ts'
 import type { StripeAccount } from '../stripe/account.ts'
 import { mergeMetadata, type StripeInvoice } from '../stripe/objects.ts'
+import { amountsOf, itemsOf } from './amounts.ts'
 import {
   currencyOf,
   formatDay,
   type IxClient,
   type IxDocument,
-  type IxItem,
   type IxStatus,
   type IxType,
   ixTypes,
+  toCents,
+  toEuros,
   toMajor,
+  toPay,
 } from './objects.ts'
 
 /** A change that lists show only after a while. */
@@ -30,6 +34,8 @@ export interface Draft {
   reference?: string | null
   proprietary_uid?: string | null
   client?: IxClient
+  /** Of another document, for a copy; or in the series of another type. */
+  sequence_number?: string
 }
 
 export interface Ledger {
@@ -45,10 +51,12 @@ export interface Ledger {
   readonly owners: Map<number, number>
   /** From then on, changes are remembered and metadata makes events. */
   open(): void
-  /** Adds a new document of an invoice: by reference, with its total, dated by its finalization. */
+  /** Adds a new document of an invoice: by reference, with its amounts in euros, dated by its finalization. */
   issue(invoice: StripeInvoice, draft?: Draft): IxDocument
   /** Replaces a document. */
   put(document: IxDocument): IxDocument
+  /** Replaces a document by one that charges more, in the smallest unit of its invoice's currency. */
+  raise(document: IxDocument, by: number): IxDocument
   /** Removes a document without a trace. */
   remove(id: number): void
   /** A new client with the name and tax id of the invoice. */
@@ -66,6 +74,9 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
   const clientOf = new Map<string, IxClient>()
   const changes: Change[] = []
   const numbers = new Map<IxType, number>()
+  /** What clients withhold, in percent. */
+  const withholders = new Map<number, string>()
+  let companies = 0
   let isOpen = false
   let lastId = 48_000_000
   let lastClient = 7_100_000
@@ -93,20 +104,20 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
     },
     issue(invoice, draft = {}) {
       const { type = 'Invoice', status = 'final', reference = invoice.id, proprietary_uid = null } = draft
-      const { id, name, country } = draft.client ?? findClient(invoice)
+      const { id, name, country, fiscal_id } = draft.client ?? findClient(invoice)
+      const { sequence_number = status === 'draft' ? null : ledger.number(type) } = draft
       return ledger.put({
         id: skipId(),
         status,
         archived: false,
         type,
-        sequence_number: status === 'draft' ? null : ledger.number(type),
+        sequence_number,
         ...daysOf(invoice),
         reference,
         proprietary_uid,
         observations: null,
-        ...amountsOf(invoice),
-        currency: currencyOf(invoice.currency).name,
-        client: { id, name, country },
+        ...amountsOf(invoice, retentionOf(id, type, invoice)),
+        client: { id, name, country, fiscal_id },
         items: itemsOf(invoice, account),
         tax_exemption: invoice.total === invoice.total_excluding_tax ? 'M07' : null,
       })
@@ -115,6 +126,22 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
       keep(document.id)
       documents.set(document.id, document)
       return document
+    },
+    raise(document, by) {
+      const { multicurrency } = document
+      const code = multicurrency?.code ?? 'eur'
+      const more = (amount: number) => toCents(amount + toEuros(by, code)) / 100
+      const raised = { ...document, sum: more(document.sum), before_taxes: more(document.before_taxes) }
+      return ledger.put({
+        ...raised,
+        total: toPay(raised),
+        ...(multicurrency && {
+          multicurrency: {
+            ...multicurrency,
+            total: toMajor(Math.round(multicurrency.total * 10 ** decimalsOf(code)) + by, code),
+          },
+        }),
+      })
     },
     remove(id) {
       keep(id)
@@ -139,6 +166,7 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
         observations: null,
       }
       clients.set(client.id, client)
+      if (/^(PT)?5\d{8}$/.test(taxId ?? '')) noteCompany(client.id)
       return client
     },
     skipId,
@@ -153,6 +181,17 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
       if (invoice === undefined) throw new Error(`There is no invoice ${invoiceId}.`)
       account.invoices.set(invoiceId, { ...invoice, metadata: mergeMetadata(invoice.metadata, entries) })
     },
+  }
+
+  /** Some Portuguese companies withhold tax of what they are charged for services. */
+  function noteCompany(clientId: number): void {
+    companies++
+    if (companies % 4 === 2) withholders.set(clientId, companies % 8 === 2 ? '25' : '11.5')
+  }
+
+  function retentionOf(clientId: number, type: IxType, { total }: StripeInvoice): string | null {
+    const isCharge = type === 'Invoice' || type === 'InvoiceReceipt'
+    return isCharge && total > 0 ? (withholders.get(clientId) ?? null) : null
   }
 
   function findClient(invoice: StripeInvoice): IxClient {
@@ -209,44 +248,4 @@ function asTyped(taxId: string, hasCountry: boolean): string {
 function daysOf({ status_transitions, created }: StripeInvoice): Pick<IxDocument, 'date' | 'due_date'> {
   const at = status_transitions.finalized_at ?? created
   return { date: formatDay(at), due_date: formatDay(at + 30 * 86_400) }
-}
-
-type Amounts = Pick<IxDocument, 'sum' | 'discount' | 'before_taxes' | 'taxes' | 'total'>
-
-function amountsOf(invoice: StripeInvoice): Amounts {
-  const { total, currency } = invoice
-  const before = invoice.total_excluding_tax ?? total
-  const discount = invoice.total_discount_amounts.reduce((all, { amount }) => all + amount, 0)
-  const major = (amount: number) => toMajor(amount, currency)
-  return {
-    sum: major(before + discount),
-    discount: major(discount),
-    before_taxes: major(before),
-    taxes: major(total - before),
-    total: major(total),
-  }
-}
-
-function itemsOf({ lines, currency }: StripeInvoice, { taxRates }: StripeAccount): IxItem[] {
-  return lines.data.map(line => {
-    const quantity = Number(line.quantity_decimal ?? line.quantity ?? 1) || 1
-    const discount = line.discount_amounts.reduce((all, { amount }) => all + amount, 0)
-    const tax = line.taxes.reduce((all, { amount }) => all + amount, 0)
-    const included = line.taxes.some(({ tax_behavior }) => tax_behavior === 'inclusive') ? tax : 0
-    const subtotal = line.subtotal - discount - included
-    const percentages = line.taxes.map(tax => taxRates.get(tax.tax_rate_details.tax_rate)?.percentage ?? 0)
-    return {
-      name: line.description ?? 'Serviço',
-      description: line.description ?? '',
-      quantity: quantity.toFixed(1),
-      unit_price: (toMajor(line.subtotal, currency) / quantity).toFixed(4),
-      tax: {
-        name: percentages.length > 0 ? 'IVA' : 'Isento',
-        value: percentages.reduce((all, percentage) => all + percentage, 0),
-      },
-      subtotal: toMajor(subtotal, currency),
-      tax_amount: toMajor(tax, currency),
-      total: toMajor(subtotal + tax, currency),
-    }
-  })
 }

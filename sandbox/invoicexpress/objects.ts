@@ -1,10 +1,10 @@
 /** The invoicing system's objects as the wire has them: the fields that the sandbox reads or changes. */
 import { dayIn, dayOf, isCalendarDay } from '../../src/calendar.ts'
-import type { DocumentType } from '../../src/document.ts'
+import type { DocumentType, relatedTypes } from '../../src/document.ts'
 import { decimalsOf } from '../../src/money.ts'
 
 /** Credit and debit notes and receipts are about an invoice, and certify none. */
-export type IxType = DocumentType | 'CreditNote' | 'DebitNote' | 'Receipt'
+export type IxType = DocumentType | (typeof relatedTypes)[number]
 
 interface TypeWords {
   /** In addresses. */
@@ -64,6 +64,20 @@ export const ixTypes: Record<IxType, TypeWords> = {
     title: 'Nota de débito',
   },
   Receipt: { path: 'receipts', key: 'receipt', series: 'RG', validation: 'JRG5V2HD', title: 'Recibo' },
+  VatMossCreditNote: {
+    path: 'vat_moss_credit_notes',
+    key: 'vat_moss_credit_note',
+    series: 'VMNC',
+    validation: 'JVN8C3RT',
+    title: 'Nota de crédito MOSS',
+  },
+  VatMossReceipt: {
+    path: 'vat_moss_receipts',
+    key: 'vat_moss_receipt',
+    series: 'VMRG',
+    validation: 'JVR2F6YK',
+    title: 'Recibo MOSS',
+  },
 }
 
 export type IxStatus = 'draft' | 'final' | 'sent' | 'settled' | 'canceled' | 'deleted' | 'second_copy'
@@ -77,14 +91,18 @@ export interface IxItem {
   /** Text in lists, a number in a document by itself. */
   quantity: string
   unit_price: string
-  tax: { name: string; value: number }
+  unit: string
+  tax: { id: number; name: string; value: number }
+  /** Percent. */
+  discount: number
   /** Before taxes, less the discount. */
   subtotal: number
   tax_amount: number
+  discount_amount: number
   total: number
 }
 
-/** Never changed, only replaced. Amounts are numbers in the currency's major unit. */
+/** Never changed, only replaced. Amounts are numbers in euros, the account's currency, whatever the invoice's is. */
 export interface IxDocument {
   id: number
   status: IxStatus
@@ -103,27 +121,80 @@ export interface IxDocument {
   discount: number
   before_taxes: number
   taxes: number
+  /** Tax that the client withholds, in percent of `before_taxes`; null for none. */
+  retention: string | null
+  /** What is to be paid: less the tax withheld. */
   total: number
-  /** A name, such as Euro. */
-  currency: string
-  /** Without tax id. */
-  client: { id: number; name: string; country: string }
+  /** The account's, by name. */
+  currency: 'Euro'
+  /** In the invoice's currency, where that is not the account's. */
+  multicurrency?: IxMulticurrency
+  client: IxParty
   items: IxItem[]
   /** The reason for which no tax is due, as in M07. */
   tax_exemption: string | null
 }
 
+export interface IxMulticurrency {
+  /** How many of the currency one euro is worth. */
+  rate: number
+  /** Stripe's code, such as usd. */
+  code: string
+  /** In the currency's major unit. */
+  total: number
+}
+
+/** The client as the document has it: with the tax id of the day of issue. */
+export interface IxParty {
+  id: number
+  name: string
+  country: string
+  fiscal_id: string | null
+}
+
+/** What it charges: before any tax is withheld. */
+export function chargedBy({ before_taxes, taxes }: Pick<IxDocument, 'before_taxes' | 'taxes'>): number {
+  return toCents(before_taxes + taxes) / 100
+}
+
+/** The tax that the client withholds, in euros. */
+export function withheldFrom({ before_taxes, retention }: Pick<IxDocument, 'before_taxes' | 'retention'>) {
+  return toCents((before_taxes * Number(retention ?? 0)) / 100) / 100
+}
+
+/** What the client pays: what it charges less the tax withheld. */
+export function toPay(amounts: Pick<IxDocument, 'before_taxes' | 'taxes' | 'retention'>): number {
+  return toCents(chargedBy(amounts) - withheldFrom(amounts)) / 100
+}
+
+/** Of euros. */
+export function toCents(euros: number): number {
+  // Never the negative zero that JSON does not have.
+  return Math.round(euros * 100) + 0
+}
+
 /** The numbers on paper, as in G/6 and ABCD1234-6; null before it is issued. */
-export function printedOf({ type, sequence_number }: Pick<IxDocument, 'type' | 'sequence_number'>): {
+export function printedOf(document: Pick<IxDocument, 'id' | 'type' | 'sequence_number'>): {
   inverted_sequence_number: string | null
   atcud: string | null
 } {
+  const { id, sequence_number } = document
   if (sequence_number === null) return { inverted_sequence_number: null, atcud: null }
   const [number, series] = sequence_number.split('/')
+  const type = printedTypeOf(document)
+  // One that is given out as another type shows its code, or only its series.
+  const code = type !== document.type && id % 2 === 0 ? 'FR ' : ''
   return {
-    inverted_sequence_number: `${series}/${number}`,
+    inverted_sequence_number: `${code}${series}/${number}`,
     atcud: `${ixTypes[type].validation}-${number}`,
   }
+}
+
+/** The type of the series that its number is of: an invoice-receipt may be given out as an invoice. */
+export function printedTypeOf({ type, sequence_number }: Pick<IxDocument, 'type' | 'sequence_number'>) {
+  return type === 'Invoice' && sequence_number?.endsWith(`/${ixTypes.InvoiceReceipt.series}`)
+    ? 'InvoiceReceipt'
+    : type
 }
 
 export interface IxClient {
@@ -146,18 +217,25 @@ interface Currency {
   name: string
   /** The country of its payers, in this sandbox. */
   country: string
+  /** How many of it one euro is worth. */
+  rate: number
 }
 
 const currencies: Record<string, Currency> = {
-  eur: { name: 'Euro', country: 'Portugal' },
-  usd: { name: 'US Dollar', country: 'Canada' },
-  jpy: { name: 'Yen', country: 'Japan' },
-  kwd: { name: 'Kuwaiti Dinar', country: 'Kuwait' },
+  eur: { name: 'Euro', country: 'Portugal', rate: 1 },
+  usd: { name: 'US Dollar', country: 'Canada', rate: 1.087 },
+  jpy: { name: 'Yen', country: 'Japan', rate: 163.93 },
+  kwd: { name: 'Kuwaiti Dinar', country: 'Kuwait', rate: 0.3323 },
 }
 
 /** By Stripe's code. */
 export function currencyOf(code: string): Currency {
-  return currencies[code] ?? { name: code.toUpperCase(), country: 'Portugal' }
+  return currencies[code] ?? { name: code.toUpperCase(), country: 'Portugal', rate: 1 }
+}
+
+/** From the smallest unit of a currency. */
+export function toEuros(amount: number, code: string): number {
+  return toCents(toMajor(amount, code) / currencyOf(code).rate) / 100
 }
 
 /** From the smallest unit: 1234 is 12.34 in euros, 1234 in yen, 1.234 in dinars. */
@@ -165,14 +243,9 @@ export function toMajor(amount: number, code: string): number {
   return amount / 10 ** decimalsOf(code)
 }
 
-/** The code of a document's currency, such as eur. */
-export function codeOf({ currency }: IxDocument): string {
-  return Object.keys(currencies).find(code => currencies[code]?.name === currency) ?? 'eur'
-}
-
-/** As printed, such as 12.30 Euro. */
-export function formatTotal(document: IxDocument): string {
-  return `${document.total.toFixed(decimalsOf(codeOf(document)))} ${document.currency}`
+/** As printed, such as 12.30 US Dollar. */
+export function formatMajor(amount: number, code: string): string {
+  return `${amount.toFixed(decimalsOf(code))} ${currencyOf(code).name}`
 }
 
 const lisbon = dayIn('Europe/Lisbon')

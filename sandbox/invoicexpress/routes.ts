@@ -1,11 +1,22 @@
 /** Every address of the local InvoiceXpress and its answer. */
+
+import { hash as digest } from 'node:crypto'
+import { decimalsOf } from '../../src/money.ts'
 import type { DocumentRouteName } from '../faults.ts'
+import { hashOf } from '../saft-file.ts'
 import type { ServedRoute } from '../serving.ts'
 import { type Answer, jsonAnswer, pdfAnswer, SandboxError } from '../spoil.ts'
 import type { DocumentAccount } from './account.ts'
 import { notFound } from './errors.ts'
 import { listDocuments } from './list.ts'
-import { type IxClient, type IxDocument, ixTypes, printedOf } from './objects.ts'
+import {
+  currencyOf,
+  type IxClient,
+  type IxDocument,
+  type IxMulticurrency,
+  ixTypes,
+  printedOf,
+} from './objects.ts'
 import type { Pdfs } from './pdfs.ts'
 import { createQrImage } from './qr-image.ts'
 import type { Safts } from './saft.ts'
@@ -120,44 +131,86 @@ export const ixRoutes: readonly IxRoute[] = [
 
 /** Now and then without some fields, which the document by itself has. */
 function renderListed(document: IxDocument): object {
-  const { tax_exemption, ...rest } = document
-  const { inverted_sequence_number, atcud } = printedOf(document)
-  return document.id % 7 === 0
-    ? writeOddly({ ...rest, inverted_sequence_number })
-    : writeOddly({ ...document, inverted_sequence_number, atcud })
+  const { tax_exemption, atcud, multicurrency, ...rest } = renderWhole(document)
+  if (document.id % 7 === 0) return writeOddly(document, rest)
+  return writeOddly(document, {
+    ...rest,
+    ...{ tax_exemption, atcud },
+    ...(multicurrency !== undefined && document.id % 25 !== 0 && { multicurrency }),
+  })
 }
 
-/** A single document has numbers where a list has text. */
+/** A single document has numbers where a list has text, and now and then the client's tax id. */
 function renderDocument(document: IxDocument): object {
-  const items = document.items.map(item => ({
-    ...item,
-    quantity: Number(item.quantity),
-    unit_price: Number(item.unit_price),
-  }))
-  return writeOddly({ ...document, ...printedOf(document), items })
+  const whole = renderWhole(document)
+  const { fiscal_id } = document.client
+  return writeOddly(document, {
+    ...whole,
+    client: document.id % 4 === 0 ? { ...whole.client, fiscal_id } : whole.client,
+    items: whole.items.map(item => ({
+      ...item,
+      quantity: Number(item.quantity),
+      unit_price: Number(item.unit_price),
+    })),
+  })
 }
 
-/** As seen at the real one: now and then text for numbers, and numbers for booleans. */
-function writeOddly<
-  T extends Omit<IxDocument, 'items' | 'tax_exemption'> & { items: { tax: { value: number } }[] },
->(document: T): object {
-  const { id, archived, total, client } = document
-  const isOdd = id % 3 === 0
-  if (!isOdd) return document
-  const items = document.items.map(item => ({
-    ...item,
-    tax: { ...item.tax, value: writeRate(item.tax.value) },
-  }))
+/** As it is on the wire, in the form that most documents have. */
+function renderWhole(document: IxDocument) {
+  const { client, multicurrency, ...rest } = document
+  const { id, type, status } = document
+  const { inverted_sequence_number, atcud } = printedOf(document)
+  const isDraft = status === 'draft'
+  const hash = isDraft ? null : hashOf(`${type} ${inverted_sequence_number}`)
+  // A draft has a word in place of its number, in the account's language.
+  const word = id % 2 === 0 ? 'rascunho' : 'draft'
   return {
-    ...document,
-    archived: archived ? 1 : 0,
-    total: String(total),
-    client: { ...client, id: String(client.id) },
-    items,
+    ...rest,
+    sequence_number: document.sequence_number ?? word,
+    inverted_sequence_number: inverted_sequence_number ?? (id % 3 === 0 ? null : word),
+    atcud,
+    sequence_id: String(300 + Object.keys(ixTypes).indexOf(type)),
+    permalink: `https://sandbox.app.invoicexpress.com/documents/${id}${digest('sha1', String(id))}`,
+    saft_hash: hash && [0, 10, 20, 30].map(at => hash[at]).join(''),
+    client: { id: client.id, name: client.name, country: client.country },
+    ...(multicurrency && { multicurrency: renderMulticurrency(multicurrency, id) }),
   }
 }
 
-function writeRate(value: number): string {
+/** The currency by name or by code, numbers or text, and now and then the rate the other way round: nobody knows which it is. */
+function renderMulticurrency({ rate, code, total }: IxMulticurrency, id: number): object {
+  const isReversed = id % 10 === 1
+  const shown = isReversed ? Number((1 / rate).toPrecision(9)) : rate
+  const digits = decimalsOf(code)
+  return {
+    rate: id % 3 === 0 ? shown : String(shown),
+    currency: id % 2 === 0 ? currencyOf(code).name : code.toUpperCase(),
+    total: id % 4 === 0 ? total.toFixed(digits) : total,
+  }
+}
+
+/** As seen at the real one: now and then text for numbers, numbers for booleans, and no rate where no tax is due. */
+function writeOddly(
+  { id, archived, total, client }: IxDocument,
+  given: Record<string, unknown> & { items: { tax: { value: number } }[]; client: object },
+): object {
+  const isRateless = id % 19 === 0
+  const items = given.items.map(item => ({
+    ...item,
+    tax: { ...item.tax, ...(isRateless && item.tax.value === 0 && { value: null }) },
+  }))
+  if (id % 3 !== 0) return { ...given, items }
+  return {
+    ...given,
+    archived: archived ? 1 : 0,
+    total: String(total),
+    client: { ...given.client, id: String(client.id) },
+    items: items.map(item => ({ ...item, tax: { ...item.tax, value: writeRate(item.tax.value) } })),
+  }
+}
+
+function writeRate(value: number | null): string | null {
+  if (value === null) return null
   return Number.isInteger(value) ? value.toFixed(1) : String(value)
 }
 

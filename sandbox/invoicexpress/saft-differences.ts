@@ -2,7 +2,7 @@
 import { monthOf } from '../../src/calendar.ts'
 import { pick } from '../random.ts'
 import type { Ledger } from './ledger.ts'
-import { codeOf, type IxDocument, parseDay } from './objects.ts'
+import { type IxDocument, parseDay } from './objects.ts'
 
 export const saftDifferenceKinds = [
   /** Not in the file. */
@@ -52,10 +52,9 @@ export function plantInSaft(
     const invoice = account.invoices.get(id)
     const hasTaxId = (invoice?.customer_tax_ids ?? []).length > 0
     const isInForce = /^(final|sent|settled)$/.test(document.status)
-    // An invoice without a customer is nobody's, and its document is known by lists alone.
-    return (
-      isInForce && !!invoice?.customer && codeOf(document) === 'eur' && (hasTaxId || kind !== 'saft_tax_id')
-    )
+    // The file has no documents of MOSS. An invoice without a customer is nobody's, and its document is known by lists alone.
+    const isFiled = isInForce && document.type !== 'VatMossInvoice' && !!invoice?.customer
+    return isFiled && document.multicurrency === undefined && (hasTaxId || kind !== 'saft_tax_id')
   })
   if (found.length === 0) throw new Error(`There is no document of ${month} where ${kind} fits.`)
   const [invoice_id, document_id] = pick(random, found)

@@ -1,39 +1,56 @@
 /** The SAF-T file of each month, which takes time to make, at addresses that expire; and its planted differences. */
+
+import { relatedTypes } from '../../src/document.ts'
 import { letters, type Random } from '../random.ts'
-import { rates, type SaftFile, type SaftRow, writeSaft } from '../saft-file.ts'
+import { type SaftFile, type SaftLine, type SaftRow, writeSaft } from '../saft-file.ts'
 import { SandboxError } from '../spoil.ts'
 import type { DocumentAccount } from './account.ts'
 import { notFound } from './errors.ts'
-import { codeOf, type IxClient, type IxDocument, type IxType, parseDay, printedOf } from './objects.ts'
+import {
+  chargedBy,
+  type IxClient,
+  type IxDocument,
+  type IxType,
+  parseDay,
+  printedOf,
+  printedTypeOf,
+  toCents,
+  withheldFrom,
+} from './objects.ts'
 import type { PdfOptions } from './pdfs.ts'
 import type { SaftDifferenceKind } from './saft-differences.ts'
 
+/** Types of the file's sales. It has no documents of MOSS: their tax is another country's. */
 const saleCodes: Partial<Record<IxType, string>> = {
   Invoice: 'FT',
   InvoiceReceipt: 'FR',
   SimplifiedInvoice: 'FS',
-  // The file knows no codes for these.
-  VatMossInvoice: 'FT',
+  // The file knows no code for it any more.
   CashInvoice: 'FR',
   CreditNote: 'NC',
   DebitNote: 'ND',
 }
 
 /** The file of a month, with the differences that were planted in it. */
-function writeSaftOf({ documents, clients, plantedInSaft }: DocumentAccount, month: string): Buffer {
+function writeSaftOf(account: DocumentAccount, month: string): Buffer {
+  const { documents, clients, plantedInSaft } = account
   const lies = new Map(plantedInSaft.map(({ kind, document_id }) => [document_id, kind]))
-  const issued = [...documents.values()].filter(({ date, status, sequence_number }) => {
+  const issued = [...documents.values()].filter(document => {
+    const { date, status, sequence_number } = document
     const isOfMonth = parseDay(date)?.startsWith(month) === true
-    return isOfMonth && sequence_number !== null && status !== 'draft' && status !== 'deleted'
+    return isOfMonth && sequence_number !== null && status !== 'deleted' && !isCopy(document, documents)
   })
-  const rowsOf = (isSale: boolean) =>
-    issued
-      .filter(({ type }) => isSale === type in saleCodes)
-      .flatMap(document => spoil(rowOf(document), lies.get(document.id)))
-  const customers = [...new Set(issued.map(({ client }) => client.id))].map(id =>
+  const [sales, receipts] = [
+    issued.filter(({ type }) => type in saleCodes),
+    issued.filter(({ type }) => type === 'Receipt'),
+  ] as const
+  const write = (rows: readonly IxDocument[]) =>
+    rows.flatMap(document => spoil(rowOf(document, account), lies.get(document.id)))
+  const filed = [...sales, ...receipts]
+  const customers = [...new Set(filed.map(({ client }) => client.id))].map(id =>
     customerOf(clients.get(id), id),
   )
-  const others = issued
+  const others = filed
     .filter(({ id }) => lies.get(id) === 'saft_tax_id')
     .map(({ client }) => ({
       ...customerOf(clients.get(client.id), client.id),
@@ -46,10 +63,18 @@ function writeSaftOf({ documents, clients, plantedInSaft }: DocumentAccount, mon
   return writeSaft({
     month,
     customers: [...customers, ...others],
-    sales: rowsOf(true),
-    receipts: rowsOf(false),
+    sales: write(sales),
+    receipts: write(receipts),
     surplus,
   })
+}
+
+/** Whether it is a second print of another document, which alone is in the file. */
+function isCopy({ id, status, type, sequence_number }: IxDocument, documents: DocumentAccount['documents']) {
+  if (status !== 'second_copy') return false
+  return [...documents.values()].some(
+    other => other.id !== id && other.type === type && other.sequence_number === sequence_number,
+  )
 }
 
 function customerOf(client: IxClient | undefined, id: number): SaftFile['customers'][number] {
@@ -57,20 +82,50 @@ function customerOf(client: IxClient | undefined, id: number): SaftFile['custome
   return { id: String(id), taxId, name: client?.name ?? 'Consumidor final' }
 }
 
-function rowOf(document: IxDocument): SaftRow {
-  const { inverted_sequence_number, atcud } = printedOf(document)
-  const code = codeOf(document)
-  const rate = rates[code] ?? 1
+function rowOf(document: IxDocument, account: DocumentAccount): SaftRow {
+  const { atcud } = printedOf(document)
+  const { multicurrency } = document
+  const [about] = isAbout(document.type) ? account.relatedTo(document.id) : []
   return {
-    number: `${saleCodes[document.type] ?? 'RG'} ${inverted_sequence_number}`,
+    number: numberOf(document),
     atcud: atcud ?? '0',
     status: document.status === 'canceled' ? 'A' : 'N',
     date: parseDay(document.date) ?? '',
     customer: String(document.client.id),
-    net: document.before_taxes * rate,
-    gross: document.total * rate,
-    ...(code !== 'eur' && { foreign: { code, amount: document.total } }),
+    net: document.before_taxes,
+    gross: chargedBy(document),
+    lines: linesOf(document),
+    ...(document.retention !== null && { withheld: withheldFrom(document) }),
+    ...(multicurrency && { foreign: { ...multicurrency, amount: multicurrency.total } }),
+    ...(about && { about: { number: numberOf(about), date: parseDay(about.date) ?? '' } }),
   }
+}
+
+const isAbout = (type: IxType) => (relatedTypes as readonly string[]).includes(type)
+
+/** As the file has it: the code of its type, series and number. */
+function numberOf(document: IxDocument): string {
+  const { inverted_sequence_number } = printedOf(document)
+  return `${saleCodes[printedTypeOf(document)] ?? 'RG'} ${inverted_sequence_number?.replace(/^\S+ /, '')}`
+}
+
+const countries: Record<string, string> = { Portugal: 'PT', Canada: 'CA', Japan: 'JP', Kuwait: 'KW' }
+
+/** The items, which are rounded each for itself: the largest takes what is missing to the amount before taxes. */
+function linesOf({ items, before_taxes, client }: IxDocument): SaftLine[] {
+  const sum = items.reduce((all, { subtotal }) => all + toCents(subtotal), 0)
+  const largest = items.toSorted((a, b) => b.subtotal - a.subtotal)[0]
+  return items.map(item => {
+    const missing = item === largest ? toCents(before_taxes) - sum : 0
+    const { name, quantity, subtotal, tax } = item
+    return {
+      name,
+      quantity: Number(quantity),
+      net: (toCents(subtotal) + missing) / 100,
+      percent: tax.value,
+      country: countries[client.country] ?? 'PT',
+    }
+  })
 }
 
 /** The row as the file has it: none, one or two. */

@@ -1,9 +1,9 @@
 /** Every state of an invoice's document, as the creator of documents may leave it. */
-import { type DocumentType, documentTypes } from '../../src/document.ts'
+import { type DocumentType, documentTypes, relatedTypes } from '../../src/document.ts'
 import { integer, pick, type Random } from '../random.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
 import { type Draft, type Ledger, recordOf } from './ledger.ts'
-import type { IxDocument, IxStatus } from './objects.ts'
+import type { IxDocument, IxStatus, IxType } from './objects.ts'
 
 const fitting: Record<StripeInvoice['status'], IxStatus> = {
   draft: 'draft',
@@ -22,6 +22,15 @@ export function fittingStatus({ status }: StripeInvoice): IxStatus {
 export function fittingType(random: Random, { status }: StripeInvoice): DocumentType {
   const unpaid = ['Invoice', 'Invoice', 'SimplifiedInvoice', 'VatMossInvoice'] as const
   return pick(random, status === 'paid' ? documentTypes : unpaid)
+}
+
+/** What is recorded of an invoice that no document can certify. */
+export const needsNone = { ix_state: 'ignored' }
+
+/** No document certifies a negative amount, neither in all nor of taxes. */
+export function isCertifiable({ total, total_excluding_tax }: StripeInvoice): boolean {
+  const before = total_excluding_tax ?? total
+  return before >= 0 && total >= before
 }
 
 const hour = 3_600_000
@@ -87,7 +96,7 @@ const standing = (['draft', 'sent', 'second_copy', 'canceled'] as const).map((st
 ])
 
 /** A document about the invoice, that certifies nothing, is the only one with its reference. */
-const about = (['CreditNote', 'DebitNote', 'Receipt'] as const).map((type): [string, Kind] => [
+const about = relatedTypes.map((type): [string, Kind] => [
   `only_${type}`,
   (ledger, invoice) => ledger.issue(invoice, { type }),
 ])
@@ -149,12 +158,40 @@ const kinds: Record<string, Kind> = {
     ledger.issue(invoice, { status: fittingStatus(invoice) })
     issueOrdinary(ledger, invoice)
   },
+  /** A second print beside its original, which alone is recorded; and one that is recorded in its place. */
+  copy_beside_original(ledger, invoice) {
+    const { type, sequence_number } = issueOrdinary(ledger, invoice)
+    issueCopy(ledger, invoice, type, sequence_number)
+  },
+  copy_recorded(ledger, invoice) {
+    const { type, sequence_number } = issue(ledger, invoice)
+    const copy = issueCopy(ledger, invoice, type, sequence_number)
+    ledger.record(invoice.id, { ...recordOf(copy, momentOf(ledger, invoice)), ...attempt(ledger, invoice) })
+  },
+  /** An invoice-receipt that is given out as an invoice: only its number says what it is. */
+  printed_as_receipt(ledger, invoice) {
+    const asReceipt = { sequence_number: ledger.number('InvoiceReceipt') }
+    issueOrdinary(ledger, invoice, { type: 'Invoice', ...(invoice.status === 'paid' && asReceipt) })
+  },
   with_credit_note(ledger, invoice) {
     const note = ledger.issue(invoice, { type: 'CreditNote', status: 'settled' })
     const { id } = issueOrdinary(ledger, invoice)
     const receipt = ledger.issue(invoice, { type: 'Receipt', status: 'settled' })
     for (const about of [note, receipt]) ledger.owners.set(about.id, id)
   },
+}
+
+function issueCopy(
+  ledger: Ledger,
+  invoice: StripeInvoice,
+  type: IxType,
+  sequence_number: string | null,
+): IxDocument {
+  return ledger.issue(invoice, {
+    type,
+    status: 'second_copy',
+    ...(sequence_number !== null && { sequence_number }),
+  })
 }
 
 export const stateKinds = Object.keys(kinds)
@@ -168,7 +205,7 @@ function kindAt(place: number): string | null {
 
 /**
  * Issues the documents of all finalized invoices, oldest first. Returns the kind of each that is not correct. Those of void
- * invoices always are, so that a live document there is never there by chance.
+ * invoices always are, so that a live document there is never there by chance; negative ones never have one.
  */
 export function issueAll(ledger: Ledger, states: 'ordinary' | 'all'): Map<string, string> {
   const { account, random } = ledger
@@ -179,8 +216,12 @@ export function issueAll(ledger: Ledger, states: 'ordinary' | 'all'): Map<string
     if (invoice.status !== 'draft') finalized.push(invoice)
   }
   // The newest are read first, and should show every kind.
-  let place = finalized.filter(({ status }) => status !== 'void').length
+  let place = finalized.filter(each => each.status !== 'void' && isCertifiable(each)).length
   for (const [index, invoice] of finalized.entries()) {
+    if (!isCertifiable(invoice)) {
+      ledger.record(invoice.id, needsNone)
+      continue
+    }
     const kind = states === 'all' && invoice.status !== 'void' ? kindAt(--place) : null
     if (kind === null) issueOrdinary(ledger, invoice)
     else {

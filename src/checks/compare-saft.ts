@@ -1,5 +1,5 @@
 /** One document of a SAF-T file against the store's, and the invoice that it certifies. Pure. */
-import { grossOf, notInForce, printedNumberOf } from '../document.ts'
+import { copyStatus, grossOf, notInForce, printedNumberOf } from '../document.ts'
 import { currencyOf } from '../document-json.ts'
 import type { Invoice } from '../invoice.ts'
 import { anonymousTaxId, isSameTaxId, type LinkRules } from '../linking/link.ts'
@@ -21,7 +21,8 @@ export function* comparePair({ filed, taxId, stored }: Pair, rules: LinkRules): 
     detail === null ? [] : [{ kind, ...sides, detail } satisfies Difference]
   const status = isGone ? 'deleted' : document.status
   const isCanceled = filed.status === 'A'
-  if (isCanceled !== (status === 'canceled' || status === 'deleted'))
+  // The file tells whether a copy's original is in force.
+  if (status !== copyStatus && isCanceled !== (status === 'canceled' || status === 'deleted'))
     yield* add(
       'canceled_in_one',
       `${isCanceled ? 'canceled' : 'in force'} in the file, ${status} in the store`,
@@ -29,7 +30,6 @@ export function* comparePair({ filed, taxId, stored }: Pair, rules: LinkRules): 
   yield* add('number_differs', compareNumbers(filed, stored))
   if (filed.date !== document.date)
     yield* add('date_differs', `${filed.date} in the file, ${document.date ?? 'none'} on the document`)
-  // The file tells whether a copy's original is in force.
   if (isCanceled || notInForce.includes(document.status)) return
   yield* add('total_differs', compareAmounts(filed, stored))
   yield* add('currency_unknown', findUnknownCurrency(filed, stored))

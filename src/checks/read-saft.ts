@@ -1,7 +1,7 @@
 /** Documents of a SAF-T (PT) file, the tax authority's monthly file, one after the other: a file of any size in constant memory. */
 import sax from 'sax'
 import { isCalendarDay } from '../calendar.ts'
-import { toMillionths } from '../money.ts'
+import { toMillionths, writeAmount } from '../money.ts'
 import { decodeXml, FileError } from './decode-xml.ts'
 
 export type SaftHeader = ReturnType<typeof readHeader>
@@ -61,6 +61,7 @@ function createParser(emit: (part: SaftPart) => void) {
   /** The record's texts, by their paths below it. */
   let fields = new Map<string, string>()
   let lines = { TotalDebit: 0n, TotalCredit: 0n }
+  let withheld = 0n
   let totals = noTotals('SalesInvoices')
 
   function finish(): void {
@@ -75,7 +76,7 @@ function createParser(emit: (part: SaftPart) => void) {
         taxId: fields.get('CustomerTaxID') ?? '',
       })
     else {
-      const document = readDocument(totals.section, fields)
+      const document = readDocument(totals.section, fields, withheld)
       totals.counted.NumberOfEntries++
       // Canceled documents, and those that another one bills, are no part of the amounts.
       if (document.status !== 'A' && document.status !== 'F') {
@@ -87,6 +88,7 @@ function createParser(emit: (part: SaftPart) => void) {
     record = null
     fields = new Map()
     lines = { TotalDebit: 0n, TotalCredit: 0n }
+    withheld = 0n
   }
 
   function keep(path: string, value: string): void {
@@ -95,12 +97,12 @@ function createParser(emit: (part: SaftPart) => void) {
     if (record === null) return
     const field = path.slice(record.length + 1)
     const [, side] = /^Line\/(Debit|Credit)Amount$/.exec(field) ?? []
-    if (side === undefined) fields.set(field, value)
-    else {
-      const amount = toMillionths(value)
-      if (amount === null) throw new FileError(`is not a SAF-T (PT) file: its ${side}Amount is no amount`)
-      lines[side === 'Debit' ? 'TotalDebit' : 'TotalCredit'] += amount
-    }
+    // There may be several of these.
+    if (side !== undefined)
+      lines[side === 'Debit' ? 'TotalDebit' : 'TotalCredit'] += readAmount(`${side}Amount`, value)
+    else if (field === 'WithholdingTax/WithholdingTaxAmount')
+      withheld += readAmount('WithholdingTaxAmount', value)
+    else fields.set(field, value)
   }
 
   parser.onopentag = ({ name, attributes }) => {
@@ -155,6 +157,13 @@ function createParser(emit: (part: SaftPart) => void) {
   }
 }
 
+/** In millionths. */
+function readAmount(name: string, value: string): bigint {
+  const amount = toMillionths(value)
+  if (amount === null) throw new FileError(`is not a SAF-T (PT) file: its ${name} is no amount`)
+  return amount
+}
+
 function noTotals(section: SaftSection) {
   const declared = { NumberOfEntries: '', TotalDebit: '', TotalCredit: '' }
   return { section, declared, counted: { NumberOfEntries: 0, TotalDebit: 0n, TotalCredit: 0n } }
@@ -183,7 +192,8 @@ function readHeader(fields: ReadonlyMap<string, string>) {
   return header
 }
 
-function readDocument(section: SaftSection, fields: ReadonlyMap<string, string>) {
+/** `withheld` is in millionths. */
+function readDocument(section: SaftSection, fields: ReadonlyMap<string, string>, withheld: bigint) {
   const isSale = section === 'SalesInvoices'
   const kind = isSale ? 'Invoice' : 'Payment'
   const need = (name: string) => {
@@ -205,12 +215,19 @@ function readDocument(section: SaftSection, fields: ReadonlyMap<string, string>)
     status: need(`DocumentStatus/${kind}Status`),
     date: need(isSale ? 'InvoiceDate' : 'TransactionDate'),
     customer: fields.get('CustomerID') ?? '',
-    /** Decimals in euros. */
+    /** Decimals in euros: before taxes, taxes, and both, before any tax is withheld. */
     net: need('DocumentTotals/NetTotal'),
+    tax: need('DocumentTotals/TaxPayable'),
     gross: need('DocumentTotals/GrossTotal'),
-    /** The total in the document's own currency, where it is not the euro. */
+    /** The tax that the customer withholds. */
+    withheld: writeAmount(Number(withheld / 10_000n), 'eur'),
+    /** The total in the document's own currency, where it is not the euro; `rate`: euros for one of it. */
     foreign: currency
-      ? { currency, amount: fields.get('DocumentTotals/Currency/CurrencyAmount') ?? '' }
+      ? {
+          currency,
+          amount: fields.get('DocumentTotals/Currency/CurrencyAmount') ?? '',
+          rate: fields.get('DocumentTotals/Currency/ExchangeRate') ?? '',
+        }
       : null,
   }
 }

@@ -1,6 +1,6 @@
 /** A month's SAF-T file, which the tax authority gets, against the store: its documents, and the invoices that they certify. */
 import { dayMs, dayOf } from '../calendar.ts'
-import { printedNumberOf } from '../document.ts'
+import { copyStatus, printedNumberOf } from '../document.ts'
 import type { Invoice } from '../invoice.ts'
 import type { LinkRules } from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
@@ -12,7 +12,7 @@ import { comparePair, describe } from './compare-saft.ts'
 import { findUnlinked } from './read-pairs.ts'
 import type { SaftHeader, SaftPart, SaftTotals } from './read-saft.ts'
 import { type Difference, sidesOf } from './reconcile.ts'
-import { createSaftTables, type SaftTables } from './saft-tables.ts'
+import { createSaftTables, type Expectation, type SaftTables } from './saft-tables.ts'
 
 export interface SaftComparison {
   store: OperatorStore
@@ -100,11 +100,8 @@ async function fillStored(days: Days, tables: SaftTables, { store, rules, onProg
     const documents = batch.map(({ document }) => document)
     const isUnlinked = await findUnlinked(store, documents, rules)
     for (const { invoices, ...dated } of batch) {
-      const { date, status } = dated.document
-      const isWithin = date !== null && date >= days.from && date <= days.to
-      const isIssued = status !== 'draft' && status !== 'deleted' && !dated.isGone
       const links = { invoice: invoices[0] ?? null, isUnlinked: isUnlinked(dated.document) }
-      tables.addStored({ ...dated, ...links }, isWithin && isIssued)
+      tables.addStored({ ...dated, ...links }, expect(dated, days))
     }
     done += batch.length
     onProgress('read from the store', done)
@@ -144,6 +141,14 @@ async function* findPaid(
         detail: `paid, and ${ix_id === null ? 'there is no document' : `document ${ix_id} is not of these days`}`,
       }
     }
+}
+
+/** Whether a file of these days should have the document. Those of MOSS have another country's tax: some files leave them out. */
+function expect({ document, isGone }: Omit<DatedDocument, 'invoices'>, days: Days): Expectation {
+  const { type, date, status } = document
+  const isWithin = date !== null && date >= days.from && date <= days.to
+  if (!isWithin || isGone || status === 'draft' || status === 'deleted') return 'no'
+  return type === 'VatMossInvoice' || status === copyStatus ? 'maybe' : 'yes'
 }
 
 function* compareTotals({ section, declared, counted }: SaftTotals): Generator<Difference> {

@@ -184,8 +184,13 @@ function* compareTotals(
     case 'unreadable':
       return yield ['total_differs', `${both}: the latter cannot be read`]
     case 'unknown currency':
-      return yield ['currency_unknown', `${both}, which has no total in ${currency}`]
+      return yield ['currency_unknown', `${both}, which has no total in ${currency}${notYet(document)}`]
   }
+}
+
+/** Only a document that was read by itself certainly has no total in another currency. */
+function notYet({ multicurrency }: Document): string {
+  return multicurrency === undefined ? ' as far as it was read' : ''
 }
 
 function findStuck(invoice: Invoice, claim: Claim, rules: LinkRules, now: number): string | null {

@@ -18,6 +18,10 @@ export interface StoredSide extends Omit<DatedDocument, 'invoices'> {
   isUnlinked: boolean
 }
 
+/** Whether the file should have a document. `maybe`: nobody would miss it. */
+const expectations = ['no', 'yes', 'maybe'] as const
+export type Expectation = (typeof expectations)[number]
+
 export type SaftTables = ReturnType<typeof createSaftTables>
 
 /** Types that certify no invoice: credit and debit notes. The store does not have them. */
@@ -43,9 +47,10 @@ const matching = `
   CREATE INDEX stored_by_atcud ON stored (atcud) WHERE atcud IS NOT NULL;
   CREATE INDEX stored_by_series ON stored (of_series) WHERE of_series IS NOT NULL;
   UPDATE filed SET stored_id = coalesce(
-    (SELECT min(id) FROM stored s WHERE s.atcud = filed.atcud),
+    (SELECT id FROM stored s WHERE s.atcud = filed.atcud
+     ORDER BY is_expected = 1 DESC, is_expected = 2 DESC, id LIMIT 1),
     (SELECT id FROM stored s WHERE s.of_series = filed.of_series AND (s.code IS NULL OR s.code = filed.type)
-     ORDER BY is_expected DESC, id LIMIT 1))
+     ORDER BY is_expected = 1 DESC, is_expected = 2 DESC, id LIMIT 1))
   WHERE is_sale = 1 AND type NOT IN ${notCertifying};
   CREATE INDEX filed_by_stored ON filed (stored_id) WHERE stored_id IS NOT NULL;
   CREATE INDEX filed_by_series ON filed (series, n) WHERE n IS NOT NULL;
@@ -75,12 +80,13 @@ export function createSaftTables() {
         ...[section === 'SalesInvoices' ? 1 : 0, customer, JSON.stringify(document)],
       )
     },
-    /** `isExpected`: the file should have it. */
-    addStored(side: StoredSide, isExpected: boolean) {
+    addStored(side: StoredSide, expectation: Expectation) {
       const { id, series_number = null, atcud = null } = side.document
       const code = codes[printedTypeOf(side.document)] ?? null
       const ofSeries = series_number === null ? null : withoutCode(series_number)
-      insertStored.run(...[id, ofSeries, code, bareAtcud(atcud), isExpected ? 1 : 0, JSON.stringify(side)])
+      insertStored.run(
+        ...[id, ofSeries, code, bareAtcud(atcud), expectations.indexOf(expectation), JSON.stringify(side)],
+      )
     },
     /** Finds the store's document of each of the file: by ATCUD, then by series and number. To be called once, after all were added. */
     match: () => db.exec(matching),
@@ -112,7 +118,8 @@ export function createSaftTables() {
         'SELECT number, count(*) AS times FROM filed GROUP BY number HAVING count(*) > 1',
       ),
     isFiled: is('SELECT 1 FROM filed WHERE stored_id = ?'),
-    isExpected: is('SELECT 1 FROM stored WHERE id = ? AND is_expected = 1'),
+    /** Whether the file should have it, or may. */
+    isExpected: is('SELECT 1 FROM stored WHERE id = ? AND is_expected > 0'),
     close: () => db.close(),
   }
 }

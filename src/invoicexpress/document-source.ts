@@ -88,7 +88,7 @@ function createRequests(ask: ReturnType<typeof createClient>, call: PacedCall): 
         const path = documentPaths[each]
         const map = (answer: Answer) => {
           const [key, record] = readWrapped(answer)
-          return mapDocument(key === 'invoice' || path === `${key}s` ? withType(record, each) : record)
+          return mapDocument(key === 'invoice' || path === `${key}s` ? withType(record, each) : record, true)
         }
         const document = await fetchRecord(`/${path}/${id}.json`, id, map)
         if (document !== null) return document

@@ -51,8 +51,11 @@ const items = isListOf(
 const anyId = shape({ id: isId })
 const client = shape({ id: isId }, { fiscal_id: isLooseText })
 
-/** Null for a document of a type that certifies no invoice, whatever else it holds. */
-export function mapDocument(payload: unknown): Document | null {
+/**
+ * Null for a document of a type that certifies no invoice, whatever else it holds. `isWhole`: it came by itself, so that what it is
+ * without it does not have. A list may leave fields out.
+ */
+export function mapDocument(payload: unknown, isWhole = false): Document | null {
   const { type } = readAs(anyDocument, payload, 'a document')
   if (!documentTypes.includes(type as DocumentType)) return null
   const document = readAs(certifyingDocument, payload, 'a document')
@@ -72,6 +75,7 @@ export function mapDocument(payload: unknown): Document | null {
     currency: readText(document.currency, 'a document'),
     // A document without a readable client still counts.
     client_id: readId(document.client),
+    ...(isWhole && { retention: null, multicurrency: null }),
     ...mapOptional(payload as Payload),
   }
 }

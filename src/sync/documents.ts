@@ -148,7 +148,10 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
         // A document may be dated a little before its invoice.
         const isDone = next < monthOf(first - 31 * dayMs)
         await end(stream, round, isDone ? null : next)
-        return isDone ? null : round.swept
+        if (!isDone) return round.swept
+        // Lists may have left out what comparisons need.
+        await refreshRelations(round)
+        return null
       })
     },
     sweepRecent(): Promise<Swept> {

@@ -34,6 +34,16 @@ const month = '2026-10'
 const ownTaxId = '123456789'
 const now = Date.now()
 
+const charged = { before_taxes: '100', taxes_total: '23' }
+const euros = { net: 92, gross: 113.16 }
+const inDollars = (total = '123.00') => ({
+  invoice: { currency: 'usd' },
+  document: {
+    ...{ total: '113.16', before_taxes: '92', taxes_total: '21.16' },
+    multicurrency: { rate: '1.087', currency: 'usd', total },
+  },
+})
+
 /** Every kind, and beside each what is nearly one. The invoice of 1 is in_01, its document 1, its number FT A/1. */
 const world: readonly Planted[] = [
   { n: 1 },
@@ -61,6 +71,7 @@ const world: readonly Planted[] = [
   { n: 20 },
   // Another type with the same series and number.
   { n: 21, document: { type: 'InvoiceReceipt' }, filed: { number: 'FR A/21' } },
+  // An account in dollars.
   {
     n: 22,
     document: { currency: 'US Dollar' },
@@ -87,6 +98,27 @@ const world: readonly Planted[] = [
   },
   { n: 26, document: { reference: 'in_unknown' }, invoice: { id: 'in_other26', status: 'open' } },
   { n: 27 },
+  // Documents are in euros; what the invoice's currency is, both say beside.
+  { n: 28, ...inDollars(), filed: { ...euros, foreign: { code: 'usd', amount: 123, rate: 1.087 } } },
+  { n: 29, ...inDollars(), filed: { ...euros, foreign: { code: 'usd', amount: 124, rate: 1.087 } } },
+  { n: 30, ...inDollars('124.00'), filed: { ...euros, foreign: { code: 'usd', amount: 123, rate: 1.087 } } },
+  { n: 31, ...inDollars(), filed: { ...euros, foreign: { code: 'gbp', amount: 123, rate: 1.087 } } },
+  { n: 32, ...inDollars(), filed: euros },
+  // Tax that the client withholds is a part of neither the file's total nor the invoice's.
+  { n: 33, document: { ...charged, total: '98', retention: '25' }, filed: { withheld: 25 } },
+  {
+    n: 34,
+    document: { ...charged, taxes_total: '24', total: '99', retention: '25' },
+    filed: { withheld: 25 },
+  },
+  // An invoice by its type, and an invoice-receipt by its number.
+  { n: 35, document: { series_number: 'FR B/35', atcud: null }, filed: { number: 'FR B/35' } },
+  // A second copy: the file tells what its original is.
+  { n: 36, document: { status: 'second_copy' } },
+  { n: 37, document: { status: 'second_copy' }, filed: { status: 'A' } },
+  // One of MOSS may be in the file or not.
+  { n: 38, document: { type: 'VatMossInvoice' } },
+  { n: 1015, document: { type: 'VatMossInvoice' }, filed: null },
 ]
 
 const expected = [
@@ -111,8 +143,14 @@ const expected = [
   'FT A/14 numbers_missing null: missing in its series',
   'FT A/21 numbers_missing null: missing in its series',
   'FT A/23 numbers_missing null: missing in its series, with all up to FT A/24',
-  'FT A/28 numbers_missing null: missing in its series, with all up to FT A/1013',
-  'null saft_totals_differ null: SalesInvoices: TotalCredit is 2301.00, and the lines’ sum 2300.00',
+  'FT A/29 total_differs in_29: 124.00 USD (113.16 EUR) in the file, 123.00 usd (113.16 Euro) on the document, 123.00 usd at Stripe',
+  'FT A/30 total_differs in_30: 123.00 USD (113.16 EUR) in the file, 124.00 usd (113.16 Euro) on the document, 123.00 usd at Stripe',
+  'FT A/31 total_differs in_31: 123.00 GBP (113.16 EUR) in the file, 123.00 usd (113.16 Euro) on the document, 123.00 usd at Stripe',
+  'FT A/32 currency_unknown in_32: 113.16 EUR in the file, which has no total in usd',
+  'FT A/34 total_differs in_34: 123.00 EUR in the file, 124 Euro (99 after retention) on the document, 123.00 eur at Stripe',
+  'FT A/35 numbers_missing null: missing in its series',
+  'FT A/39 numbers_missing null: missing in its series, with all up to FT A/1013',
+  'null saft_totals_differ null: SalesInvoices: TotalCredit is 3261.00, and the lines’ sum 3260.00',
 ]
 const unlinked = ['FT A/25 document_without_invoice null', 'FT A/26 document_of_unknown_invoice in_unknown']
 
@@ -219,7 +257,7 @@ for (const engine of engines)
       assert.match(unwrapped(stdout), /^total_differs +cus_ana +in_07 /m)
       assert.match(
         stderr.replace(/(?<!\.)\n/g, ' '),
-        /^23 differences in 25 documents of the file checked: 1 document_on_void, 3 total_differs, .* 1 saft_totals_differ\.\nAlso, 2 documents in force are tied/,
+        /^29 differences in 36 documents of the file checked: 1 document_on_void, 7 total_differs, 1 currency_unknown, .* 1 saft_totals_differ\.\nAlso, 2 documents in force are tied/,
       )
     })
 

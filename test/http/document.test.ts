@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
+import type { IxDocument } from '../../sandbox/invoicexpress/objects.ts'
 import { createClient } from '../../src/client/client.ts'
 import type { InvoiceDocument } from '../../src/invoice.ts'
 import { createInvoicingSystem } from '../../src/invoicexpress/invoicing-system.ts'
@@ -15,6 +16,16 @@ function serve(t: Parameters<typeof startService>[0], rig: DocumentRig) {
   const engine: Engine = { name: 'given', createStore: async () => rig.url }
   const ix = { account: null, apiKey: 'canary_key_of_invoicexpress', base: rig.ix.address }
   return startService(t, engine, { documents: createInvoicingSystem(ix) })
+}
+
+const smallest: Record<string, number> = { usd: 100, jpy: 1, kwd: 1_000 }
+
+/** The total in the invoice's currency, as it is to be shown. */
+function convertedOf({ multicurrency }: IxDocument): InvoiceDocument['in_invoice_currency'] {
+  if (multicurrency === undefined) return null
+  const { code, total, rate } = multicurrency
+  const currency = { currency: code, total_cents: Math.round(total * (smallest[code] ?? 100)) }
+  return { ...currency, rate }
 }
 
 for (const engine of engines)
@@ -39,8 +50,8 @@ for (const engine of engines)
       assert.match(shown.atcud ?? '', new RegExp(`^[A-Z0-9]{8}-${number}$`))
       const day = (text: string) => text.split('/').reverse().join('-')
       assert.deepEqual([shown.date, shown.due_date], [day(truth.date), day(truth.due_date)])
-      const scale = shown.currency === 'jpy' ? 1 : shown.currency === 'kwd' ? 1_000 : 100
-      const cents = (amount: number) => Math.round(amount * scale)
+      const cents = (amount: number) => Math.round(amount * 100)
+      assert.deepEqual([shown.currency, shown.in_invoice_currency], ['eur', convertedOf(truth)])
       assert.deepEqual(
         [shown.before_tax_cents, shown.tax_cents, shown.gross_cents, shown.total_cents],
         [truth.before_taxes, truth.taxes, truth.before_taxes + truth.taxes, truth.total].map(cents),
@@ -79,13 +90,14 @@ for (const engine of engines)
           date: day(note.date),
           gross_cents: cents(note.total),
           total_cents: cents(note.total),
-          in_invoice_currency: null,
+          in_invoice_currency: convertedOf(note),
           status: 'final',
         },
       ])
       const { data: summary } = await client.summary(customer_id)
-      const sums = summary.currencies.find(({ currency }) => currency === shown.currency)
-      assert.equal(sums?.credited_cents, cents(note.total))
+      const theirs = convertedOf(note)
+      const sums = summary.currencies.find(({ currency }) => currency === (theirs?.currency ?? 'eur'))
+      assert.equal(sums?.credited_cents, theirs?.total_cents ?? cents(note.total))
       const changed = await service.get(path, { headers: { 'if-none-match': etag } })
       assert.equal(changed.status, 200)
 
@@ -103,6 +115,41 @@ for (const engine of engines)
         `attachment; filename="${shown.number?.replace('/', '-')}.pdf"`,
       )
       assert.equal(await rig.store.checkCounts(), 0)
+    })
+
+    test('a document in another currency is shown in euros, with the invoice’s total and its rate beside them', async t => {
+      const rig = await startOrdinary(t, engine, { invoices: 120, customers: 12 })
+      const service = await serve(t, rig)
+      const seen = new Set<string>()
+      for (const truth of rig.documents.documents.values()) {
+        const invoice = rig.account.invoices.get(truth.reference ?? '')
+        if (truth.multicurrency === undefined || !invoice?.customer) continue
+        const path = `/api/v1/client/${invoice.customer}/invoice/${invoice.id}/document`
+        const shown: InvoiceDocument = (await service.get(path)).json
+        assert.deepEqual(shown.in_invoice_currency, convertedOf(truth), String(truth.id))
+        assert.equal(shown.in_invoice_currency?.total_cents, invoice.total)
+        assert.deepEqual([shown.currency, shown.total_cents], ['eur', Math.round(truth.total * 100)])
+        seen.add(invoice.currency)
+      }
+      assert.deepEqual([...seen].sort(), ['jpy', 'kwd', 'usd'])
+    })
+
+    test('a document of which the client withholds tax is shown with it: gross as the invoice, total less', async t => {
+      const rig = await startOrdinary(t, engine, { invoices: 120, customers: 12 })
+      const service = await serve(t, rig)
+      const withheld = [...rig.documents.documents.values()].filter(({ retention }) => retention !== null)
+      assert.ok(withheld.length > 0)
+      for (const { reference, before_taxes, taxes, total, retention } of withheld) {
+        const invoice = rig.account.invoices.get(reference ?? '') ?? assert.fail()
+        const path = `/api/v1/client/${invoice.customer}/invoice/${invoice.id}/document`
+        const shown: InvoiceDocument = (await service.get(path)).json
+        const kept = Math.round((before_taxes + taxes - total) * 100)
+        assert.deepEqual(
+          [shown.gross_cents, shown.total_cents, shown.retention_cents, shown.retention_percent],
+          [invoice.total, invoice.total - kept, kept, Number(retention)],
+        )
+        assert.equal(shown.tax_cents, Math.round(taxes * 100))
+      }
     })
 
     test('no document: not associated, not read, another customer’s', async t => {
@@ -140,17 +187,25 @@ async function agePastDay({ store }: DocumentRig): Promise<void> {
 
 test('a list that leaves fields out erases none, and the document itself brings them', async t => {
   const [engine = assert.fail()] = engines
-  const rig = await startOrdinary(t, engine, { invoices: 40 })
-  const partial = [...rig.documents.documents.values()].filter(
-    ({ id, status }) => id % 7 === 0 && status !== 'draft',
+  const rig = await startOrdinary(t, engine, { invoices: 150, customers: 12 })
+  const left = [...rig.documents.documents.values()].filter(
+    ({ status, reference }) => status !== 'draft' && rig.account.invoices.get(reference ?? '')?.customer,
   )
-  assert.ok(partial.length > 0)
+  const partial = left.filter(({ id }) => id % 7 === 0)
+  // A list may have all of a document but its invoice's currency.
+  const withoutCurrency = left.filter(
+    ({ id, multicurrency }) => id % 7 !== 0 && id % 25 === 0 && multicurrency !== undefined,
+  )
+  assert.ok(partial.length > 0 && withoutCurrency.length > 0)
   while ((await rig.sync.sweepMonth()) !== null);
   const stored = await rig.store.findDocuments({ ids: partial.map(({ id }) => id), references: [] })
   for (const { document, relations } of stored) {
     assert.match(document?.atcud ?? '', /^[A-Z0-9]{8}-\d+$/)
     assert.equal(relations?.has_qr, true)
   }
+  const foreign = await rig.store.findDocuments({ ids: withoutCurrency.map(({ id }) => id), references: [] })
+  for (const [index, { document }] of foreign.entries())
+    assert.equal(Number(document?.multicurrency?.total), withoutCurrency[index]?.multicurrency?.total)
 })
 
 test('a round over relations asks for each once a day, and at once for a document that changed', async t => {

@@ -117,6 +117,7 @@ describe('an exchange rate', () => {
       ['of a currency worth little is turned', '100', '0.0061', '16393', '163.934426'],
       ['of a negative total', '-100', '0.92', '-108.7', '1.086957'],
       ['of nothing is taken as it is', '0', '1.087', '0', '1.087'],
+      ['of many digits', '100', '0.00610016470', '16393', '163.93'],
       ['of 1', '100', '1', '100', '1'],
       ['that is not given', '100', null, '108.7', null],
       ['of 0 is none', '100', '0', '108.7', null],

@@ -21,7 +21,7 @@ import {
   differenceKinds,
   type Planted,
 } from '../../sandbox/invoicexpress/differences.ts'
-import { type IxDocument, ixTypes, toMajor } from '../../sandbox/invoicexpress/objects.ts'
+import { chargedBy, type IxDocument, ixTypes, toMajor } from '../../sandbox/invoicexpress/objects.ts'
 import {
   type InvoiceXpressOptions,
   type InvoiceXpressSandbox,
@@ -101,24 +101,26 @@ async function post({ address }: { address: string }, path: string): Promise<Ask
   return { status: answer.status, headers: answer.headers, json: await answer.json() }
 }
 
-/** As the account has it, whichever way it was written. */
-function plainly<T extends Pick<IxDocument, 'archived' | 'total' | 'client'>>(document: T): T {
-  const { archived, total, client } = document
-  const { inverted_sequence_number, atcud, tax_exemption, ...rest } = document as Record<string, unknown>
+/** As the account has it, whichever way it was written; without what only some answers have. */
+function plainly<T extends Pick<IxDocument, 'archived' | 'total' | 'client' | 'sequence_number' | 'items'>>(
+  document: T,
+): T {
+  const { archived, total, client, sequence_number, items } = document
+  const rest: Record<string, unknown> = { ...document }
+  for (const name of ['inverted_sequence_number', 'atcud', 'sequence_id', 'permalink', 'saft_hash'])
+    delete rest[name]
+  for (const name of ['tax_exemption', 'multicurrency']) delete rest[name]
   return {
     ...(rest as T),
     archived: Boolean(archived),
     total: Number(total),
-    client: { ...client, id: Number(client.id) },
+    sequence_number: /\d/.test(sequence_number ?? '') ? sequence_number : null,
+    client: { id: Number(client.id), name: client.name, country: client.country },
+    items: items.map(item => ({ ...item, tax: { ...item.tax, value: Number(item.tax.value) } })),
   }
 }
 
-function plainList(documents: readonly IxDocument[]): IxDocument[] {
-  return documents.map(document => ({
-    ...plainly(document),
-    items: document.items.map(item => ({ ...item, tax: { ...item.tax, value: Number(item.tax.value) } })),
-  }))
-}
+const plainList = (documents: readonly IxDocument[]) => documents.map(plainly)
 
 /** Every page of a list, of what was not put away. */
 async function listAll(sandbox: { address: string }, filter = ''): Promise<IxDocument[]> {
@@ -137,6 +139,10 @@ const idsOf = (documents: { id: number }[]) => documents.map(({ id }) => id)
 
 const fitting = { open: 'final', paid: 'settled', void: 'canceled', uncollectible: 'final', draft: '' }
 
+/** No document certifies it. */
+const isNegative = ({ total, total_excluding_tax }: StripeInvoice) =>
+  total < 0 || (total_excluding_tax ?? 0) < 0 || total < (total_excluding_tax ?? total)
+
 /** Which difference an invoice of an otherwise ordinary account shows, found by looking at nothing but the two. */
 function differenceOf(
   invoice: StripeInvoice,
@@ -147,14 +153,15 @@ function differenceOf(
   if (document === undefined) {
     if (metadata.ix_state === 'creating') return 'stuck_creating'
     if (metadata.ix_state === 'failed') return 'failed'
-    return status === 'draft' ? null : 'paid_without_document'
+    return status === 'draft' || isNegative(invoice) ? null : 'paid_without_document'
   }
   const all = [...documents.values()].filter(({ reference }) => reference === invoice.id)
   if (all.length > 1) return 'several_documents'
   if (status === 'void' && document.status !== 'canceled') return 'live_document_of_void'
   if (status === 'paid' && document.status === 'final') return 'paid_not_settled'
-  if (document.total === toMajor(total + 1, currency)) return 'total_by_smallest_unit'
-  if (document.total !== toMajor(total, currency)) return 'total'
+  const charged = document.multicurrency?.total ?? chargedBy(document)
+  if (charged === toMajor(total + 1, currency)) return 'total_by_smallest_unit'
+  if (charged !== toMajor(total, currency)) return 'total'
   const bare = (text: string | null | undefined) => text?.replace(/^PT/, '') ?? null
   const taxIds = (invoice.customer_tax_ids ?? []).map(({ value }) => bare(value))
   const fiscalId = bare(clients.get(document.client.id)?.fiscal_id)
@@ -163,6 +170,14 @@ function differenceOf(
   assert.equal(metadata.ix_type, document.type)
   assert.equal(document.status, fitting[status])
   return null
+}
+
+/** Whether another document has its number. */
+function isCopied(all: readonly IxDocument[], id: number): boolean {
+  const { type, sequence_number } = all.find(each => each.id === id) ?? assert.fail()
+  return all.some(
+    other => other.id !== id && other.type === type && other.sequence_number === sequence_number,
+  )
 }
 
 describe('the documents', () => {
@@ -213,9 +228,10 @@ describe('the documents', () => {
     for (const invoice of account.invoices.values()) {
       assert.equal(differenceOf(invoice, documents), null, invoice.id)
       const found = [...documents.documents.values()].filter(({ reference }) => reference === invoice.id)
-      assert.equal(found.length, invoice.status === 'draft' ? 0 : 1)
-      if (invoice.status === 'draft') {
-        assert.equal(invoice.metadata.ix_state, undefined)
+      const hasNone = invoice.status === 'draft' || isNegative(invoice)
+      assert.equal(found.length, hasNone ? 0 : 1)
+      if (hasNone) {
+        assert.equal(invoice.metadata.ix_state, invoice.status === 'draft' ? undefined : 'ignored')
         continue
       }
       count++
@@ -232,28 +248,69 @@ describe('the documents', () => {
     assert.equal(documents.states.size + documents.planted.length, 0)
   })
 
-  it('have amounts in the major unit of their currency, which add up, and the currency by name', () => {
+  it('have amounts in euros, which add up, and the total of another currency beside them', () => {
     assert.deepEqual(
       [toMajor(1_200, 'jpy'), toMajor(1_234, 'kwd'), toMajor(1_234, 'eur')],
       [1_200, 1.234, 12.34],
     )
     const account = createAccount({ invoices: 400 })
     const { documents } = createDocuments(account, { states: 'ordinary' })
-    const names = { eur: 'Euro', usd: 'US Dollar', jpy: 'Yen', kwd: 'Kuwaiti Dinar' }
     const places = { eur: 2, usd: 2, jpy: 0, kwd: 3 }
+    const rates = { eur: 1, usd: 1.087, jpy: 163.93, kwd: 0.3323 }
     const seen = new Set<string>()
     for (const document of documents.values()) {
-      const { total, currency: code } = account.invoices.get(document.reference ?? '') ?? assert.fail()
-      const digits = places[code as keyof typeof places]
-      assert.equal(document.currency, names[code as keyof typeof names])
-      assert.equal(document.total.toFixed(digits), (total / 10 ** digits).toFixed(digits))
-      assert.equal(String(document.total), String(Number(document.total.toFixed(digits))))
-      const { sum, discount, before_taxes, taxes } = document
-      assert.equal((sum - discount).toFixed(digits), before_taxes.toFixed(digits))
-      assert.equal((before_taxes + taxes).toFixed(digits), document.total.toFixed(digits))
+      const { total, currency } = account.invoices.get(document.reference ?? '') ?? assert.fail()
+      const code = currency as keyof typeof places
+      const { sum, discount, before_taxes, taxes, multicurrency, items } = document
+      const theirs = total / 10 ** places[code]
+      const charged = before_taxes + taxes
+      assert.equal(document.currency, 'Euro')
+      assert.deepEqual(
+        multicurrency,
+        code === 'eur' ? undefined : { rate: rates[code], code, total: Number(theirs.toFixed(places[code])) },
+      )
+      // Amounts before and of taxes are rounded each for itself.
+      assert.ok(Math.abs(charged - theirs / rates[code]) < (code === 'eur' ? 1e-9 : 0.0101))
+      for (const amount of [sum, discount, before_taxes, taxes, document.total])
+        assert.equal(String(amount), String(Number(amount.toFixed(2))))
+      assert.equal((sum - discount).toFixed(2), before_taxes.toFixed(2))
+      const ofItems = items.reduce((all, { subtotal }) => all + subtotal, 0)
+      assert.ok(Math.abs(ofItems - before_taxes) < 0.01 * items.length + 1e-9)
       seen.add(code)
     }
     assert.deepEqual([...seen].sort(), ['eur', 'jpy', 'kwd', 'usd'])
+  })
+
+  it('of some Portuguese companies have tax withheld, which is no part of their total', () => {
+    const account = createAccount({ invoices: 400 })
+    const { documents } = createDocuments(account, { states: 'ordinary' })
+    const withheld = [...documents.values()].filter(({ retention }) => retention !== null)
+    assert.ok(withheld.length > 5)
+    const owners = new Set(withheld.map(({ client }) => client.id))
+    for (const { type, before_taxes, taxes, retention, total, client, multicurrency } of documents.values()) {
+      const part = Math.round(before_taxes * Number(retention ?? 0)) / 100
+      assert.equal((before_taxes + taxes - part).toFixed(2), total.toFixed(2))
+      if (retention !== null) {
+        assert.ok(['25', '11.5'].includes(retention) && multicurrency === undefined)
+        assert.match(client.fiscal_id ?? '', /^(PT)?5\d{8}$/)
+      } else if (owners.has(client.id) && before_taxes > 0)
+        assert.ok(!['Invoice', 'InvoiceReceipt'].includes(type))
+    }
+  })
+
+  it('certify nothing negative: a creator needs no document of such an invoice', () => {
+    const account = createAccount({ invoices: 600 })
+    const { documents, change } = createDocuments(account)
+    const negative = [...account.invoices.values()].filter(
+      invoice => invoice.status !== 'draft' && isNegative(invoice),
+    )
+    assert.ok(negative.length > 3)
+    for (const { id, metadata } of negative) {
+      assert.equal(metadata.ix_state, 'ignored')
+      assert.throws(() => change('create', id), /negative/)
+    }
+    for (const { before_taxes, taxes, total } of documents.values())
+      assert.ok(before_taxes >= 0 && taxes >= 0 && total >= 0)
   })
 
   it('are in every state: each kind occurs, every type and status, and most invoices are ordinary', () => {
@@ -274,7 +331,11 @@ describe('the documents', () => {
       assert.equal(document.status === 'draft', document.sequence_number === null)
       if (document.sequence_number !== null) assert.match(document.sequence_number, /^\d+\/[A-Z]+$/)
     }
-    const numbers = all.map(({ sequence_number }) => sequence_number).filter(number => number !== null)
+    // A second print has the number of its original.
+    const numbers = all
+      .filter(({ id, status }) => status !== 'second_copy' || !isCopied(all, id))
+      .map(({ sequence_number }) => sequence_number)
+      .filter(number => number !== null)
     assert.equal(new Set(numbers).size, numbers.length)
   })
 
@@ -312,6 +373,14 @@ describe('the documents', () => {
       else if (kind === 'archived') assert.equal(named?.archived, true)
       else if (group === 'two' || kind.endsWith('canceled') || kind.endsWith('and_live'))
         assert.equal(linked.length, 2, kind)
+      else if (kind.startsWith('copy_')) {
+        const [original, copy] = linked
+        assert.deepEqual(
+          [linked.length, copy?.status, copy?.sequence_number, named?.id],
+          [2, 'second_copy', original?.sequence_number, kind === 'copy_recorded' ? copy?.id : original?.id],
+        )
+      } else if (kind === 'printed_as_receipt' && status === 'paid')
+        assert.deepEqual([named?.type, named?.sequence_number?.split('/')[1]], ['Invoice', 'FR'])
       else if (kind === 'with_credit_note') assert.deepEqual([exact.length, linked.length], [3, 1])
       if (kind === 'two_live_one_recorded') assert.equal(Math.max(...idsOf(linked)), named?.id)
     }
@@ -560,15 +629,15 @@ describe('the protocol', () => {
       const { status, json } = await ask(sandbox, pathOf(document))
       assert.equal(status, 200)
       assert.deepEqual(Object.keys(json), [ixTypes[document.type].key])
-      const { items, ...rest } = json[ixTypes[document.type].key]
-      const { items: listed, ...expected } = document
-      assert.deepEqual(plainly(rest), plainly(expected))
+      const { items, ...rest } = plainly(json[ixTypes[document.type].key])
+      const { items: listed, ...expected } = plainly(document)
+      assert.deepEqual(rest, expected)
       assert.equal(items.length, listed.length)
       for (const { path } of Object.values(ixTypes))
         if (path !== ixTypes[document.type].path)
           assert.equal((await ask(sandbox, `/${path}/${document.id}.json`)).status, 404)
     }
-    assert.equal(seen.size, 8)
+    assert.equal(seen.size, Object.keys(ixTypes).length)
     for (const path of ['/invoices/1.json', '/invoices/x.json', '/quotes/1.json', '/'])
       assert.equal((await ask(sandbox, path)).status, 404, path)
     const posted = await fetch(`${sandbox.address}/invoices.json?api_key=${key}`, { method: 'POST' })
@@ -609,19 +678,68 @@ describe('the protocol', () => {
       assert.ok(kinds.has(usual), usual)
   })
 
-  it('has the client of a document without tax id; the client by id has it', async t => {
-    const { sandbox, account, documents } = await start(t, { states: 'ordinary' })
+  it('writes what nobody knows for sure in every way: currencies, rates, drafts’ numbers, retentions', async t => {
+    const { sandbox, documents } = await start(t, { invoices: 800 })
+    const seen = new Set<string>()
+    for (let page = 1; page <= 20; page++) {
+      const { json } = await ask(sandbox, `/invoices.json?per_page=50&page=${page}`)
+      for (const listed of json.invoices) {
+        const truth = documents.documents.get(Number(listed.id)) ?? assert.fail()
+        if (truth.sequence_number === null)
+          seen.add(`number ${listed.sequence_number}`).add(`printed ${listed.inverted_sequence_number}`)
+        if (listed.items.some((item: { tax: { value: unknown } }) => item.tax.value === null))
+          seen.add('rate null')
+        if (listed.retention !== null) seen.add(`retention ${listed.retention}`)
+        if (truth.multicurrency === undefined) {
+          assert.equal('multicurrency' in listed, false)
+          continue
+        }
+        if (listed.multicurrency === undefined) {
+          seen.add('multicurrency left out')
+          continue
+        }
+        const { rate, currency, total } = listed.multicurrency
+        assert.equal(Number(total), truth.multicurrency.total)
+        seen.add(`multicurrency rate ${typeof rate}`).add(`multicurrency total ${typeof total}`)
+        seen.add(`currency ${currency}`)
+        const isReversed = Math.abs(Number(rate) - truth.multicurrency.rate) > 1e-6
+        seen.add(isReversed ? 'rate reversed' : 'rate as it is')
+      }
+    }
+    for (const form of [
+      ...['number draft', 'number rascunho', 'printed draft', 'printed rascunho', 'printed null'],
+      ...['rate null', 'retention 25', 'retention 11.5', 'multicurrency left out'],
+      ...['multicurrency rate number', 'multicurrency rate string', 'multicurrency total number'],
+      ...['multicurrency total string', 'currency USD', 'currency US Dollar', 'currency Yen', 'currency JPY'],
+      ...['rate reversed', 'rate as it is'],
+    ])
+      assert.ok(seen.has(form), form)
+  })
+
+  it('lists the client of a document without tax id; the client by id has it, and some documents alone', async t => {
+    const { sandbox, account, documents } = await start(t, { states: 'ordinary', invoices: 500 })
     const prefixed = new Set<boolean>()
     const written = new Set<string>()
     const owners = new Map<number, unknown>()
+    const { json: page } = await ask(sandbox, '/invoices.json?per_page=50')
+    for (const { client } of page.invoices) assert.deepEqual(Object.keys(client), ['id', 'name', 'country'])
     for (const document of await listAll(sandbox)) {
-      assert.deepEqual(Object.keys(document.client), ['id', 'name', 'country'])
       const invoice = account.invoices.get(document.reference ?? '') ?? assert.fail()
       const owner = invoice.customer ?? invoice.customer_account
       assert.equal(owners.get(document.client.id) ?? owner, owner, 'one client for a customer')
       owners.set(document.client.id, owner)
     }
     assert.equal(new Set(owners.values()).size, owners.size)
+    const alone = [...documents.documents.values()].slice(0, 20)
+    const keys = await Promise.all(
+      alone.map(async document => {
+        const { json } = await ask(sandbox, pathOf(document))
+        const { fiscal_id } = json[ixTypes[document.type].key].client
+        if (fiscal_id !== undefined) assert.equal(fiscal_id, document.client.fiscal_id)
+        return fiscal_id === undefined
+      }),
+    )
+    assert.deepEqual([...new Set(keys)].sort(), [false, true])
     for (const [id, client] of documents.clients) {
       const { status, json } = await ask(sandbox, `/clients/${id}.json`)
       const { id: given, fiscal_id } = json.client

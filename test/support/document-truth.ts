@@ -23,7 +23,15 @@ export function trueFields(invoice: StripeInvoice, documents: Iterable<IxDocumen
   const referring = certifying
     .filter(document => namedBy(document) === invoice.id)
     .sort((a, b) => a.id - b.id)
-  const found = claimed ?? referring.find(({ status }) => status !== 'canceled') ?? referring[0]
+  // A second print says nothing that its original does not, and is one only where that is not there.
+  const isSecond = ({ status, type, sequence_number }: IxDocument) =>
+    status === 'second_copy' &&
+    referring.some(
+      other => other.status !== status && other.type === type && other.sequence_number === sequence_number,
+    )
+  const own = referring.filter(document => !isSecond(document))
+  const inForce = own.filter(({ status }) => status !== 'canceled')
+  const found = claimed ?? inForce.find(({ status }) => status !== 'second_copy') ?? inForce[0] ?? own[0]
   if (found !== undefined) {
     const [day, month, year] = found.date.split('/')
     return {
