@@ -152,8 +152,14 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
       sum: part(document.sum),
       discount: part(document.discount),
       before_taxes: part(document.before_taxes),
-      taxes: part(document.taxes),
+      taxes: Math.round((part(document.total) - part(document.before_taxes)) * 100) / 100,
       total: part(document.total),
+      items: document.items.map(item => ({
+        ...item,
+        subtotal: part(item.subtotal),
+        tax_amount: part(item.tax_amount),
+        total: part(item.total),
+      })),
     })
     ledger.owners.set(id, document.id)
     if (kind === 'pay') ledger.put(steps.settle(document))
