@@ -41,8 +41,8 @@ export function isForeign(document: Amounts, invoice: Pick<Invoice, 'currency'>)
   return currency !== null && currency !== invoice.currency
 }
 
-/** Rounded half away from zero; null when the decimal cannot be read, or is no exact number. */
-function toSmallest(decimal: string, currency: string): number | null {
+/** A decimal in the currency's smallest unit, rounded half away from zero; null when the decimal cannot be read, or is no exact number. */
+export function toSmallest(decimal: string, currency: string): number | null {
   const millionths = toMillionths(decimal)
   if (millionths === null) return null
   const unit = 10n ** BigInt(6 - decimalsOf(currency))

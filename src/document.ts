@@ -153,6 +153,9 @@ export interface RelatedDocument extends PrintedNumber, Amounts {
   type: string
   status: string
   date: string | null
+  /** As of a document, and so is the next. */
+  taxes?: readonly DocumentTax[] | null
+  exemption_code?: string | null
 }
 
 /** The rest of what the invoicing system has on a document. */

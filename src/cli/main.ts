@@ -21,6 +21,8 @@ const examples: Readonly<Record<string, string | null>> = {
   'account change': 'fatura account change --confirm',
   doctor: 'fatura doctor --sample 100',
   reconcile: 'fatura reconcile --month 2026-10 --timezone Europe/Lisbon --format csv > differences.csv',
+  report: 'fatura report vat --month 2026-10',
+  'report vat': 'fatura report vat --month 2026-10 --format csv-pt > iva.csv',
   export: null,
   explain: 'fatura explain in_1pTrQz3RDco2wQ3rcB00005e',
   import: 'fatura import invoices.ndjson',

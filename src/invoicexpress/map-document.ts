@@ -226,7 +226,15 @@ const relatedDocument = shape(
   { date: isTextOrNull, currency: isLooseText },
 )
 
-const relatedFields = ['series_number', 'before_taxes', 'taxes_total', 'retention', 'multicurrency'] as const
+const relatedFields = [
+  'series_number',
+  'before_taxes',
+  'taxes_total',
+  'taxes',
+  'exemption_code',
+  'retention',
+  'multicurrency',
+] as const satisfies readonly (keyof Optional)[]
 
 export function mapRelated(payload: unknown): RelatedDocument {
   const related = readAs(relatedDocument, payload, 'a related document')

@@ -81,6 +81,12 @@ export interface DatedDocument {
   invoices: readonly Invoice[]
 }
 
+/** A document with others about it, of which one at least may carry a day of the asked month. */
+export interface RelatedDocuments extends Omit<DatedDocument, 'isGone' | 'invoices'> {
+  relations: Relations
+  invoices: readonly { invoice: Invoice; payment: PaymentFacts }[]
+}
+
 /** An invoice that a payment paid, or is to pay. */
 export interface PaidInvoice extends InvoiceKey {
   payment_id: string
@@ -150,6 +156,8 @@ export interface DocumentReads {
     after: Pick<Document, 'date' | 'id'> | null,
     limit: number,
   ): Promise<DatedDocument[]>
+  /** Documents about which another one is dated in a month, YYYY-MM, in the order of their ids, after one of them. */
+  readRelated(month: string, after: number, limit: number): Promise<RelatedDocuments[]>
   /** Names of the documents that an invoice claims or is tied to, and of the invoices that came from the payment platform. */
   findTied(wanted: TiedNames): Promise<TiedNames>
   /** Newest first. */

@@ -25,6 +25,8 @@ const commands: [command: string, mentions: string[]][] = [
     'reconcile',
     [...storing.flat(), '--customer', '--from', '--to', '--format', 'csv', 'Exit code', 'LINK_IGNORE_ZERO'],
   ],
+  ['report', ['vat']],
+  ['report vat', [...storing.flat(), '--month', '--timezone', '--all', 'csv-pt', 'Exit code']],
   ['explain', [...storing.flat(), '<name>', '--json', 'LINK_REFERENCE']],
   [
     'export',

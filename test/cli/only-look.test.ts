@@ -14,6 +14,7 @@ const lookingCommands = [
   ['account', 'show'],
   ['explain', 'in_a'],
   ['reconcile'],
+  ['report', 'vat', '--month', '2026-10'],
   ['export', '--lines'],
   ['doctor', '--sample', '0'],
 ] as const

@@ -6,10 +6,12 @@ import {
   missesToBelieve,
   notInForce,
   openDocumentStatuses,
+  type Relations,
   wholeFields,
 } from '../../document.ts'
 import { isForeign } from '../../document-json.ts'
 import type { Invoice, InvoiceKey } from '../../invoice.ts'
+import type { PaymentFacts } from '../../payment.ts'
 import type {
   Claimed,
   DocumentNames,
@@ -155,7 +157,7 @@ export function documentReads(db: Db): DocumentReads {
         const isPartial =
           wholeFields.some(name => document[name] === undefined) ||
           (document.multicurrency === undefined &&
-            (invoices.get(id) ?? []).some(invoice => isForeign(document, invoice)))
+            (invoices.get(id) ?? []).some(({ invoice }) => isForeign(document, invoice)))
         const hasQr = relations !== null && JSON.parse(relations).has_qr
         return { id, type: document.type, hasQr, isPartial }
       })
@@ -207,7 +209,26 @@ export function documentReads(db: Db): DocumentReads {
         document: document as Document,
         isGone: misses >= missesToBelieve,
         client_tax_id,
-        invoices: invoices.get(id) ?? [],
+        invoices: (invoices.get(id) ?? []).map(({ invoice }) => invoice),
+      }))
+    },
+    async readRelated(month, after, limit) {
+      // Relations are of documents that were seen; the text narrows them down, and whoever asks looks at each day.
+      const rows = await db.query<DocumentRow>(
+        `SELECT r.id, d.body, d.misses, d.observed_at, r.relations FROM fatura.document_relations r
+         JOIN fatura.documents d ON d.id = r.id
+         WHERE r.id > $1 AND r.relations LIKE $2 AND d.body IS NOT NULL ORDER BY r.id LIMIT $3`,
+        [after, `%"date":"${month}-%`, limit],
+      )
+      const tied = await findInvoicesOf(
+        db,
+        rows.map(({ id }) => id),
+      )
+      return (await withClients(db, rows)).map(({ id, document, client_tax_id, relations }) => ({
+        document: document as Document,
+        client_tax_id,
+        relations: relations as Relations,
+        invoices: tied.get(id) ?? [],
       }))
     },
     async findTied({ documents, invoices }) {
@@ -233,16 +254,24 @@ export function documentReads(db: Db): DocumentReads {
   }
 }
 
+interface TiedInvoice {
+  invoice: Invoice
+  payment: PaymentFacts
+}
+
 /** The invoices that are tied to each of the documents. */
-async function findInvoicesOf(db: Db, documents: readonly number[]): Promise<Map<number, Invoice[]>> {
-  const tied = await db.query<{ id: number; summary: string }>(
-    `SELECT l.ix_id AS id, i.summary FROM fatura.links l
+async function findInvoicesOf(db: Db, documents: readonly number[]): Promise<Map<number, TiedInvoice[]>> {
+  const tied = await db.query<{ id: number; summary: string; payment: string }>(
+    `SELECT l.ix_id AS id, i.summary, i.payment FROM fatura.links l
      JOIN fatura.invoices i ON i.customer_id = l.customer_id AND i.id = l.invoice_id
      WHERE ${db.isAmong('l.ix_id', '$1')} ORDER BY l.ix_id, i.customer_id, i.id`,
     [documents],
   )
-  const found = new Map<number, Invoice[]>()
-  for (const { id, summary } of tied) found.set(id, [...(found.get(id) ?? []), JSON.parse(summary)])
+  const found = new Map<number, TiedInvoice[]>()
+  for (const { id, summary, payment } of tied) {
+    const each = { invoice: JSON.parse(summary), payment: JSON.parse(payment) }
+    found.set(id, [...(found.get(id) ?? []), each])
+  }
   return found
 }
 

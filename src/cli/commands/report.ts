@@ -1,0 +1,217 @@
+import { styleText } from 'node:util'
+import { Option } from 'commander'
+import { dayMs } from '../../calendar.ts'
+import { knownSources } from '../../checks/known-sources.ts'
+import { fillVatReport } from '../../checks/read-vat.ts'
+import { vatCurrency } from '../../checks/vat-amounts.ts'
+import { createVatReport, type VatLine } from '../../checks/vat-report.ts'
+import { type Column, type ColumnKind, createTextWriter, type RowWriter } from '../../export/columns.ts'
+import { createCsvWriter } from '../../export/csv.ts'
+import { openOperatorStore, useStore } from '../../store/engines.ts'
+import { type OperatorStore, StoreError } from '../../store/store.ts'
+import { documentStreams } from '../../stream-names.ts'
+import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { createProgress, movingLine, writeOutput } from '../terminal/progress.ts'
+import { createLongTable, formatParagraph, printable } from '../terminal/table.ts'
+import { readScope } from './reconcile-scope.ts'
+
+const documentNames = documentStreams(knownSources.documents)
+const used = ['DATABASE_URL'] as const
+/** The tax authority's days. */
+const usualTimeZone = 'Europe/Lisbon'
+
+const formats = ['table', 'csv', 'csv-pt', 'json'] as const
+type Format = (typeof formats)[number]
+
+export function reportCommand() {
+  const vat = new SettingsCommand('vat')
+    .description(
+      "Tax base and tax of a month by rate, exemption code and country: of the certified documents and of Stripe's invoices, side by side. Changes nothing.",
+    )
+    .requiredOption('--month <month>', 'the month, YYYY-MM')
+    .option('--timezone <name>', `the time zone of the invoices' days (default: ${usualTimeZone})`)
+    .option('--all', 'also list differences of rounding, of one cent at most')
+    .addOption(
+      new Option(
+        '--format <format>',
+        'table for people; csv; csv-pt for Excel in Portuguese; json is one object a line',
+      )
+        .choices(formats)
+        .default('table'),
+    )
+    .option('--json', 'the same as --format json')
+    .settings(used)
+    .notes(`Documents count by their own day, and only those in force: no drafts, no canceled ones, no receipts.
+Credit notes count negative. Tax withheld changes neither base nor tax. Amounts are in euros; an invoice
+without a rate to euros is shown in its own currency.
+A line of csv and json is a row, a total, a difference with its invoice and document, or what is unread.
+Exit code: 0 when both sides are equal, 1 when they differ or something is unread, 2 when it could not be read.`)
+    .action(reportVat)
+  return new SettingsCommand('report').description('Reports for the accountant.').addCommand(vat)
+}
+
+interface Flags extends Options {
+  month: string
+  format: Format
+  json?: true
+  all?: true
+}
+
+async function reportVat(options: Flags): Promise<void> {
+  try {
+    const { DATABASE_URL: url } = readSettings(options, used)
+    const { days, from, to, zone } = readScope(
+      { month: options.month, timezone: options.timezone },
+      usualTimeZone,
+    )
+    if (days === null) throw new Error('a month has days')
+    await useStore(openOperatorStore(url), async store => {
+      await refuseUnread(store)
+      const progress = createProgress('records')
+      const report = createVatReport()
+      try {
+        const read = await fillVatReport(report, {
+          ...{ store, days, from, month: options.month },
+          ...{ before: to, dayOf: zone.dayOf, onProgress: progress.update },
+        })
+        const writer = createWriter(options.json === true ? 'json' : options.format)
+        await writer.write(report.lines({ withRounding: options.all === true }))
+        await writer.end()
+        print(summarize(report.counts, read))
+      } finally {
+        progress.end()
+      }
+      const { difference, unread } = report.counts
+      process.exitCode = difference + unread === 0 ? 0 : 1
+    })
+  } catch (error) {
+    if (error instanceof CliError || error instanceof StoreError)
+      throw new CliError(error.message, { exitCode: 2, cause: error })
+    // A fault of ours is no difference either.
+    process.exitCode = 2
+    throw error
+  }
+}
+
+/** Before the documents were read to their end, most of their tax would be missing. */
+async function refuseUnread(store: OperatorStore): Promise<void> {
+  const streams = await store.listStreams()
+  const succeededAt = (name: string) => streams.find(stream => stream.name === name)?.succeeded_at ?? null
+  if (succeededAt(documentNames.all) === null)
+    throw new CliError(
+      `The documents were never read completely, so there is no report. Run fatura sync with ${knownSources.documents.name} connected until fatura status shows a success of ${documentNames.all}.`,
+    )
+  const last = succeededAt(documentNames.open)
+  if (last === null || Date.now() - last > dayMs)
+    print(
+      `Warning: documents were last read ${last === null ? 'at an unknown time' : new Date(last).toISOString()}; later changes are not seen. Is fatura sync running?`,
+    )
+}
+
+function print(text: string): void {
+  movingLine.print(formatParagraph(text))
+}
+
+/** In the order of the columns. */
+const kinds: Record<keyof VatLine, ColumnKind> = {
+  record: 'text',
+  rate_percent: 'number',
+  exemption_code: 'text',
+  country: 'text',
+  currency: 'text',
+  documents_base: 'decimal',
+  documents_tax: 'decimal',
+  stripe_base: 'decimal',
+  stripe_tax: 'decimal',
+  base_difference: 'decimal',
+  tax_difference: 'decimal',
+  customer_id: 'text',
+  invoice_id: 'text',
+  number: 'text',
+  document_id: 'integer',
+  document_number: 'text',
+  document_date: 'text',
+  detail: 'text',
+}
+
+const names = Object.keys(kinds) as (keyof VatLine)[]
+const columns = names.map((name): Column<VatLine> => ({ name, kind: kinds[name], read: line => line[name] }))
+
+function createWriter(format: Format): RowWriter<VatLine> {
+  switch (format) {
+    case 'table':
+      return createTableWriter()
+    case 'csv':
+    case 'csv-pt':
+      return createCsvWriter(format, { columns, writeMoment: moment => moment, write: writeOutput })
+    case 'json':
+      return createTextWriter('', line => `${JSON.stringify(line, names)}\n`, writeOutput)
+  }
+}
+
+const rowHeader = ['RATE', 'COUNTRY', 'DOCUMENTS', 'TAX', 'STRIPE', 'TAX', 'DIFF', 'TAX']
+const foundHeader = ['RECORD', 'INVOICE', 'DOCUMENT', 'RATE', 'BASE DIFF', 'TAX DIFF', 'DETAIL']
+
+/** Two tables: the rows with their totals, and what is behind the differences. */
+function createTableWriter(): RowWriter<VatLine> {
+  const gray = (header: readonly string[]) => (text: string, _column: number, row: readonly string[]) =>
+    row === header ? styleText('gray', text) : text
+  return {
+    async write(lines) {
+      const isFound = ({ record }: VatLine) => record !== 'row' && record !== 'total'
+      const rows = createLongTable(rowHeader, writeOutput, gray(rowHeader))
+      for (const line of lines.filter(line => !isFound(line))) await rows.add(cellsOfRow(line).map(printable))
+      await rows.end()
+      const found = lines.filter(isFound)
+      if (found.length === 0) return
+      await writeOutput('\n')
+      const table = createLongTable(foundHeader, writeOutput, gray(foundHeader))
+      for (const line of found) await table.add(cellsOfFound(line).map(printable))
+      await table.end()
+    },
+    end: async () => undefined,
+  }
+}
+
+const rateOf = ({ rate_percent }: VatLine) => (rate_percent === null ? '?' : `${rate_percent} %`)
+
+/** A row of another currency than the euro names it. */
+function cellsOfRow(line: VatLine): string[] {
+  const isTotal = line.record === 'total'
+  const currency = isTotal || line.currency !== vatCurrency ? line.currency : ''
+  const amounts = [line.documents_base, line.documents_tax, line.stripe_base, line.stripe_tax]
+  return [
+    [isTotal ? 'total' : rateOf(line), line.exemption_code, currency].filter(Boolean).join(' '),
+    isTotal ? '' : (line.country ?? '?'),
+    ...[...amounts, line.base_difference, line.tax_difference].map(each => each ?? ''),
+  ]
+}
+
+function cellsOfFound(line: VatLine): string[] {
+  return [
+    line.record,
+    line.invoice_id ?? '',
+    line.document_number ?? (line.document_id === null ? '' : String(line.document_id)),
+    line.record === 'unread' ? '' : rateOf(line),
+    line.base_difference ?? '',
+    line.tax_difference ?? '',
+    line.detail ?? '',
+  ]
+}
+
+function summarize(
+  { difference, rounding, unread }: { difference: number; rounding: number; unread: number },
+  { documents, invoices, ignored }: { documents: number; invoices: number; ignored: number },
+): string {
+  const count = (number: number, one: string, many = `${one}s`) => `${number} ${number === 1 ? one : many}`
+  const found = [
+    difference > 0 && count(difference, 'difference'),
+    rounding > 0 && `${rounding} of rounding`,
+    unread > 0 && `${unread} unread`,
+  ].filter(Boolean)
+  const all = `${count(documents, 'document')} and ${count(invoices, 'invoice')}`
+  const left =
+    ignored === 0 ? '' : ` ${count(ignored, 'ignored invoice is', 'ignored invoices are')} left out.`
+  return `${found.length === 0 ? 'No differences' : found.join(', ')} in ${all}.${left}`
+}
