@@ -18,7 +18,9 @@ import { type CallOptions, type ClientOptions, createSend } from './send.ts'
 export type { Change, ChangeKind, ChangeList } from '../change.ts'
 export type { ErrorCode } from '../errors.ts'
 export type {
+  ConvertedTotal,
   CustomerSummary,
+  DocumentAbout,
   DocumentKind,
   Invoice,
   InvoiceDetail,
