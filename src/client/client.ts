@@ -20,7 +20,9 @@ export type { AgingBucket, CurrencyBalance, CustomerBalance, OpenInvoice } from 
 export type { Change, ChangeKind, ChangeList } from '../change.ts'
 export type { ErrorCode } from '../errors.ts'
 export type {
+  ConvertedTotal,
   CustomerSummary,
+  DocumentAbout,
   DocumentKind,
   Invoice,
   InvoiceDetail,

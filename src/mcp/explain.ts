@@ -1,4 +1,5 @@
 /** The operator's view of one invoice, read from tables that the API itself does not read. */
+import { describeCharged } from '../checks/compare-amounts.ts'
 import { type Explanation, explainInvoice } from '../checks/explain.ts'
 import { ApiError } from '../errors.ts'
 import type { LinkRules } from '../linking/link.ts'
@@ -52,7 +53,9 @@ function show({ invoice, derived, documents, journal, next, reference, isStale }
     why: plain(derived?.why ?? 'it was imported, with the state of its document'),
     reference: plain(reference),
     documents: documents.slice(0, maxEntries).map(({ id, document, misses }) => ({
-      ...{ id, misses, ...(document && showRecord(document, ['type', 'status', 'number', 'total'])) },
+      ...{ id, misses, ...(document && showRecord(document, ['type', 'status', 'number'])) },
+      // With its currency, which need not be the invoice's.
+      ...(document && { charges: plain(describeCharged(document)) }),
     })),
     journal: showJournal(journal),
     next_looks: next.slice(0, maxEntries).map(plain),

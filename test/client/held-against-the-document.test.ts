@@ -8,10 +8,12 @@ import {
   type AgingBucket,
   type Change,
   type ChangeList,
+  type ConvertedTotal,
   type CurrencyBalance,
   type CustomerBalance,
   type CustomerSummary,
   createClient,
+  type DocumentAbout,
   type ErrorCode,
   type Invoice,
   type InvoiceDetail,
@@ -150,6 +152,22 @@ const documentFields: Names<InvoiceDocument> = {
   related: true,
 }
 
+const relatedFields: Names<DocumentAbout> = {
+  id: true,
+  type: true,
+  number: true,
+  date: true,
+  gross_cents: true,
+  total_cents: true,
+  in_invoice_currency: true,
+  status: true,
+}
+const documentTax: Names<NonNullable<InvoiceDocument['taxes']>[number]> = {
+  rate_percent: true,
+  base_cents: true,
+  tax_cents: true,
+}
+
 const changeFields: Names<Change> = {
   seq: true,
   customer_id: true,
@@ -196,6 +214,9 @@ test('fields and error codes of the client’s types are those of the document',
     LineItem: lineFields,
     Downloads: downloads,
     InvoiceDocument: documentFields,
+    RelatedDocument: relatedFields,
+    DocumentTax: documentTax,
+    ConvertedTotal: { currency: true, total_cents: true, rate: true } satisfies Names<ConvertedTotal>,
     Change: changeFields,
     ChangeList: { changes: true, next: true } satisfies Names<ChangeList>,
     CustomerSummary: summary,

@@ -464,6 +464,18 @@ for (const engine of engines)
         { ...journal, happened_at: null, at: 1, outcome: 'applied', detail: 'status open to paid' },
       ]),
     )
+    await service.store.transaction(tx =>
+      tx.saveDocuments(
+        [
+          {
+            ...{ id: 7, type: 'Invoice', status: 'final', reference: 'in_why', number: '6/G', date: null },
+            ...{ total: '113.16', currency: 'Euro', client_id: null },
+            multicurrency: { rate: '1.087', currency: 'usd', total: '123.00' },
+          },
+        ],
+        1,
+      ),
+    )
     const { call } = await openMcpClient(t, service.address, await service.createToken())
     const { data, text } = await call('invoice_explain', { invoice_id: 'in_why' })
     const [explained] = data.explanations
@@ -471,6 +483,7 @@ for (const engine of engines)
     assert.match(explained.why, /./)
     assert.equal(explained.journal[0].detail, 'status open to paid')
     assert.equal(explained.total, '123.00 EUR')
+    assert.equal(explained.documents[0].charges, '123.00 usd (113.16 Euro)')
     assert.match(explained.next_looks.join(' '), /stripe:events/)
   })
 

@@ -192,7 +192,14 @@ const rules: Record<string, Rule> = {
   // No other place imports it but the wiring, so that it can be deleted alone.
   'src/mcp/': {
     ours: [
-      ...[...domain, 'src/package.ts', 'src/stream-names.ts', 'src/linking/', 'src/checks/explain.ts'],
+      ...[
+        ...domain,
+        'src/package.ts',
+        'src/stream-names.ts',
+        'src/linking/',
+        'src/checks/explain.ts',
+        'src/checks/compare-amounts.ts',
+      ],
       ...['src/store/store.ts', 'src/store/document-store.ts', 'src/store/engines.ts', 'src/http/'],
       ...['src/stripe/source-identity.ts', 'src/invoicexpress/source-identity.ts'],
     ],
