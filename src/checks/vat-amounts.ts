@@ -96,9 +96,7 @@ function joinTogether(taxes: readonly TaxByRate[], net: number): VatPart[] | nul
   return byRate(parts)
 }
 
-/**
- * In euros, by the rate between the two totals of its own document; null when none is known. `total` is the invoice's.
- */
+/** An invoice's parts in euros, by the rate between the two totals of its own document; null when none is known. */
 export function toEuros(
   parts: readonly VatPart[],
   { total_cents: total, currency }: Pick<Invoice, 'total_cents' | 'currency'>,

@@ -517,9 +517,18 @@ const wrong: Planted[] = [
     document: { ...at23, status: 'second_copy', reference: 'x', inverted_sequence_number: 'A/14' },
     filed: [],
   },
+  {
+    n: 15,
+    invoice: usual,
+    taxes: usualTaxes,
+    document: at23,
+    notes: [{ id: 915, type: 'DebitNote', inverted_sequence_number: 'ND/1', ...at23 }],
+    filed: [],
+  },
 ]
 
 const expected = [
+  'difference | in_15 | ND ND/1 | 23 | 100.00 | 23.00 | a debit note, which Stripe does not have',
   'difference | in_01 | FT A/1 | 23 | 100.00 | 23.00 | other amounts on both sides',
   'difference | in_01 | FT A/1 | 6 | -116.04 | -6.96 | other amounts on both sides',
   'difference | in_03 |  | 23 | -100.00 | -23.00 | there is no document',
@@ -700,7 +709,7 @@ for (const engine of engines)
       )
       assert.equal(
         unwrapped(outcome.stderr).replaceAll('\n', ' '),
-        '12 differences, 1 of rounding, 3 unread in 10 documents and 11 invoices. 1 ignored invoice is left out. ',
+        '13 differences, 1 of rounding, 3 unread in 12 documents and 12 invoices. 1 ignored invoice is left out. ',
       )
       const all = linesOf(await run('--month', month, '--json', '--all'))
       assert.deepEqual(

@@ -61,6 +61,7 @@ const notTyped: Readonly<Record<string, string>> = {}
 /** Commands that end otherwise than with exit code 0. */
 const exitCodes: Readonly<Record<string, number>> = {
   'npx fatura reconcile': 1,
+  'npx fatura report vat --month 2026-10': 1,
   'npx fatura import bad.ndjson': 1,
 }
 

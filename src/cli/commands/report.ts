@@ -174,16 +174,19 @@ function createTableWriter(): RowWriter<VatLine> {
   }
 }
 
-const rateOf = ({ rate_percent }: VatLine) => (rate_percent === null ? '?' : `${rate_percent} %`)
+/** "0 % M07"; another currency than the euro is named. */
+function rateOf({ record, rate_percent, exemption_code, currency }: VatLine): string {
+  const isTotal = record === 'total'
+  const rate = isTotal ? 'total' : rate_percent === null ? '?' : `${rate_percent} %`
+  const named = isTotal || currency !== vatCurrency ? currency : ''
+  return [rate, exemption_code, named].filter(Boolean).join(' ')
+}
 
-/** A row of another currency than the euro names it. */
 function cellsOfRow(line: VatLine): string[] {
-  const isTotal = line.record === 'total'
-  const currency = isTotal || line.currency !== vatCurrency ? line.currency : ''
   const amounts = [line.documents_base, line.documents_tax, line.stripe_base, line.stripe_tax]
   return [
-    [isTotal ? 'total' : rateOf(line), line.exemption_code, currency].filter(Boolean).join(' '),
-    isTotal ? '' : (line.country ?? '?'),
+    rateOf(line),
+    line.record === 'total' ? '' : (line.country ?? '?'),
     ...[...amounts, line.base_difference, line.tax_difference].map(each => each ?? ''),
   ]
 }

@@ -10,8 +10,7 @@ import {
   wholeFields,
 } from '../../document.ts'
 import { isForeign } from '../../document-json.ts'
-import type { Invoice, InvoiceKey } from '../../invoice.ts'
-import type { PaymentFacts } from '../../payment.ts'
+import type { InvoiceKey } from '../../invoice.ts'
 import type {
   Claimed,
   DocumentNames,
@@ -23,6 +22,7 @@ import type {
   RelationsKey,
 } from '../document-store.ts'
 import { type Db, literals, queryAny, queryColumn } from './db.ts'
+import { findInvoicesOf } from './tied-invoices.ts'
 
 const isThere = `misses < ${missesToBelieve}`
 
@@ -252,27 +252,6 @@ export function documentReads(db: Db): DocumentReads {
       return row ?? null
     },
   }
-}
-
-interface TiedInvoice {
-  invoice: Invoice
-  payment: PaymentFacts
-}
-
-/** The invoices that are tied to each of the documents. */
-async function findInvoicesOf(db: Db, documents: readonly number[]): Promise<Map<number, TiedInvoice[]>> {
-  const tied = await db.query<{ id: number; summary: string; payment: string }>(
-    `SELECT l.ix_id AS id, i.summary, i.payment FROM fatura.links l
-     JOIN fatura.invoices i ON i.customer_id = l.customer_id AND i.id = l.invoice_id
-     WHERE ${db.isAmong('l.ix_id', '$1')} ORDER BY l.ix_id, i.customer_id, i.id`,
-    [documents],
-  )
-  const found = new Map<number, TiedInvoice[]>()
-  for (const { id, summary, payment } of tied) {
-    const each = { invoice: JSON.parse(summary), payment: JSON.parse(payment) }
-    found.set(id, [...(found.get(id) ?? []), each])
-  }
-  return found
 }
 
 function readDocument(
