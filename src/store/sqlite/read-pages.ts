@@ -49,7 +49,9 @@ export function readPages(db: DatabaseSync) {
   )
   /** By their due days: overdue on a day, without one, and the rest. */
   const placesOpen = ['due_date < ?2', 'due_date IS NULL', 'due_date >= ?2'].map(condition =>
-    db.prepare(`SELECT rowid AS place FROM ${openOf} AND ${condition} ORDER BY due_date, currency, id LIMIT ?3 + 0`),
+    db.prepare(
+      `SELECT rowid AS place FROM ${openOf} AND ${condition} ORDER BY due_date, currency, id LIMIT ?3 + 0`,
+    ),
   )
 
   function readStanding(customerId: string) {
