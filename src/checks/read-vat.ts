@@ -44,19 +44,19 @@ interface Certified extends Omit<VatNames, 'customer_id' | 'invoice_id' | 'numbe
   >[]
 }
 
-/** Returns how many documents and invoices count, and how many invoices were left out as ignored. */
+/** Returns how many documents and invoices count, and how many invoices were left out: as ignored, or because of MOSS. */
 export async function fillVatReport(report: VatReport, vat: VatMonth) {
   const certified = await readCertified(report, vat)
   const documents = certified.size
   const notes = await readNotes(report, vat)
-  const { invoices, ignored } = await readInvoices(report, vat, certified)
+  const counts = await readInvoices(report, vat, certified)
   for (const document of certified.values()) report.add(aloneOf(document, vat))
   const due = await vat.store.readDueRelations(1, mostDue)
   if (due.length > 0)
     report.addUnread(
       `related documents of ${due.length === mostDue ? `${mostDue} or more` : due.length} documents are still to be read: credit notes may be missing`,
     )
-  return { documents: documents + notes, invoices, ignored }
+  return { documents: documents + notes, ...counts }
 }
 
 const mostDue = 1000
@@ -71,7 +71,7 @@ async function readCertified(report: VatReport, { store, days, onProgress }: Vat
   let done = 0
   for await (const batch of readBatches(read)) {
     for (const { document, isGone, client_tax_id, invoices } of batch) {
-      if (isGone || notInForce.includes(document.status)) continue
+      if (isGone || notInForce.includes(document.status) || isMoss(document)) continue
       if (document.status === copyStatus) copies.push(document)
       else {
         numbers.add(nameOf(document))
@@ -86,6 +86,9 @@ async function readCertified(report: VatReport, { store, days, onProgress }: Vat
       report.addUnread(`document ${copy.id} is a second copy, and its original is not known`)
   return certified
 }
+
+/** VAT of other countries, which is declared apart: neither the month's declaration nor its SAF-T file has it. */
+const isMoss = ({ type }: { type: string }) => type.startsWith('VatMoss')
 
 const nameOf = (document: Document) => printedNumberOf(document) ?? document.number
 
@@ -113,7 +116,7 @@ async function readNotes(report: VatReport, { store, month, onProgress }: VatMon
   const read = (after: RelatedDocuments | null, limit: number) =>
     store.readRelated(month, after?.document.id ?? 0, limit)
   for await (const batch of readBatches(read))
-    for (const about of batch)
+    for (const about of batch.filter(({ document }) => !isMoss(document)))
       for (const note of about.relations.documents) {
         const isOfMonth = note.date?.startsWith(month) === true && isInForce(note)
         if (!isOfMonth || !(creditTypes.includes(note.type) || note.type === 'DebitNote')) continue
@@ -178,7 +181,7 @@ async function readInvoices(
   { store, from, before, onProgress }: VatMonth,
   certified: Map<number, Certified>,
 ) {
-  const counts = { invoices: 0, ignored: 0 }
+  const counts = { invoices: 0, ignored: 0, moss: 0 }
   let done = 0
   const walk = { customers: null, withLines: false, issued_from: from, issued_before: before }
   for await (const batch of store.walkInvoices(walk))
@@ -190,16 +193,25 @@ async function readInvoices(
         counts.ignored++
         continue
       }
+      const own: InvoiceDocument | null = walked.document === null ? null : JSON.parse(walked.document)
+      if (own !== null && isMoss(own)) {
+        counts.moss++
+        continue
+      }
       counts.invoices++
       const document = certified.get(invoice.ix_id ?? 0)
       if (document !== undefined) certified.delete(invoice.ix_id ?? 0)
-      report.add(entryOf(invoice, walked, document))
+      report.add(entryOf(invoice, walked, own, document))
     }
   return counts
 }
 
-function entryOf(invoice: Invoice, walked: WalkedInvoice, certified: Certified | undefined): VatEntry {
-  const document: InvoiceDocument | null = walked.document === null ? null : JSON.parse(walked.document)
+function entryOf(
+  invoice: Invoice,
+  walked: WalkedInvoice,
+  document: InvoiceDocument | null,
+  certified: Certified | undefined,
+): VatEntry {
   const payment: PaymentFacts = JSON.parse(walked.payment)
   const { parts, unread } = amountsOfInvoice(invoice, payment)
   const euros = parts && toEuros(parts, invoice, document)

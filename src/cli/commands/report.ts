@@ -205,7 +205,7 @@ function cellsOfFound(line: VatLine): string[] {
 
 function summarize(
   { difference, rounding, unread }: { difference: number; rounding: number; unread: number },
-  { documents, invoices, ignored }: { documents: number; invoices: number; ignored: number },
+  { documents, invoices, ignored, moss }: Record<'documents' | 'invoices' | 'ignored' | 'moss', number>,
 ): string {
   const count = (number: number, one: string, many = `${one}s`) => `${number} ${number === 1 ? one : many}`
   const found = [
@@ -214,7 +214,9 @@ function summarize(
     unread > 0 && `${unread} unread`,
   ].filter(Boolean)
   const all = `${count(documents, 'document')} and ${count(invoices, 'invoice')}`
-  const left =
-    ignored === 0 ? '' : ` ${count(ignored, 'ignored invoice is', 'ignored invoices are')} left out.`
-  return `${found.length === 0 ? 'No differences' : found.join(', ')} in ${all}.${left}`
+  const left = [
+    ignored > 0 && ` ${count(ignored, 'ignored invoice is', 'ignored invoices are')} left out.`,
+    moss > 0 && ` ${count(moss, 'invoice of MOSS is', 'invoices of MOSS are')} left out: declared apart.`,
+  ].filter(Boolean)
+  return `${found.length === 0 ? 'No differences' : found.join(', ')} in ${all}.${left.join('')}`
 }
