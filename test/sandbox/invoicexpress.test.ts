@@ -201,7 +201,7 @@ describe('the documents', () => {
     const all = JSON.stringify([[...invoices], [...customers], [...taxRates], events])
     assert.equal(
       createHash('sha256').update(all).digest('hex'),
-      '385376259be0b1b16557bc66ff582ee12da8501605bde95a2e3d1ce2b7429d20',
+      'a9aaf85bd1c279756b5f9d909cf54320f1c9cacf66031361be4f25bc1c1f57fc',
     )
   })
 
