@@ -142,13 +142,18 @@ describe('metrics', { concurrency: true }, () => {
     const { text, series, names, sum } = await scrape(running)
     assert.ok(sum('fatura_upstream_calls_total', { system: 'Stripe', outcome: 'ok' }) > 1)
     assert.ok(sum('fatura_upstream_calls_total', { system: 'InvoiceXpress', outcome: 'ok' }) > 1)
-    assert.equal(sum('fatura_upstream_calls_waiting'), 0)
+    await eventually(
+      'no call waits any more',
+      async () => (await scrape(running)).sum('fatura_upstream_calls_waiting') === 0,
+    )
     assert.equal(sum('fatura_webhooks_total', { status: '400' }), 1)
     assert.ok(
       series.some(({ name, labels }) => name === 'fatura_stream_lag_seconds' && labels.stream === 'ix:open'),
     )
     assert.equal(sum('fatura_stream_failing'), 0)
-    assert.equal(sum('fatura_drift_ratio_at_most', { window: '24h' }), 1, 'nothing was compared yet')
+    // 1 until the first comparison, which a slow machine reaches in this test.
+    const ratio = sum('fatura_drift_ratio_at_most', { window: '24h' })
+    assert.ok(ratio > 0 && ratio <= 1, `${ratio}`)
     assert.equal(sum('fatura_drift_repaired', { window: '2h' }), 0)
     assert.ok(sum('fatura_paid_invoices_without_document') > 0, 'the sandbox has some, from months ago')
     assert.ok(series.length <= 500, `${series.length} series`)
