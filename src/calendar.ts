@@ -47,3 +47,14 @@ export function lastDayOf(month: string): string {
   day.setUTCMonth(day.getUTCMonth() + 1, 0)
   return dayOf(day.getTime())
 }
+
+/** The working day that is so many after a day. They are Monday to Friday: public holidays count as any other day. */
+export function addWorkingDays(day: string, count: number): string {
+  let at = Date.parse(day)
+  for (let left = count; left > 0; ) {
+    at += dayMs
+    const weekday = new Date(at).getUTCDay()
+    if (weekday !== 0 && weekday !== 6) left--
+  }
+  return dayOf(at)
+}

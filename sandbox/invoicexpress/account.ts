@@ -1,21 +1,12 @@
 /** The sandbox's certified documents, linked to the invoices of its Stripe. Deterministic for a seed and its calls. */
 
 import { documentTypes } from '../../src/document.ts'
-import { decimalsOf } from '../../src/money.ts'
 import { createRandom, integer } from '../random.ts'
 import type { StripeAccount } from '../stripe/account.ts'
+import { followCredits } from './credit-notes.ts'
 import { type DifferenceKind, differenceKinds, type Planted, plantDifference } from './differences.ts'
 import { type Change, createLedger, type Ledger, recordOf } from './ledger.ts'
-import {
-  chargedBy,
-  formatDay,
-  type IxClient,
-  type IxDocument,
-  type IxMulticurrency,
-  type IxStatus,
-  toCents,
-  toPay,
-} from './objects.ts'
+import { chargedBy, formatDay, type IxClient, type IxDocument, type IxStatus, shareOf } from './objects.ts'
 import { type PlantedInSaft, plantInSaft, type SaftDifferenceKind } from './saft-differences.ts'
 import { fittingStatus, fittingType, isCertifiable, issueAll, needsNone } from './states.ts'
 
@@ -63,7 +54,7 @@ export interface DocumentAccount {
   relatedTo(id: number): IxDocument[]
   /**
    * Follows Stripe's events since the last call, as the creator of documents does: finalized invoices get a document, those of
-   * paid ones are settled, those of void ones canceled. Invoices in `states` or `planted` stay wrong. Returns the number of
+   * paid ones are settled, those of void ones canceled, and credit notes follow those of Stripe. Invoices in `states` or `planted` stay wrong. Returns the number of
    * changes.
    */
   follow(): number
@@ -150,14 +141,12 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
       .relatedTo(document.id)
       .filter(({ type, status }) => type.endsWith('CreditNote') && status !== 'canceled')
       .reduce((all, note) => all + chargedBy(note), 0)
-    const part = (amount: number) => toCents(amount * share) / 100
-    const parts = { ...document, before_taxes: part(document.before_taxes), taxes: part(document.taxes) }
+    const parts = shareOf(document, share)
     const left = chargedBy(document) - credited
     if (!(share > 0) || (kind === 'credit' && chargedBy(parts) > left))
       throw new Error(`Document ${document.id} has ${left} left: that is no share of it.`)
     const type = aboutTypes[kind][document.type === 'VatMossInvoice' ? 'moss' : 'usual']
     const day = formatDay(account.clock)
-    const { multicurrency } = document
     const { id } = ledger.put({
       ...parts,
       id: ledger.skipId(),
@@ -167,18 +156,6 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
       proprietary_uid: null,
       date: day,
       due_date: day,
-      sum: part(document.sum),
-      discount: part(document.discount),
-      total: toPay(parts),
-      ...(multicurrency && { multicurrency: shareOf(multicurrency, share) }),
-      items: document.items.map(item => ({
-        ...item,
-        quantity: (Number(item.quantity) * share).toFixed(2),
-        subtotal: part(item.subtotal),
-        tax_amount: part(item.tax_amount),
-        discount_amount: part(item.discount_amount),
-        total: part(item.total),
-      })),
     })
     ledger.owners.set(id, document.id)
     if (kind === 'pay') ledger.put(steps.settle(document))
@@ -239,11 +216,6 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
   return made
 }
 
-function shareOf(multicurrency: IxMulticurrency, share: number): IxMulticurrency {
-  const unit = 10 ** decimalsOf(multicurrency.code)
-  return { ...multicurrency, total: Math.round(multicurrency.total * share * unit) / unit }
-}
-
 /** Returns whether the invoice's document was changed. */
 function catchUp(ledger: Ledger, made: DocumentAccount, id: string, isOrdinary: boolean): boolean {
   const invoice = ledger.account.invoices.get(id)
@@ -260,9 +232,10 @@ function catchUp(ledger: Ledger, made: DocumentAccount, id: string, isOrdinary: 
     made.change('create', id)
     return true
   }
+  const isCredited = isOrdinary && followCredits(ledger, invoice, document)
   const kind = invoice.status === 'paid' ? 'settle' : invoice.status === 'void' ? 'cancel' : null
   if (kind === null || !allowed[kind].includes(document.status) || (kind === 'cancel' && !isOrdinary))
-    return false
+    return isCredited
   made.change(kind, document.id)
   return true
 }

@@ -1,9 +1,11 @@
 /** Differences between the two systems, planted for reconciliations to find. */
 
+import { addWorkingDays, dayMs, dayOf } from '../../src/calendar.ts'
 import { integer, letters, pick } from '../random.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
+import { issueNote, notesOf } from './credit-notes.ts'
 import { type Ledger, nothing } from './ledger.ts'
-import type { IxDocument } from './objects.ts'
+import { chargedBy, formatDay, type IxDocument, parseDay, toCents } from './objects.ts'
 import { fittingStatus, recordCreating, recordFailed } from './states.ts'
 
 export const differenceKinds = [
@@ -20,6 +22,26 @@ export const differenceKinds = [
   'failed',
   /** A client with another tax id than the invoice. */
   'tax_id',
+  /** Another tax under the same total. */
+  'tax',
+  /** A client without a tax id, of an invoice with one. */
+  'tax_id_one_side',
+  /** A credit note of Stripe's that the document lacks. */
+  'credit_note_missing',
+  /** A credit note of a quarter that Stripe does not have. */
+  'credit_note_unmatched',
+  /** A settled document of an open invoice. */
+  'open_settled',
+  /** An open invoice without a document or a claim. */
+  'open_without_document',
+  /** A document of the month before. */
+  'wrong_month',
+  /** A document of the sixth working day after the payment. */
+  'late',
+  /** A simplified invoice of more than 100 euros. */
+  'simplified_over_limit',
+  /** A document that is exempt, of an invoice for which the client owes the tax. */
+  'exemption',
   /** A paid invoice whose document is only final. */
   'paid_not_settled',
   /** A second document in force for one invoice. */
@@ -83,12 +105,99 @@ const plants: Record<DifferenceKind, Plant> = {
     recordFailed(ledger, invoice)
   },
   tax_id(ledger, invoice, document) {
-    // A client of its own, so that the customer's other documents stay right.
-    const client = ledger.addClient(invoice)
-    const fiscal_id = String(integer(ledger.random, 200_000_000, 299_999_999))
-    ledger.clients.set(client.id, { ...client, fiscal_id })
-    ledger.put({ ...document, client: { ...document.client, id: client.id, fiscal_id } })
+    changeTaxId(ledger, invoice, document, String(integer(ledger.random, 200_000_000, 299_999_999)))
   },
+  tax_id_one_side(ledger, invoice, document) {
+    changeTaxId(ledger, invoice, document, null)
+  },
+  tax(ledger, _invoice, document) {
+    ledger.put(atRate(document, reducedRate))
+  },
+  credit_note_missing(ledger, _invoice, document) {
+    for (const { id } of notesOf(ledger, document.id)) ledger.remove(id)
+  },
+  credit_note_unmatched(ledger, invoice, document) {
+    issueNote(ledger, document, Math.ceil(invoice.total / 4), invoice)
+  },
+  open_settled(ledger, _invoice, document) {
+    ledger.put({ ...document, status: 'settled' })
+  },
+  open_without_document(ledger, invoice, document) {
+    unlink(ledger, invoice, document)
+  },
+  wrong_month(ledger, _invoice, document) {
+    ledger.put({ ...document, date: dayOfLastMonth(document) })
+  },
+  late(ledger, invoice, document) {
+    ledger.put({ ...document, date: toSlashes(lateDayOf(invoice) ?? '') })
+  },
+  simplified_over_limit(ledger, invoice, document) {
+    const type = 'SimplifiedInvoice'
+    ledger.put({ ...document, type, sequence_number: ledger.number(type) })
+    ledger.record(invoice.id, { ix_type: type })
+  },
+  exemption(ledger, invoice) {
+    const total_taxes = invoice.total_taxes.map(tax => ({ ...tax, taxability_reason: 'reverse_charge' }))
+    ledger.account.invoices.set(invoice.id, { ...invoice, total_taxes })
+    ledger.record(invoice.id, { regime: 'autoliquidação' })
+  },
+}
+
+/** By a client of its own, so that the customer's other documents stay right. */
+function changeTaxId(
+  ledger: Ledger,
+  invoice: StripeInvoice,
+  document: IxDocument,
+  fiscal_id: string | null,
+): void {
+  const client = ledger.addClient(invoice)
+  ledger.clients.set(client.id, { ...client, fiscal_id })
+  ledger.put({ ...document, client: { ...document.client, id: client.id, fiscal_id } })
+}
+
+/** That of basic food. */
+const reducedRate = 6
+
+/** All items at another rate, for the same price with tax. */
+function atRate(document: IxDocument, rate: number): IxDocument {
+  const charged = chargedBy(document)
+  const without = (price: number) => toCents((100 * price) / (100 + rate)) / 100
+  const tax = { id: 1_000 + 100 * rate, name: `IVA${rate}`, value: rate }
+  const before_taxes = without(charged)
+  return {
+    ...document,
+    before_taxes,
+    taxes: toCents(charged - before_taxes) / 100,
+    sum: toCents(before_taxes + document.discount) / 100,
+    items: document.items.map(item => {
+      const subtotal = without(item.total)
+      return { ...item, tax, subtotal, tax_amount: toCents(item.total - subtotal) / 100 }
+    }),
+  }
+}
+
+function taxOf({ total, total_excluding_tax }: StripeInvoice): number {
+  return total - (total_excluding_tax ?? total)
+}
+
+const toSlashes = (day: string) => day.split('-').reverse().join('/')
+
+/** The last day of the month before. */
+function dayOfLastMonth({ date }: IxDocument): string {
+  return toSlashes(dayOf(Date.parse(`${parseDay(date)?.slice(0, 7)}-01`) - dayMs))
+}
+
+/** The sixth working day after the first payment, YYYY-MM-DD; null when nothing was paid. */
+function lateDayOf({ payments }: StripeInvoice): string | null {
+  const paid = payments.data.flatMap(({ status_transitions }) => status_transitions.paid_at ?? [])
+  return paid.length === 0 ? null : addWorkingDays(parseDay(formatDay(Math.min(...paid))) ?? '', 6)
+}
+
+/** Both day and moment are in one month, and the day is not to come. */
+function isLateFitting(invoice: StripeInvoice, document: IxDocument, clock: number): boolean {
+  const late = lateDayOf(invoice)
+  const today = parseDay(formatDay(clock)) ?? ''
+  return late !== null && late <= today && late.slice(0, 7) === parseDay(document.date)?.slice(0, 7)
 }
 
 function unlink(ledger: Ledger, invoice: StripeInvoice, document: IxDocument): void {
@@ -97,12 +206,52 @@ function unlink(ledger: Ledger, invoice: StripeInvoice, document: IxDocument): v
   ledger.record(invoice.id, nothing)
 }
 
-/** Whether the difference can be planted there. */
-function fits(kind: DifferenceKind, invoice: StripeInvoice): boolean {
-  if (kind === 'live_document_of_void') return invoice.status === 'void'
-  if (kind === 'tax_id') return invoice.status !== 'void' && (invoice.customer_tax_ids ?? []).length > 0
-  if (kind === 'paid_without_document' || kind === 'paid_not_settled') return invoice.status === 'paid'
-  return invoice.status !== 'void' && invoice.status !== 'draft'
+type Fits = (invoice: StripeInvoice, document: IxDocument, ledger: Ledger) => boolean
+
+const isPaid: Fits = ({ status, total }) => status === 'paid' && total > 0
+const hasTaxId: Fits = ({ status, customer_tax_ids }) =>
+  status !== 'void' && (customer_tax_ids ?? []).length > 0
+
+/** Whether a difference can be planted there; one without a rule, wherever an invoice is in force. */
+const fitting: Partial<Record<DifferenceKind, Fits>> = {
+  live_document_of_void: ({ status }) => status === 'void',
+  tax_id: hasTaxId,
+  tax_id_one_side: hasTaxId,
+  paid_without_document: isPaid,
+  paid_not_settled: ({ status }) => status === 'paid',
+  // A higher total must not break another rule.
+  total: (invoice, { type }) => isInForce(invoice) && type !== 'SimplifiedInvoice',
+  // Tax withheld would hide it, for the total follows from it.
+  tax: (invoice, { taxes, before_taxes, retention }) =>
+    isInForce(invoice) && retention === null && taxes >= 1 && taxes > before_taxes / 10,
+  credit_note_missing: (_invoice, { id }, ledger) => notesOf(ledger, id).length > 0,
+  credit_note_unmatched: (invoice, { id }, ledger) =>
+    invoice.status === 'paid' && invoice.total >= 100 && notesOf(ledger, id).length === 0,
+  open_settled: ({ status, amount_remaining }) => status === 'open' && amount_remaining > 0,
+  open_without_document: ({ status, total }) => status === 'open' && total > 0,
+  wrong_month: invoice => isInForce(invoice) && isOfItsDay(invoice),
+  late: (invoice, document, { account }) =>
+    isOfItsDay(invoice) && isLateFitting(invoice, document, account.clock),
+  simplified_over_limit: ({ status }, document) =>
+    status === 'paid' &&
+    chargedBy(document) > 100 &&
+    document.retention === null &&
+    document.type !== 'SimplifiedInvoice',
+  exemption: (invoice, { tax_exemption }) =>
+    isInForce(invoice) &&
+    invoice.total_taxes.length > 0 &&
+    taxOf(invoice) === 0 &&
+    invoice.total_taxes.every(({ taxability_reason }) => taxability_reason === 'zero_rated') &&
+    tax_exemption === 'M07',
+}
+
+function isInForce({ status }: StripeInvoice): boolean {
+  return status !== 'void' && status !== 'draft'
+}
+
+/** Some are finalized a day after the day that they carry. */
+function isOfItsDay({ effective_at, status_transitions }: StripeInvoice): boolean {
+  return effective_at === status_transitions.finalized_at
 }
 
 /** Plants one at the given invoice, or at any where it fits and nothing differs yet (`isOrdinary`). */
@@ -118,7 +267,9 @@ export function plantDifference(
     const invoice = account.invoices.get(id)
     const document = documents.get(ofInvoice.get(id) ?? 0)
     if (invoice === undefined || document === undefined || !isOrdinary(id)) continue
-    if (fits(kind, invoice) && document.status === fittingStatus(invoice)) found.push([invoice, document])
+    const fits = fitting[kind] ?? isInForce
+    if (fits(invoice, document, ledger) && document.status === fittingStatus(invoice))
+      found.push([invoice, document])
   }
   if (found.length === 0)
     throw new Error(`There is no ${invoiceId ?? 'invoice'} with a matching document where ${kind} fits.`)

@@ -61,6 +61,8 @@ export interface Ledger {
   remove(id: number): void
   /** A new client with the name and tax id of the invoice. */
   addClient(invoice: StripeInvoice): IxClient
+  /** The next id, whatever the sequence draws. */
+  nextId(): number
   /** An id that no document ever gets. */
   skipId(): number
   /** The next number in a type's series. */
@@ -168,6 +170,10 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
       clients.set(client.id, client)
       if (/^(PT)?5\d{8}$/.test(taxId ?? '')) noteCompany(client.id)
       return client
+    },
+    nextId() {
+      lastId++
+      return lastId
     },
     skipId,
     number(type) {

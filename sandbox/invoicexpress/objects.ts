@@ -167,6 +167,32 @@ export function toPay(amounts: Pick<IxDocument, 'before_taxes' | 'taxes' | 'rete
   return toCents(chargedBy(amounts) - withheldFrom(amounts)) / 100
 }
 
+/** A part of what a document charges, item by item: with the amounts of a document about it. */
+export function shareOf(document: IxDocument, share: number): IxDocument {
+  const part = (amount: number) => toCents(amount * share) / 100
+  const { before_taxes, taxes, retention, multicurrency } = document
+  const parts = { before_taxes: part(before_taxes), taxes: part(taxes), retention }
+  const unit = 10 ** decimalsOf(multicurrency?.code ?? 'eur')
+  return {
+    ...document,
+    ...parts,
+    sum: part(document.sum),
+    discount: part(document.discount),
+    total: toPay(parts),
+    ...(multicurrency && {
+      multicurrency: { ...multicurrency, total: Math.round(multicurrency.total * share * unit) / unit },
+    }),
+    items: document.items.map(item => ({
+      ...item,
+      quantity: (Number(item.quantity) * share).toFixed(2),
+      subtotal: part(item.subtotal),
+      tax_amount: part(item.tax_amount),
+      discount_amount: part(item.discount_amount),
+      total: part(item.total),
+    })),
+  }
+}
+
 /** Of euros. */
 export function toCents(euros: number): number {
   // Never the negative zero that JSON does not have.

@@ -11,7 +11,7 @@ export const saftDifferenceKinds = [
   'saft_invented',
   /** Canceled in the file. */
   'saft_canceled',
-  /** A total that is too high by a cent. */
+  /** A total that is too high by a euro. */
   'saft_total',
   /** Another tax ID. */
   'saft_tax_id',

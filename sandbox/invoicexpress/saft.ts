@@ -138,7 +138,7 @@ function spoil(row: SaftRow, kind: SaftDifferenceKind | undefined): SaftRow[] {
     case 'saft_canceled':
       return [{ ...row, status: 'A' }]
     case 'saft_total':
-      return [{ ...row, gross: row.gross + 0.01 }]
+      return [{ ...row, gross: row.gross + 1 }]
     case 'saft_tax_id':
       return [{ ...row, customer: `${row.customer}-2` }]
     case 'saft_date':

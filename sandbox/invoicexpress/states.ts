@@ -2,8 +2,9 @@
 import { type DocumentType, documentTypes, relatedTypes } from '../../src/document.ts'
 import { integer, pick, type Random } from '../random.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
+import { followCredits } from './credit-notes.ts'
 import { type Draft, type Ledger, recordOf } from './ledger.ts'
-import type { IxDocument, IxStatus, IxType } from './objects.ts'
+import { type IxDocument, type IxStatus, type IxType, toEuros } from './objects.ts'
 
 const fitting: Record<StripeInvoice['status'], IxStatus> = {
   draft: 'draft',
@@ -18,10 +19,14 @@ export function fittingStatus({ status }: StripeInvoice): IxStatus {
   return fitting[status]
 }
 
-/** Any certifying type for a paid invoice; for others, none that confirms a payment. */
-export function fittingType(random: Random, { status }: StripeInvoice): DocumentType {
+/** The most that a simplified invoice may charge, in euros. */
+const simplifiedLimit = 100
+
+/** Any certifying type for a paid invoice; for others, none that confirms a payment. A simplified one has its limit. */
+export function fittingType(random: Random, { status, total, currency }: StripeInvoice): DocumentType {
   const unpaid = ['Invoice', 'Invoice', 'SimplifiedInvoice', 'VatMossInvoice'] as const
-  return pick(random, status === 'paid' ? documentTypes : unpaid)
+  const type = pick(random, status === 'paid' ? documentTypes : unpaid)
+  return type === 'SimplifiedInvoice' && toEuros(total, currency) > simplifiedLimit ? 'Invoice' : type
 }
 
 /** What is recorded of an invoice that no document can certify. */
@@ -229,6 +234,10 @@ export function issueAll(ledger: Ledger, states: 'ordinary' | 'all'): Map<string
       kinds[kind]?.(ledger, invoice)
     }
     if (states === 'all' && index % 15 === 7) issueForeign(ledger, invoice, random)
+  }
+  for (const invoice of finalized) {
+    const document = ledger.documents.get(ledger.ofInvoice.get(invoice.id) ?? 0)
+    if (document !== undefined && !found.has(invoice.id)) followCredits(ledger, invoice, document)
   }
   return found
 }

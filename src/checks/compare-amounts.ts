@@ -3,15 +3,20 @@ import { type Amounts, grossOf } from '../document.ts'
 import { currencyOf } from '../document-json.ts'
 import { decimalsOf, fromMillionths, toMillionths } from '../money.ts'
 
-/** Whether they are less than one smallest unit apart; null when the decimal cannot be read. */
-export function isSameAmount(smallest: number, currency: string, decimal: string): boolean | null {
+/** Whether they are less than one smallest unit apart, beside those of `allowed`; null when the decimal cannot be read. */
+export function isSameAmount(
+  smallest: number,
+  currency: string,
+  decimal: string,
+  allowed = 0,
+): boolean | null {
   const unit = unitOf(currency)
-  return isWithin(unit, BigInt(smallest) * unit, toMillionths(decimal))
+  return isWithin(unit * BigInt(allowed + 1), BigInt(smallest) * unit, toMillionths(decimal))
 }
 
-/** Whether two decimals are less than a cent apart. */
-export function isNear(one: string, other: string): boolean {
-  return isWithin(unitOf('eur'), toMillionths(one), toMillionths(other)) === true
+/** Whether two decimals are less than a smallest unit apart, beside those of `allowed`. */
+export function isNear(one: string, other: string, allowed = 0, currency = 'eur'): boolean {
+  return isWithin(unitOf(currency) * BigInt(allowed + 1), toMillionths(one), toMillionths(other)) === true
 }
 
 /** In millionths. */
@@ -19,14 +24,15 @@ function unitOf(currency: string): bigint {
   return 10n ** BigInt(6 - decimalsOf(currency))
 }
 
-function isWithin(unit: bigint, one: bigint | null, other: bigint | null): boolean | null {
+function isWithin(bound: bigint, one: bigint | null, other: bigint | null): boolean | null {
   if (one === null || other === null) return null
-  return one - other < unit && other - one < unit
+  return one - other < bound && other - one < bound
 }
 
-/** The last two: nothing tells what the document charges, or what it charges in that currency. */
+/** `rounding`: apart, within what is allowed. The last two: nothing tells what the document charges, or what it charges in that currency. */
 export type Comparison =
   | 'same'
+  | 'rounding'
   | 'differs'
   | 'another currency'
   | 'unreadable'
@@ -34,25 +40,37 @@ export type Comparison =
   | 'unknown currency'
 
 /** An invoice's total against what its document charges, in the invoice's currency. */
-export function compareCharged(total: number, currency: string, document: Amounts): Comparison {
+export function compareCharged(
+  total: number,
+  currency: string,
+  document: Amounts,
+  allowed: number,
+): Comparison {
   const own = currencyOf(document.currency)
   const { multicurrency } = document
   if (own !== currency && multicurrency) {
     const theirs = currencyOf(multicurrency.currency) ?? currency
     if (theirs !== currency) return 'another currency'
-    return compareWithAny(total, currency, convertedCharges(document, multicurrency.total))
+    return compareWithAny(total, currency, convertedCharges(document, multicurrency.total), allowed)
   }
   if (own !== null && own !== currency) return 'unknown currency'
   const gross = grossOf(document)
   if (gross === null) return 'unknown amount'
-  const compared = compareWithAny(total, currency, [gross])
+  const compared = compareWithAny(total, currency, [gross], allowed)
   // A name that is not known here counts as the invoice's currency, where it can be: the account's is the euro.
   return compared === 'differs' && own === null && currency !== 'eur' ? 'unknown currency' : compared
 }
 
-function compareWithAny(total: number, currency: string, decimals: readonly string[]): Comparison {
-  const same = decimals.map(decimal => isSameAmount(total, currency, decimal))
+function compareWithAny(
+  total: number,
+  currency: string,
+  decimals: readonly string[],
+  allowed: number,
+): Comparison {
+  const within = (units: number) => decimals.map(decimal => isSameAmount(total, currency, decimal, units))
+  const same = within(0)
   if (same.includes(true)) return 'same'
+  if (within(allowed).includes(true)) return 'rounding'
   return same.includes(null) ? 'unreadable' : 'differs'
 }
 

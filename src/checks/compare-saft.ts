@@ -1,21 +1,27 @@
 /** One document of a SAF-T file against the store's, and the invoice that it certifies. Pure. */
-import { copyStatus, grossOf, notInForce, printedNumberOf } from '../document.ts'
+import { copyStatus, type Document, grossOf, notInForce, printedNumberOf } from '../document.ts'
 import { currencyOf } from '../document-json.ts'
 import type { Invoice } from '../invoice.ts'
-import { anonymousTaxId, isSameTaxId, type LinkRules } from '../linking/link.ts'
+import { anonymousTaxId, isNobody, isSameTaxId, type LinkRules } from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
 import { describeCharged, isNear, isSameAmount } from './compare-amounts.ts'
+import { isCredited } from './compare-credits.ts'
+import type { DifferenceKind, Finding, Limits } from './difference-kinds.ts'
 import { knownSources } from './known-sources.ts'
 import type { SaftDocument } from './read-saft.ts'
-import { type Difference, type DifferenceKind, describeUnlinked, sidesOf } from './reconcile.ts'
+import { type Difference, describeUnlinked, sidesOf } from './reconcile.ts'
 import { bareAtcud, type Pair, type StoredSide, withoutCode } from './saft-tables.ts'
 
-export function* comparePair({ filed, taxId, stored }: Pair, rules: LinkRules): Generator<Difference> {
+export function* comparePair(
+  { filed, taxId, stored }: Pair,
+  rules: LinkRules,
+  { tolerance }: Limits,
+): Generator<Difference> {
   if (stored === null) {
     const detail = `${nameOf(filed)} of ${filed.date} is in the file, and not in the store`
     return yield describe('not_in_store', filedSide(filed), detail)
   }
-  const { document, invoice, isGone } = stored
+  const { document, invoice, isGone, relations = null } = stored
   const sides = { ...sidesOf(invoice, document), document_number: filed.number }
   const add = (kind: DifferenceKind, detail: string | null) =>
     detail === null ? [] : [{ kind, ...sides, detail } satisfies Difference]
@@ -31,10 +37,11 @@ export function* comparePair({ filed, taxId, stored }: Pair, rules: LinkRules): 
   if (filed.date !== document.date)
     yield* add('date_differs', `${filed.date} in the file, ${document.date ?? 'none'} on the document`)
   if (isCanceled || notInForce.includes(document.status)) return
-  yield* add('total_differs', compareAmounts(filed, stored))
+  for (const [kind, detail] of compareAmounts(filed, stored, tolerance)) yield* add(kind, detail)
   yield* add('currency_unknown', findUnknownCurrency(filed, stored))
-  yield* add('tax_id_differs', compareTaxIds(taxId, stored))
-  if (invoice?.status === 'void') yield* add('document_on_void', 'void, but in force in the file')
+  for (const [kind, detail] of compareTaxIds(taxId, stored)) yield* add(kind, detail)
+  if (invoice?.status === 'void' && !isCredited(invoice, document, relations))
+    yield* add('document_on_void', 'void, but in force in the file')
   if (stored.isUnlinked) yield { ...describeUnlinked(document, rules), document_number: filed.number }
 }
 
@@ -47,17 +54,32 @@ function compareNumbers(filed: SaftDocument, { document }: StoredSide): string |
   return `${nameOf(filed)} in the file, ${printed} on the document`
 }
 
-/** Totals of the file, the document and the invoice: less than a smallest unit apart, in euros and in the invoice's currency. */
-function compareAmounts(filed: SaftDocument, { document, invoice }: StoredSide): string | null {
-  const inEuros = (currencyOf(document.currency) ?? 'eur') === 'eur'
+/** Totals of the file, the document and the invoice, and the tax: in euros and in the invoice's currency. */
+function compareAmounts(filed: SaftDocument, stored: StoredSide, tolerance: number): Finding[] {
+  const { document, invoice } = stored
+  const allowed = tolerance * Math.max(1, document.taxes?.length ?? 0)
+  if (!isSameTotal(filed, stored, allowed))
+    return [['total_differs', describeTotals(filed, document, invoice)]]
+  const isInEuros = (currencyOf(document.currency) ?? 'eur') === 'eur'
+  const isSameNet = (cents: number) =>
+    !isInEuros || !document.before_taxes || isNear(filed.net, document.before_taxes, cents)
+  const nets = `${filed.net} before taxes in the file, ${document.before_taxes} on the document`
+  if (!isSameNet(allowed)) return [['tax_differs', nets]]
+  if (!isSameTotal(filed, stored, 0)) return [['rounding', describeTotals(filed, document, invoice)]]
+  return isSameNet(0) ? [] : [['rounding', nets]]
+}
+
+function isSameTotal(filed: SaftDocument, { document, invoice }: StoredSide, allowed: number): boolean {
+  const isInEuros = (currencyOf(document.currency) ?? 'eur') === 'eur'
   const gross = grossOf(document)
-  const isSame =
-    (!inEuros || gross === null || isNear(filed.gross, gross)) &&
-    (filed.foreign === null || isSameForeign(filed.foreign, document)) &&
-    (invoice === null || isSameInvoice(filed, invoice))
-  const isSameNet = !inEuros || !document.before_taxes || isNear(filed.net, document.before_taxes)
-  if (isSame && isSameNet) return null
-  if (isSame) return `${filed.net} before taxes in the file, ${document.before_taxes} on the document`
+  return (
+    (!isInEuros || gross === null || isNear(filed.gross, gross, allowed)) &&
+    (filed.foreign === null || isSameForeign(filed.foreign, document, allowed)) &&
+    (invoice === null || isSameInvoice(filed, invoice, allowed))
+  )
+}
+
+function describeTotals(filed: SaftDocument, document: Document, invoice: Invoice | null): string {
   const inFile = filed.foreign ? `${nameForeign(filed.foreign)} (${filed.gross} EUR)` : `${filed.gross} EUR`
   const both = `${inFile} in the file, ${describeCharged(document)} on the document`
   const onInvoice = invoice && `${writeAmount(invoice.total_cents, invoice.currency)} ${invoice.currency}`
@@ -68,19 +90,24 @@ type Foreign = NonNullable<SaftDocument['foreign']>
 
 const nameForeign = ({ amount, currency }: Foreign) => `${amount} ${currency}`
 
-function isSameForeign({ currency, amount }: Foreign, { multicurrency }: StoredSide['document']): boolean {
+function isSameForeign({ currency, amount }: Foreign, { multicurrency }: Document, allowed: number): boolean {
   if (!multicurrency) return true
-  const theirs = currencyOf(multicurrency.currency)
-  return (theirs === null || theirs === currency.toLowerCase()) && isNear(amount, multicurrency.total)
+  const code = currency.toLowerCase()
+  if ((currencyOf(multicurrency.currency) ?? code) !== code) return false
+  return isNear(amount, multicurrency.total, allowed, code)
 }
 
 /** A file without the invoice's currency says nothing of its total. */
-function isSameInvoice({ gross, foreign }: SaftDocument, { total_cents, currency }: Invoice): boolean {
-  if (currency === 'eur') return isSameAmount(total_cents, currency, gross) === true
+function isSameInvoice(
+  { gross, foreign }: SaftDocument,
+  { total_cents, currency }: Invoice,
+  allowed: number,
+): boolean {
+  if (currency === 'eur') return isSameAmount(total_cents, currency, gross, allowed) === true
   if (foreign === null) return true
   return (
     foreign.currency.toLowerCase() === currency &&
-    isSameAmount(total_cents, currency, foreign.amount) === true
+    isSameAmount(total_cents, currency, foreign.amount, allowed) === true
   )
 }
 
@@ -89,13 +116,15 @@ function findUnknownCurrency({ foreign, gross }: SaftDocument, { invoice }: Stor
   return `${gross} EUR in the file, which has no total in ${invoice.currency}`
 }
 
-function compareTaxIds(filed: string | null, { client_tax_id, invoice }: StoredSide) {
+function compareTaxIds(filed: string | null, { client_tax_id, invoice }: StoredSide): Finding[] {
   const known: [taxId: string, where: string][] = []
   if (client_tax_id) known.push([client_tax_id, "of the document's client"])
   if (invoice?.customer_tax_id) known.push([invoice.customer_tax_id, `at ${knownSources.billing.name}`])
   const own = filed || anonymousTaxId
-  if (known.every(([taxId]) => isSameTaxId(own, taxId))) return null
-  return [`${filed || 'none'} in the file`, ...known.map(([taxId, where]) => `${taxId} ${where}`)].join(', ')
+  if (known.every(([taxId]) => isSameTaxId(own, taxId))) return []
+  const isOneSide = isNobody(own) || known.some(([taxId]) => isNobody(taxId))
+  const all = [`${filed || 'none'} in the file`, ...known.map(([taxId, where]) => `${taxId} ${where}`)]
+  return [[isOneSide ? 'tax_id_one_side' : 'tax_id_differs', all.join(', ')]]
 }
 
 /** A difference that concerns no stored document. */

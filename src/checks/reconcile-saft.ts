@@ -9,6 +9,7 @@ import type { OperatorStore } from '../store/store.ts'
 import { readBatches } from '../sync/concurrency.ts'
 import { isNear } from './compare-amounts.ts'
 import { comparePair, describe } from './compare-saft.ts'
+import type { Limits } from './difference-kinds.ts'
 import { findUnlinked } from './read-pairs.ts'
 import type { SaftHeader, SaftPart, SaftTotals } from './read-saft.ts'
 import { type Difference, sidesOf } from './reconcile.ts'
@@ -17,6 +18,7 @@ import { createSaftTables, type Expectation, type SaftTables } from './saft-tabl
 export interface SaftComparison {
   store: OperatorStore
   rules: LinkRules
+  limits: Limits
   /** Beginning of a day in the tax authority's time zone, in milliseconds. */
   startOf(day: string): number
   /** Throws when the file is not the wanted one. */
@@ -42,7 +44,7 @@ export async function* compareWithSaft(
     let done = 0
     for (const pair of tables.readPairs()) {
       comparison.onProgress('compared', ++done)
-      yield* comparePair(pair, comparison.rules)
+      yield* comparePair(pair, comparison.rules, comparison.limits)
     }
     for (const { document, invoice } of tables.readUnfiled())
       yield {

@@ -7,6 +7,7 @@ import {
   ignoredBecause,
   invoiceIdOf,
   isGone,
+  isNobody,
   isSameTaxId,
   type LinkRules,
   referenceOf,
@@ -14,37 +15,15 @@ import {
 import { writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
 import type { Claimed, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
-import { compareCharged, describeCharged } from './compare-amounts.ts'
-
-export const differenceKinds = [
-  'paid_without_document',
-  'paid_not_settled',
-  'several_documents',
-  'document_on_void',
-  'total_differs',
-  'currency_unknown',
-  'stuck_creating',
-  'failed',
-  'claim_contradicted',
-  'claimed_twice',
-  'tax_id_differs',
-  'document_of_unknown_invoice',
-  'document_without_invoice',
-] as const
-
-/** Kinds that only a comparison with a SAF-T file finds, beside some of the others. */
-export const saftKinds = [
-  'not_in_store',
-  'not_in_saft',
-  'paid_not_in_saft',
-  'canceled_in_one',
-  'number_differs',
-  'date_differs',
-  'number_twice',
-  'numbers_missing',
-  'saft_totals_differ',
-] as const
-export type DifferenceKind = (typeof differenceKinds)[number] | (typeof saftKinds)[number]
+import { isCredited } from './compare-credits.ts'
+import { compareWithDocument } from './compare-with-document.ts'
+import {
+  type DifferenceKind,
+  differenceKinds,
+  type Finding,
+  type Limits,
+  usualLimits,
+} from './difference-kinds.ts'
 
 /** The invoice's side and the document's side, null where there is none, and what is wrong, for people. */
 export interface Difference extends ReturnType<typeof sidesOf> {
@@ -60,38 +39,45 @@ export function findDifferences(
   platform: SourceIdentity,
   now: number,
   claimants: readonly Claimed[] = [],
+  limits: Limits = usualLimits,
 ): Difference[] {
   const invoice = JSON.parse(linked.summary) as Invoice
   const claim = linked.claim ?? noClaim
   const { ix_id } = invoice
   const document = ix_id !== null && linked.document?.id === ix_id ? linked.document.document : null
-  const found: Difference[] = []
   const sides = { ...sidesOf(invoice, document), document_id: ix_id }
-  const add = (kind: DifferenceKind, detail: string | null) => {
-    if (detail !== null) found.push({ kind, ...sides, detail })
-  }
   const refusal = findClaimRefusal(invoice, claim, known, claimants, rules)
   const documentStatus = document === null ? invoice.ix_status : statusOf(document, known)
-  add('paid_without_document', findMissing(invoice, claim, documentStatus, rules))
-  add('paid_not_settled', findUnsettled(invoice, document, documentStatus))
+  const relations = known.find(({ id }) => id === ix_id)?.relations ?? null
+  const found: (Finding | null)[] = [
+    findMissing(invoice, claim, documentStatus, rules),
+    findUnsettled(invoice, document, documentStatus),
+  ]
+  if (document === null || !isCredited(invoice, document, relations))
+    found.push(findOnVoid(invoice, documentStatus))
   if (linked.claim !== null) {
     const all = linked.document === null ? known : [linked.document, ...known]
     const ids = [ix_id, refusal === null ? claim.ix_id : null]
-    add('several_documents', findSeveral(all, referenceOf(invoice.id, rules), ids))
+    found.push(findSeveral(all, referenceOf(invoice.id, rules), ids))
   }
-  add('document_on_void', findOnVoid(invoice, documentStatus))
   // The amounts of a canceled document need not be right.
-  const isCounted = document !== null && documentStatus !== 'canceled' && documentStatus !== 'deleted'
-  if (isCounted)
-    for (const [kind, detail] of compareTotals(invoice, document, platform.name)) add(kind, detail)
-  if (ignoredBecause(invoice, claim, rules) === null) {
-    if (ix_id === null) add('stuck_creating', findStuck(invoice, claim, rules, now))
-    if (refusal === null) add('failed', findFailure(invoice, claim))
-    else add(refusal.kind, refusal.why)
+  if (document !== null && documentStatus !== 'canceled' && documentStatus !== 'deleted') {
+    const pair = { invoice, facts: linked.payment, document, status: documentStatus ?? '', relations }
+    found.push(...compareWithDocument(pair, limits, platform.name))
+    found.push(compareTaxIds(invoice, linked.client_tax_id, platform.name))
   }
-  if (isCounted) add('tax_id_differs', compareTaxIds(invoice, linked.client_tax_id, platform.name))
+  if (ignoredBecause(invoice, claim, rules) === null) {
+    if (ix_id === null) found.push(findStuck(invoice, claim, rules, now))
+    found.push(refusal === null ? findFailure(invoice, claim) : [refusal.kind, refusal.why])
+  }
   return found
+    .filter(each => each !== null)
+    .map(([kind, detail]) => ({ kind, ...sides, detail }))
+    .sort((a, b) => placeOf(a.kind) - placeOf(b.kind))
 }
+
+const places = new Map<DifferenceKind, number>(differenceKinds.map((kind, place) => [kind, place]))
+const placeOf = (kind: DifferenceKind) => places.get(kind) ?? places.size
 
 export function describeUnlinked(document: Document, rules: LinkRules): Difference {
   const invoiceId = invoiceIdOf(document.reference, rules)
@@ -131,13 +117,22 @@ function statusOf(document: Document, known: readonly KnownDocument[]): string {
   return originalStatusOf(document, others)
 }
 
-function findUnsettled({ status }: Invoice, document: Document | null, itsStatus: string | null) {
+function findUnsettled(
+  { status }: Invoice,
+  document: Document | null,
+  itsStatus: string | null,
+): Finding | null {
   if (status !== 'paid' || (itsStatus !== 'final' && itsStatus !== 'sent')) return null
-  return `paid, but ${document === null ? 'its document' : `document ${document.id}`} is ${itsStatus}, and not settled`
+  const name = document === null ? 'its document' : `document ${document.id}`
+  return ['paid_not_settled', `paid, but ${name} is ${itsStatus}, and not settled`]
 }
 
 /** More than one document in force certifies one sale twice. */
-function findSeveral(known: readonly KnownDocument[], reference: string, ids: readonly (number | null)[]) {
+function findSeveral(
+  known: readonly KnownDocument[],
+  reference: string,
+  ids: readonly (number | null)[],
+): Finding | null {
   const names = new Map<number, string>()
   for (const each of known.toSorted((a, b) => a.id - b.id)) {
     const { document } = each
@@ -145,71 +140,68 @@ function findSeveral(known: readonly KnownDocument[], reference: string, ids: re
     if (document.reference === reference || ids.includes(document.id))
       names.set(document.id, `${document.id} (${document.status})`)
   }
-  return names.size < 2 ? null : `documents ${[...names.values()].join(' and ')} are all in force`
+  return names.size < 2
+    ? null
+    : ['several_documents', `documents ${[...names.values()].join(' and ')} are all in force`]
 }
 
-function findMissing(invoice: Invoice, claim: Claim, itsStatus: string | null, rules: LinkRules) {
-  const { status, ix_sync_state, ix_id } = invoice
-  if (status !== 'paid') return null
+/** Nothing is certified of what asks for nothing. */
+function findMissing(
+  invoice: Invoice,
+  claim: Claim,
+  itsStatus: string | null,
+  rules: LinkRules,
+): Finding | null {
+  const { status, total_cents } = invoice
+  if ((status !== 'paid' && status !== 'open') || total_cents <= 0) return null
+  const why = whyMissing(invoice, claim, itsStatus, rules)
+  return why === null ? null : [`${status}_without_document`, `${status}${why}`]
+}
+
+function whyMissing(invoice: Invoice, claim: Claim, itsStatus: string | null, rules: LinkRules) {
+  const { ix_sync_state, ix_id } = invoice
   if (ix_sync_state === 'synced') {
     const name = ix_id === null ? 'its document' : `document ${ix_id}`
-    if (itsStatus === 'draft') return `paid, but ${name} is a draft`
-    if (itsStatus === copyStatus) return `paid, but ${name} is a second copy, and its original is not known`
-    return itsStatus === 'canceled' || itsStatus === 'deleted' ? `paid, but ${name} is ${itsStatus}` : null
+    if (itsStatus === 'draft') return `, but ${name} is a draft`
+    if (itsStatus === copyStatus) return `, but ${name} is a second copy, and its original is not known`
+    return itsStatus === 'canceled' || itsStatus === 'deleted' ? `, but ${name} is ${itsStatus}` : null
   }
   if (ix_sync_state !== 'not_synced' || ignoredBecause(invoice, claim, rules) !== null) return null
   return claim.ix_id === null
-    ? 'paid, and there is no document'
-    : `paid; document ${claim.ix_id} is recorded, but was never seen`
+    ? ', and there is no document'
+    : `; document ${claim.ix_id} is recorded, but was never seen`
 }
 
-function findOnVoid({ status, ix_id }: Invoice, itsStatus: string | null): string | null {
+function findOnVoid({ status, ix_id }: Invoice, itsStatus: string | null): Finding | null {
   // Nobody knows whether a copy's original is canceled.
   const isOver = itsStatus === 'canceled' || itsStatus === 'deleted' || itsStatus === copyStatus
   if (status !== 'void' || ix_id === null || isOver) return null
-  return `void, but document ${ix_id} is ${itsStatus ?? 'there'}`
+  return ['document_on_void', `void, but document ${ix_id} is ${itsStatus ?? 'there'}`]
 }
 
-function* compareTotals(
-  { total_cents, currency }: Invoice,
-  document: Document,
-  platform: string,
-): Generator<[DifferenceKind, string]> {
-  const both = `${writeAmount(total_cents, currency)} ${currency} at ${platform}, ${describeCharged(document)} on the document`
-  switch (compareCharged(total_cents, currency, document)) {
-    case 'differs':
-      return yield ['total_differs', both]
-    case 'another currency':
-      return yield ['total_differs', `${both}: another currency`]
-    case 'unreadable':
-      return yield ['total_differs', `${both}: the latter cannot be read`]
-    case 'unknown currency':
-      return yield ['currency_unknown', `${both}, which has no total in ${currency}${notYet(document)}`]
-  }
-}
-
-/** Only a document that was read by itself certainly has no total in another currency. */
-function notYet({ multicurrency }: Document): string {
-  return multicurrency === undefined ? ' as far as it was read' : ''
-}
-
-function findStuck(invoice: Invoice, claim: Claim, rules: LinkRules, now: number): string | null {
+function findStuck(invoice: Invoice, claim: Claim, rules: LinkRules, now: number): Finding | null {
   if (claim.state !== 'creating') return null
   const since = claim.attempted_at ?? invoice.issued_at
   if (now - Date.parse(since) <= rules.creatingTimeoutMs) return null
-  return claim.attempted_at === null
-    ? `creating since an unknown time; issued ${since}`
-    : `creating since ${since}`
+  const known = claim.attempted_at === null ? `an unknown time; issued ${since}` : since
+  return ['stuck_creating', `creating since ${known}`]
 }
 
-function findFailure({ ix_sync_state }: Invoice, claim: Claim): string | null {
+function findFailure({ ix_sync_state }: Invoice, claim: Claim): Finding | null {
   if (ix_sync_state !== 'failed' || claim.state === 'creating') return null
-  return claim.state === 'failed' || claim.ix_id === null
-    ? (claim.error ?? 'no reason is recorded')
-    : `document ${claim.ix_id} is recorded, but the invoicing system no longer has it`
+  const why =
+    claim.state === 'failed' || claim.ix_id === null
+      ? (claim.error ?? 'no reason is recorded')
+      : `document ${claim.ix_id} is recorded, but the invoicing system no longer has it`
+  return ['failed', why]
 }
 
-function compareTaxIds({ customer_tax_id }: Invoice, other: string | null | undefined, platform: string) {
-  if (!customer_tax_id || other === undefined || isSameTaxId(customer_tax_id, other ?? '')) return null
-  return `${customer_tax_id} at ${platform}, ${other || 'none'} of the document's client`
+function compareTaxIds(
+  { customer_tax_id: own }: Invoice,
+  other: string | null | undefined,
+  platform: string,
+): Finding | null {
+  if (other === undefined || isSameTaxId(own ?? '', other ?? '')) return null
+  const kind = isNobody(own) || isNobody(other) ? 'tax_id_one_side' : 'tax_id_differs'
+  return [kind, `${own || 'none'} at ${platform}, ${other || 'none'} of the document's client`]
 }

@@ -45,7 +45,7 @@ const examples: Readonly<Record<string, string | null>> = {
   migrate: 'fatura migrate --database-url postgres://fatura_owner@127.0.0.1:5432/fatura',
   copy: 'fatura copy sqlite:data/fatura.db postgres://fatura_owner:secret@127.0.0.1:5432/fatura',
   openapi: 'fatura openapi > openapi.json',
-  sandbox: 'fatura sandbox --invoices 2000 --differences 11',
+  sandbox: 'fatura sandbox --invoices 2000 --differences 21',
   completion: 'source <(fatura completion bash)',
 }
 

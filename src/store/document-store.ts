@@ -77,6 +77,8 @@ export interface DatedDocument {
   document: Document
   /** Whether the system answered often enough that there is no such document. */
   isGone: boolean
+  /** Null when they were not read. */
+  relations: Relations | null
   client_tax_id: string | null
   invoices: readonly Invoice[]
 }

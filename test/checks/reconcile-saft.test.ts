@@ -52,10 +52,10 @@ const world: readonly Planted[] = [
   { n: 4, filed: { status: 'A' } },
   { n: 5, document: { status: 'canceled' } },
   { n: 6, document: { status: 'canceled', total: '1' }, filed: { status: 'A' }, invoice: { status: 'void' } },
-  { n: 7, filed: { gross: 123.01 } },
+  { n: 7, filed: { gross: 123.02 } },
   { n: 8, document: { total: '123.009' } },
   { n: 9, document: { before_taxes: '100.02' } },
-  { n: 10, invoice: { total_cents: 12_301 } },
+  { n: 10, invoice: { total_cents: 12_302 } },
   { n: 11, filed: { date: '2026-10-11' } },
   // In the store it is November's.
   { n: 12, document: { date: '2026-11-02' } },
@@ -127,14 +127,14 @@ const expected = [
   'null paid_not_in_saft in_03: paid, and there is no document',
   'FT A/4 canceled_in_one in_04: canceled in the file, settled in the store',
   'FT A/5 canceled_in_one in_05: in force in the file, canceled in the store',
-  'FT A/7 total_differs in_07: 123.01 EUR in the file, 123.0 Euro on the document, 123.00 eur at Stripe',
-  'FT A/9 total_differs in_09: 100.00 before taxes in the file, 100.02 on the document',
-  'FT A/10 total_differs in_10: 123.00 EUR in the file, 123.0 Euro on the document, 123.01 eur at Stripe',
+  'FT A/7 total_differs in_07: 123.02 EUR in the file, 123.0 Euro on the document, 123.00 eur at Stripe',
+  'FT A/9 tax_differs in_09: 100.00 before taxes in the file, 100.02 on the document',
+  'FT A/10 total_differs in_10: 123.00 EUR in the file, 123.0 Euro on the document, 123.02 eur at Stripe',
   'FT A/11 date_differs in_11: 2026-10-11 in the file, 2026-10-10 on the document',
   'FT A/12 date_differs in_12: 2026-10-10 in the file, 2026-11-02 on the document',
   'FT A/13 number_differs in_13: FT A/13 (ATCUD JOTHER00-13) in the file, FT A/13 (ATCUD JFX8PR2J-13) on the document',
   'FT A/1014 number_differs in_14: FT A/1014 (ATCUD JFX8PR2J-14) in the file, FT A/14 (ATCUD JFX8PR2J-14) on the document',
-  'FT A/16 tax_id_differs in_16: 999999990 in the file, PT123456789 at Stripe',
+  'FT A/16 tax_id_one_side in_16: 999999990 in the file, PT123456789 at Stripe',
   "FT A/17 tax_id_differs in_17: 123456789 in the file, 987654321 of the document's client, PT123456789 at Stripe",
   'FT A/19 document_on_void in_19: void, but in force in the file',
   'FT A/20 number_twice null: 2 times in the file',
@@ -257,8 +257,52 @@ for (const engine of engines)
       assert.match(unwrapped(stdout), /^total_differs +cus_ana +in_07 /m)
       assert.match(
         stderr.replace(/(?<!\.)\n/g, ' '),
-        /^29 differences in 36 documents of the file checked: 1 document_on_void, 7 total_differs, 1 currency_unknown, .* 1 saft_totals_differ\.\nAlso, 2 documents in force are tied/,
+        /^29 differences in 36 documents of the file checked: 1 document_on_void, 6 total_differs, 1 currency_unknown, 1 tax_differs, 1 tax_id_differs, 1 tax_id_one_side, .* 1 saft_totals_differ\.\nAlso, 2 documents in force are tied/,
       )
+    })
+
+    it('counts a cent as rounding, lists it with --all, and ends with 0', async t => {
+      const { store, url } = await openStores(t, engine)
+      const cli = await createCli(t)
+      const near: Planted[] = [
+        { n: 1, filed: { gross: 123.01 } },
+        { n: 2, document: { before_taxes: '99.99' } },
+      ]
+      await plant(store, near)
+      await writeFile(join(cli.folder, 'saft.xml'), file(near))
+      const args = ['reconcile', '--saft', 'saft.xml', '--json']
+      const run = async (...more: string[]) => {
+        const { code, stdout, stderr } = await cli.run([...args, ...more], { env: { DATABASE_URL: url } })
+        const rows = stdout.split('\n').filter(Boolean)
+        return [code, rows.map(row => JSON.parse(row).kind), /Also, 2 are rounding/.test(stderr)]
+      }
+      assert.deepEqual(await run(), [0, [], true])
+      assert.deepEqual(await run('--all'), [0, ['rounding', 'rounding'], true])
+      assert.deepEqual(await run('--tolerance', '0'), [1, ['total_differs', 'tax_differs'], false])
+    })
+
+    it('finds no document of a void invoice where a credit note of all of it is in force', async t => {
+      const { store, url } = await openStores(t, engine)
+      const cli = await createCli(t)
+      const credited: Planted[] = [{ n: 1, invoice: { status: 'void' }, document: { taxes_total: '23.0' } }]
+      await plant(store, credited)
+      await store.transaction(tx =>
+        tx.saveRelations(
+          1,
+          {
+            has_qr: false,
+            documents: [
+              { id: 9, type: 'CreditNote', status: 'final', date: null, total: '123.0', currency: 'Euro' },
+            ],
+          },
+          observationStamp(now),
+        ),
+      )
+      await writeFile(join(cli.folder, 'saft.xml'), file(credited))
+      const { code, stdout } = await cli.run(['reconcile', '--saft', 'saft.xml', '--json'], {
+        env: { DATABASE_URL: url },
+      })
+      assert.deepEqual([code, stdout], [0, ''])
     })
 
     it('finds nothing where nothing is wrong, exit code 0', async t => {

@@ -4,8 +4,9 @@ import { describe, it, type TestContext } from 'node:test'
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { isSameAmount } from '../../src/checks/compare-amounts.ts'
+import type { DifferenceKind } from '../../src/checks/difference-kinds.ts'
 import { readChecked } from '../../src/checks/read-pairs.ts'
-import { type DifferenceKind, findDifferences } from '../../src/checks/reconcile.ts'
+import { findDifferences } from '../../src/checks/reconcile.ts'
 import { createTimeZone, readScope } from '../../src/cli/commands/reconcile-scope.ts'
 import type { Setting } from '../../src/cli/settings/settings.ts'
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
@@ -146,7 +147,8 @@ const world: readonly Planted[] = [
   { invoice: { id: 'in_c03', status: 'void' }, document: { id: 23, status: 'deleted' } },
   { invoice: { id: 'in_c04', status: 'void' } },
   { invoice: { id: 'in_c05', status: 'uncollectible' }, document: { id: 25 } },
-  { invoice: { id: 'in_d01' }, document: { id: 31, total: '123.01' } },
+  { invoice: { id: 'in_d01' }, document: { id: 31, total: '123.02' } },
+  { invoice: { id: 'in_d09' }, document: { id: 39, total: '123.01' } },
   { invoice: { id: 'in_d02' }, document: { id: 32, total: '123.009' } },
   { invoice: { id: 'in_d03' }, document: { id: 33, currency: 'US Dollar' } },
   { invoice: { id: 'in_d04' }, document: { id: 34, currency: 'Galleon' } },
@@ -161,7 +163,7 @@ const world: readonly Planted[] = [
   },
   {
     invoice: { id: 'in_d11', currency: 'usd' },
-    document: { id: 311, total: '113.16', ...inDollars('123.01') },
+    document: { id: 311, total: '113.16', ...inDollars('123.02') },
   },
   { invoice: { id: 'in_d12', currency: 'usd' }, document: { id: 312, total: '113.16' } },
   { invoice: { id: 'in_d13', currency: 'usd' }, document: { id: 313, total: '113.16', multicurrency: null } },
@@ -186,7 +188,7 @@ const world: readonly Planted[] = [
   },
   {
     invoice: { id: 'in_d21' },
-    document: { id: 321, total: '98.01', before_taxes: '100', taxes_total: '23.01', retention: '25' },
+    document: { id: 321, total: '98.02', before_taxes: '100', taxes_total: '23.02', retention: '25' },
   },
   { invoice: { id: 'in_d22' }, document: { id: 322, total: '98', retention: '25' } },
   {
@@ -274,10 +276,12 @@ const expected: readonly [id: string, kind: DifferenceKind, detail: RegExp][] = 
   ['in_b02', 'paid_without_document', /document 2 is canceled/],
   ['in_b03', 'paid_without_document', /document 3 is a draft/],
   ['in_b04', 'paid_without_document', /document 404 is recorded, but was never seen/],
+  ['in_b07', 'open_without_document', /^open, and there is no document$/],
+  ['in_b08', 'open_without_document', /^open, but document 8 is a draft$/],
   ['in_b09', 'paid_without_document', /there is no document/],
   ['in_b11', 'paid_without_document', /there is no document/],
   ['in_c01', 'document_on_void', /void, but document 21 is final/],
-  ['in_d01', 'total_differs', /^123\.00 eur at Stripe, 123\.01 Euro on the document$/],
+  ['in_d01', 'total_differs', /^123\.00 eur at Stripe, 123\.02 Euro on the document$/],
   [
     'in_d03',
     'currency_unknown',
@@ -285,7 +289,7 @@ const expected: readonly [id: string, kind: DifferenceKind, detail: RegExp][] = 
   ],
   ['in_d06', 'total_differs', /^12300 jpy at Stripe, 123\.00 Yen on the document$/],
   ['in_d08', 'total_differs', /12,3 Euro on the document: the latter cannot be read/],
-  ['in_d11', 'total_differs', /^123\.00 usd at Stripe, 123\.01 usd \(113\.16 Euro\) on the document$/],
+  ['in_d11', 'total_differs', /^123\.00 usd at Stripe, 123\.02 usd \(113\.16 Euro\) on the document$/],
   [
     'in_d12',
     'currency_unknown',
@@ -297,7 +301,7 @@ const expected: readonly [id: string, kind: DifferenceKind, detail: RegExp][] = 
   [
     'in_d21',
     'total_differs',
-    /^123\.00 eur at Stripe, 123\.01 Euro \(98\.01 after retention\) on the document$/,
+    /^123\.00 eur at Stripe, 123\.02 Euro \(98\.02 after retention\) on the document$/,
   ],
   ['in_d24', 'total_differs', /^123\.00 eur at Stripe, 124 Euro \(its total is 123\) on the document$/],
   ['in_e01', 'stuck_creating', new RegExp(`since ${ago(2 * hour)}`)],
@@ -307,7 +311,8 @@ const expected: readonly [id: string, kind: DifferenceKind, detail: RegExp][] = 
   ['in_f03', 'failed', /document 53 is recorded, but the invoicing system no longer has it/],
   ['in_f06', 'failed', /no reason is recorded/],
   ['in_g01', 'tax_id_differs', /^PT123456789 at Stripe, 987654321 of the document's client$/],
-  ['in_g02', 'tax_id_differs', /PT123456789 at Stripe, none of/],
+  ['in_g02', 'tax_id_one_side', /PT123456789 at Stripe, none of/],
+  ['in_g05', 'tax_id_one_side', /^none at Stripe, 987654321 of/],
   ['in_g06', 'total_differs', /1 Euro/],
   ['in_g06', 'tax_id_differs', /ES123456789/],
   ['in_h01', 'paid_not_settled', /^paid, but document 71 is final, and not settled$/],
@@ -349,8 +354,34 @@ for (const engine of engines)
       assert.match(stdout, /^failed +cus_ana +in_f01 +2026-\d+ +2026-03-02 +Client is invalid$/m)
       assert.equal(
         stderr.replace(/(?<!\.)\n/g, ' '),
-        `37 differences in ${world.length} invoices checked: 8 paid_without_document, 3 paid_not_settled, 3 several_documents, 2 document_on_void, 8 total_differs, 4 currency_unknown, 2 stuck_creating, 4 failed, 3 tax_id_differs.\nAlso, 1 document in force is tied to no invoice: --unlinked lists it.\n`,
+        `40 differences in ${world.length} invoices checked: 8 paid_without_document, 2 open_without_document, 3 paid_not_settled, 3 several_documents, 2 document_on_void, 8 total_differs, 4 currency_unknown, 2 stuck_creating, 4 failed, 2 tax_id_differs, 2 tax_id_one_side.\nAlso, 1 document in force is tied to no invoice: --unlinked lists it.\nAlso, 1 is rounding of at most 1 cent a rate: --all lists it.\n`,
       )
+    })
+
+    it('counts rounding, lists it with --all, and ends with 0 all the same; --tolerance says what it is', async t => {
+      const { store, run } = await createWorld(t, engine)
+      await plant(store, [
+        { invoice: { id: 'in_1' }, document: { id: 1, total: '123.01' } },
+        { invoice: { id: 'in_2' }, document: { id: 2, total: '122.97' } },
+        { invoice: { id: 'in_3' }, document: { id: 3, before_taxes: '99.99', taxes_total: '23.01' } },
+      ])
+      await succeed(store)
+      const list = async (...args: string[]) => {
+        const { code, stdout, stderr } = await run('--format', 'json', ...args)
+        const rows = stdout.split('\n').filter(Boolean)
+        return [code, rows.map(row => JSON.parse(row)).map(row => `${row.invoice_id} ${row.kind}`), stderr]
+      }
+      const [code, usual, stderr] = await list()
+      assert.deepEqual([code, usual], [1, ['in_2 total_differs']])
+      assert.match(String(stderr), /Also, 2 are rounding of at most 1 cent a rate: --all lists them\.\n$/)
+      assert.deepEqual((await list('--tolerance', '3', '--all')).slice(0, 2), [
+        0,
+        ['in_1 rounding', 'in_2 rounding', 'in_3 rounding'],
+      ])
+      assert.deepEqual((await list('--tolerance', '0')).slice(0, 2), [
+        1,
+        ['in_1 total_differs', 'in_2 total_differs', 'in_3 tax_differs'],
+      ])
     })
 
     it('lists documents that no invoice is tied to on demand, and only those in force', async t => {
@@ -544,7 +575,7 @@ for (const engine of engines)
       await plant(
         store,
         ids.map((id, index) => ({
-          invoice: { id, customer_id: `cus_${index % 3}`, status: index % 2 ? 'paid' : 'open' },
+          invoice: { id, customer_id: `cus_${index % 3}`, status: index % 2 ? 'paid' : 'uncollectible' },
         })),
       )
       await succeed(store)
@@ -624,6 +655,8 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
   })
 
   const mistakes: [args: string[], env: Record<string, string>, says: RegExp][] = [
+    [['--tolerance', '-1'], {}, /--tolerance must be a whole number from 0 to 1000/],
+    [[], { SIMPLIFIED_LIMIT: 'much' }, /SIMPLIFIED_LIMIT must be a whole number/],
     [['--customer', 'in_1'], {}, /--customer must be an ID like cus_/],
     [[], { DATABASE_URL: 'sqlite:nowhere.db' }, /no database at nowhere\.db/],
     [[], { DATABASE_URL: 'mysql://x' }, /DATABASE_URL must be/],
@@ -800,7 +833,7 @@ describe('findDifferences', () => {
     status: fc.constantFrom('draft', 'open', 'paid', 'void', 'uncollectible'),
     link: fc.constantFrom('none', 'ignored', 'creating', 'stuck', 'failed', 'gone', 'tied'),
     documentStatus: fc.constantFrom('draft', 'final', 'sent', 'settled', 'canceled'),
-    offBy: fc.constantFrom(0, 0, 1, -1, 100),
+    offBy: fc.constantFrom(0, 0, 1, -1, 2, 100),
     taxId: fc.constantFrom('same', 'other', 'none', 'unread'),
     second: fc.boolean(),
     isWithheld: fc.boolean(),
@@ -814,23 +847,28 @@ describe('findDifferences', () => {
         const isTied = link === 'tied'
         const counts = isTied && documentStatus !== 'canceled'
         const kinds: DifferenceKind[] = []
-        if (status === 'paid' && (link === 'none' || (isTied && /draft|canceled/.test(documentStatus))))
-          kinds.push('paid_without_document')
+        const isMissing = link === 'none' || (isTied && /draft|canceled/.test(documentStatus))
+        if (cents > 0 && isMissing && (status === 'paid' || status === 'open'))
+          kinds.push(`${status}_without_document`)
         if (status === 'paid' && isTied && /final|sent/.test(documentStatus)) kinds.push('paid_not_settled')
+        if (status === 'open' && cents > 0 && isTied && documentStatus === 'settled')
+          kinds.push('open_settled')
         const isTwice = second && counts && documentStatus !== 'draft'
         if (isTwice) kinds.push('several_documents')
         if (status === 'void' && counts) kinds.push('document_on_void')
         const isForeign = amounts !== 'in its currency' && currency !== 'eur'
         if (counts && isForeign && amounts === 'in euros alone') kinds.push('currency_unknown')
-        else if (counts && offBy !== 0) kinds.push('total_differs')
+        else if (counts && offBy !== 0) kinds.push(Math.abs(offBy) === 1 ? 'rounding' : 'total_differs')
         if (link === 'stuck') kinds.push('stuck_creating')
         if (link === 'failed' || link === 'gone') kinds.push('failed')
-        if (counts && (taxId === 'other' || taxId === 'none')) kinds.push('tax_id_differs')
+        if (counts && taxId === 'other') kinds.push('tax_id_differs')
+        if (counts && taxId === 'none') kinds.push('tax_id_one_side')
 
         const state = { none: 'not_synced', stuck: 'failed', gone: 'failed', tied: 'synced' } as const
         const invoice = makeInvoice({
           id: 'in_p',
           total_cents: cents,
+          ...(planted.isWithheld && { tax_cents: 0 }),
           currency,
           status,
           ix_sync_state: link in state ? state[link as keyof typeof state] : (link as 'failed'),
@@ -850,7 +888,8 @@ describe('findDifferences', () => {
         const document = makeDocument('in_p', {
           ...{ id: 5, status: documentStatus, total: charged, currency: isForeign ? 'Euro' : currency },
           ...(planted.isWithheld && { before_taxes: charged, taxes_total: '0.00', retention: '25' }),
-          ...(planted.isWithheld && !isForeign && { total: '1' }),
+          // Far from any amount that could be left to pay.
+          ...(planted.isWithheld && !isForeign && { total: '-1000000' }),
           ...(amounts === 'beside euros' && isForeign && { multicurrency: { rate: null, currency, total } }),
         })
         const again = makeDocument('in_p', { id: 6 })

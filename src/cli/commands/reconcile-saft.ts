@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { lastDayOf } from '../../calendar.ts'
 import { FileError } from '../../checks/decode-xml.ts'
+import type { Limits } from '../../checks/difference-kinds.ts'
 import { knownSources } from '../../checks/known-sources.ts'
 import { readSaft } from '../../checks/read-saft.ts'
 import type { Difference } from '../../checks/reconcile.ts'
@@ -21,6 +22,7 @@ export interface ReconcileTask {
   store: OperatorStore
   scope: Scope
   rules: LinkRules
+  limits: Limits
   progress: Progress
   tally: { checked: number }
 }
@@ -29,7 +31,7 @@ export interface ReconcileTask {
 export async function* reconcileSaft(
   { saft, company, ...flags }: DayFlags & { saft: string; company?: string },
   connect: () => InvoiceXpressOptions | null,
-  { store, scope, rules, progress, tally }: ReconcileTask,
+  { store, scope, rules, limits, progress, tally }: ReconcileTask,
 ): AsyncGenerator<Difference> {
   const isMonth = /^\d{4}-\d{2}$/.test(saft)
   const month = isMonth ? saft : flags.month
@@ -37,7 +39,7 @@ export async function* reconcileSaft(
   try {
     const bytes = isMonth ? await fetchFile(saft, connect()) : await openFile(saft)
     yield* compareWithSaft(readSaft(bytes), {
-      ...{ store, rules, startOf: scope.zone.startOf },
+      ...{ store, rules, limits, startOf: scope.zone.startOf },
       checkHeader({ from, to, taxId, company: name }) {
         if (company !== undefined && taxId !== company)
           throw new FileError(`is of another company: ${name} (${taxId}), not ${company}`)

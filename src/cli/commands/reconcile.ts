@@ -1,23 +1,17 @@
 import { styleText } from 'node:util'
 import { Option } from 'commander'
 import { dayMs } from '../../calendar.ts'
+import { type DifferenceKind, differenceKinds, saftKinds } from '../../checks/difference-kinds.ts'
 import { knownSources } from '../../checks/known-sources.ts'
 import { readChecked, readInScope, readUnlinked } from '../../checks/read-pairs.ts'
-import {
-  type Difference,
-  type DifferenceKind,
-  describeUnlinked,
-  differenceKinds,
-  findDifferences,
-  saftKinds,
-  sidesOf,
-} from '../../checks/reconcile.ts'
+import { type Difference, describeUnlinked, findDifferences, sidesOf } from '../../checks/reconcile.ts'
 import { type Column, type ColumnKind, createTextWriter, type RowWriter } from '../../export/columns.ts'
 import { createCsvWriter } from '../../export/csv.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import { type OperatorStore, StoreError } from '../../store/store.ts'
 import { documentStreams } from '../../stream-names.ts'
 import { invoiceXpressOf, linkRulesOf, settingGroups } from '../settings/connections.ts'
+import { readWholeFlag } from '../settings/parsers.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createProgress, movingLine, type Progress, writeOutput } from '../terminal/progress.ts'
@@ -26,7 +20,7 @@ import type { ReconcileTask } from './reconcile-saft.ts'
 import { type DayFlags, readScope, type Scope } from './reconcile-scope.ts'
 
 const documentNames = documentStreams(knownSources.documents)
-const used = ['DATABASE_URL', 'TIME_ZONE', ...settingGroups.link] as const
+const used = ['DATABASE_URL', 'TIME_ZONE', 'SIMPLIFIED_LIMIT', ...settingGroups.link] as const
 /** The tax authority's days. */
 const saftTimeZone = 'Europe/Lisbon'
 /** Listed on demand only. */
@@ -46,6 +40,8 @@ export const reconcileCommand = () =>
     .option('--to <day>', 'only those issued on this day or earlier')
     .option('--timezone <name>', 'the time zone of these days, such as Europe/Lisbon (default: TIME_ZONE)')
     .option('--unlinked', 'also list documents in force that no invoice is tied to')
+    .option('--tolerance <cents>', 'cents a tax rate up to which a difference is rounding', '1')
+    .option('--all', 'also list rounding')
     .option(
       '--saft <file>',
       'compare with this SAF-T (PT) file, XML or ZIP; a month, YYYY-MM, is fetched from InvoiceXpress',
@@ -62,7 +58,7 @@ export const reconcileCommand = () =>
     .option('--json', 'the same as --format json')
     .settings([...used, ...settingGroups.invoiceXpressFiles])
     .notes(`Kinds: ${differenceKinds.join(', ')}.
-The last two appear only with --unlinked.
+The last two appear only with --unlinked, and rounding only with --all; rounding is no difference for the exit code.
 With --saft, days are those of Europe/Lisbon, and there are also: ${saftKinds.join(', ')}.
 Before the file of a month is due, on the 5th of the next: fatura reconcile --saft 2026-10
 Exit code: 0 when there is no difference, 1 when there is one, 2 when it could not be checked.
@@ -71,6 +67,7 @@ In csv and csv-pt, a cell that a spreadsheet would take for a formula begins wit
 
 interface Flags extends Options, DayFlags {
   format: Format
+  tolerance: string
   saft?: string
   company?: string
 }
@@ -81,6 +78,7 @@ async function reconcile(options: Flags): Promise<void> {
     if (saft === undefined && options.company !== undefined) throw new CliError('--company goes with --saft.')
     if (saft !== undefined && (options.customer ?? options.from ?? options.to) !== undefined)
       throw new CliError('Use --saft, or --customer, --from and --to, not both: the file has its own days.')
+    const tolerance = readWholeFlag('--tolerance', options.tolerance, 0, 1_000)
     const settings = readSettings(options, used)
     const scope =
       saft === undefined
@@ -94,8 +92,9 @@ async function reconcile(options: Flags): Promise<void> {
       const format = options.json === true ? 'json' : options.format
       const writer = createWriter(format, scope.zone)
       const counts = new Map<string, number>()
-      const tally = { checked: 0, unlinked: 0 }
-      const task = { store, scope, rules, progress, tally }
+      const tally = { checked: 0, unlinked: 0, rounding: 0 }
+      const limits = { tolerance, simplifiedLimit: settings.SIMPLIFIED_LIMIT }
+      const task = { store, scope, rules, limits, progress, tally }
       const connect = () => invoiceXpressOf(readSettings(options, settingGroups.invoiceXpressFiles))
       const differences =
         saft === undefined
@@ -106,15 +105,24 @@ async function reconcile(options: Flags): Promise<void> {
           tally.unlinked++
           if (!options.unlinked) continue
         }
+        if (difference.kind === 'rounding') {
+          tally.rounding++
+          if (options.all) await writer.write([difference])
+          continue
+        }
         counts.set(difference.kind, (counts.get(difference.kind) ?? 0) + 1)
         await writer.write([difference])
       }
       await writer.end()
-      const { checked, unlinked } = tally
+      const { checked, unlinked, rounding } = tally
       print(summarize(counts, checked, saft === undefined ? 'invoice' : 'document of the file'))
       if (unlinked > 0 && !options.unlinked)
         print(
           `Also, ${unlinked} ${unlinked === 1 ? 'document in force is' : 'documents in force are'} tied to no invoice: --unlinked lists ${unlinked === 1 ? 'it' : 'them'}.`,
+        )
+      if (rounding > 0)
+        print(
+          `Also, ${rounding} ${rounding === 1 ? 'is' : 'are'} rounding of at most ${tolerance} ${tolerance === 1 ? 'cent' : 'cents'} a rate${options.all ? '' : `: --all lists ${rounding === 1 ? 'it' : 'them'}`}.`,
         )
       process.exitCode = counts.size === 0 ? 0 : 1
     } finally {
@@ -131,11 +139,11 @@ async function reconcile(options: Flags): Promise<void> {
 }
 
 async function* reconcileInvoices(task: ReconcileTask): AsyncGenerator<Difference> {
-  const { store, scope, rules, progress, tally } = task
+  const { store, scope, rules, limits, progress, tally } = task
   const now = Date.now()
   for await (const { linked, known, claimants } of readChecked(store, scope, rules)) {
     progress.update('checked', ++tally.checked)
-    yield* findDifferences(linked, known, rules, knownSources.billing, now, claimants)
+    yield* findDifferences(linked, known, rules, knownSources.billing, now, claimants, limits)
   }
   for await (const document of readUnlinked(store, scope, rules)) yield describeUnlinked(document, rules)
 }

@@ -2,7 +2,16 @@
 import { isCalendarDay } from '../../calendar.ts'
 import { isOrigin } from '../../pdf/allowed-origins.ts'
 import { type MetadataKeys, usualKeys } from '../../stripe/map-claim.ts'
-import { optional, parseDurationMs, parseList, parseMatch, parseSwitch, refuse, unless } from './parsers.ts'
+import {
+  optional,
+  parseDurationMs,
+  parseList,
+  parseMatch,
+  parseSwitch,
+  parseWhole,
+  refuse,
+  unless,
+} from './parsers.ts'
 
 const usualPdfOrigins = 'https://*.invoicexpress.com'
 
@@ -96,6 +105,13 @@ export const sourceSettings = {
     meaning:
       'Time after which a document that is `creating` counts as [failed](linking.md#how-the-state-is-found): a number and `s`, `m`, `h` or `d`.',
     parse: parseDurationMs,
+  },
+  SIMPLIFIED_LIMIT: {
+    default: '100',
+    commands: [],
+    meaning:
+      'The most that a simplified invoice may charge, in whole euros: above it, `fatura reconcile` lists [`simplified_over_limit`](linking.md#comparing-the-two-systems). In retail, 1000.',
+    parse: parseWhole(0, 1_000_000),
   },
 } as const
 

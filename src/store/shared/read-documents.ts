@@ -197,17 +197,18 @@ export function documentReads(db: Db): DocumentReads {
     },
     async readDated({ from, to }, after, limit) {
       const rows = await db.query<DocumentRow>(
-        `SELECT id, body, misses, observed_at FROM fatura.documents
-         WHERE date <= $1 AND (date, id) > ($2, $3) AND body IS NOT NULL ORDER BY date, id LIMIT $4`,
+        `${withRelations}
+         WHERE d.date <= $1 AND (d.date, d.id) > ($2, $3) AND d.body IS NOT NULL ORDER BY d.date, d.id LIMIT $4`,
         [to, after?.date ?? from, after?.id ?? 0, limit],
       )
       const invoices = await findInvoicesOf(
         db,
         rows.map(({ id }) => id),
       )
-      return (await withClients(db, rows)).map(({ id, document, misses, client_tax_id }) => ({
+      return (await withClients(db, rows)).map(({ id, document, misses, client_tax_id, relations }) => ({
         document: document as Document,
         isGone: misses >= missesToBelieve,
+        relations: relations ?? null,
         client_tax_id,
         invoices: (invoices.get(id) ?? []).map(({ invoice }) => invoice),
       }))

@@ -1,0 +1,34 @@
+/** The credit notes of an invoice against those of its document in force. Pure. */
+import type { Document, Relations } from '../document.ts'
+import { creditedCents, describeInvoiceDocument, isFullyCredited } from '../document-json.ts'
+import type { Invoice } from '../invoice.ts'
+import { writeAmount } from '../money.ts'
+import type { PaymentFacts } from '../payment.ts'
+import { scaleOf } from './compare-taxes.ts'
+import type { Finding } from './difference-kinds.ts'
+
+/** Whether credit notes in force take back all of the document. */
+export function isCredited(invoice: Invoice, document: Document, relations: Relations | null): boolean {
+  return isFullyCredited(describeInvoiceDocument(invoice, document, relations), invoice.currency)
+}
+
+/** Nothing where the document's credit notes were not read, or are in a currency that cannot be compared. `allowed`: what is rounding. */
+export function compareCredits(
+  invoice: Invoice,
+  facts: Pick<PaymentFacts, 'pre_payment_credit_cents' | 'post_payment_credit_cents'>,
+  document: Document,
+  relations: Relations | null,
+  allowed: number,
+  platform: string,
+): Finding | null {
+  const { currency, status } = invoice
+  const scale = scaleOf(invoice, document)
+  if (relations === null || status === 'void' || scale === null) return null
+  const there = creditedCents(describeInvoiceDocument(invoice, document, relations), currency)
+  const own = facts.pre_payment_credit_cents + facts.post_payment_credit_cents
+  const apart = Math.abs(own - there)
+  if (apart <= scale.slack) return null
+  const both = `credit notes of ${writeAmount(own, currency)} ${currency} at ${platform}, of ${writeAmount(there, currency)} in force about document ${document.id} of ${document.date}`
+  if (apart <= allowed + scale.slack) return ['rounding', both]
+  return [own > there ? 'credit_note_missing' : 'credit_note_unmatched', both]
+}
