@@ -3,6 +3,11 @@ import { type Amounts, grossOf } from '../document.ts'
 import { currencyOf } from '../document-json.ts'
 import { decimalsOf, fromMillionths, toMillionths } from '../money.ts'
 
+/** How far apart amounts of so many rates may be as rounding: the lines of each rate are rounded for themselves. */
+export function allowedCents(tolerance: number, rates = 1): number {
+  return tolerance * Math.max(1, rates)
+}
+
 /** Whether they are less than one smallest unit apart, beside those of `allowed`; null when the decimal cannot be read. */
 export function isSameAmount(
   smallest: number,

@@ -4,7 +4,7 @@ import { currencyOf } from '../document-json.ts'
 import type { Invoice } from '../invoice.ts'
 import { anonymousTaxId, isNobody, isSameTaxId, type LinkRules } from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
-import { describeCharged, isNear, isSameAmount } from './compare-amounts.ts'
+import { allowedCents, describeCharged, isNear, isSameAmount } from './compare-amounts.ts'
 import { isCredited } from './compare-credits.ts'
 import type { DifferenceKind, Finding, Limits } from './difference-kinds.ts'
 import { knownSources } from './known-sources.ts'
@@ -57,7 +57,7 @@ function compareNumbers(filed: SaftDocument, { document }: StoredSide): string |
 /** Totals of the file, the document and the invoice, and the tax: in euros and in the invoice's currency. */
 function compareAmounts(filed: SaftDocument, stored: StoredSide, tolerance: number): Finding[] {
   const { document, invoice } = stored
-  const allowed = tolerance * Math.max(1, document.taxes?.length ?? 0)
+  const allowed = allowedCents(tolerance, document.taxes?.length)
   if (!isSameTotal(filed, stored, allowed))
     return [['total_differs', describeTotals(filed, document, invoice)]]
   const isInEuros = (currencyOf(document.currency) ?? 'eur') === 'eur'

@@ -4,13 +4,14 @@ import { isForeign } from '../document-json.ts'
 import type { Invoice } from '../invoice.ts'
 import { decimalsOf, toMillionths, writeAmount } from '../money.ts'
 import type { PaymentFacts } from '../payment.ts'
+import { allowedCents } from './compare-amounts.ts'
 import type { Finding } from './difference-kinds.ts'
 
 type Facts = Pick<PaymentFacts, 'taxes'>
 
-/** How many rates one side has, at least one: the lines of each are rounded for themselves. */
+/** How many rates one side has. */
 export function countRates({ taxes }: Facts, document: Document): number {
-  return Math.max(1, taxes?.length ?? 0, document.taxes?.length ?? 0)
+  return Math.max(taxes?.length ?? 0, document.taxes?.length ?? 0)
 }
 
 /** To be asked where the totals agree. A tax that one side does not tell is not compared. */
@@ -23,7 +24,7 @@ export function compareTaxes(
 ): Finding | null {
   const scale = scaleOf(invoice, document)
   if (scale === null || document.taxes_total == null) return null
-  const allowed = tolerance * countRates(facts, document) + scale.slack
+  const allowed = allowedCents(tolerance, countRates(facts, document)) + scale.slack
   const whole = scale.toSmallest(document.taxes_total)
   if (whole === null) return null
   const both = (own: number, other: string) =>
@@ -33,7 +34,7 @@ export function compareTaxes(
   const rates = isStacked(invoice, facts) ? [] : compareRates(facts, document)
   for (const { rate, own, other } of rates) {
     const theirs = scale.toSmallest(other)
-    if (theirs !== null && distance(own, theirs) > tolerance + scale.slack)
+    if (theirs !== null && distance(own, theirs) > allowedCents(tolerance) + scale.slack)
       return ['tax_differs', `at ${rate} %, ${both(own, other)}`]
   }
   const isApart = rates.some(({ own, other }) => distance(own, scale.toSmallest(other) ?? own) > scale.slack)

@@ -4,7 +4,7 @@ import { currencyOf } from '../document-json.ts'
 import type { Invoice } from '../invoice.ts'
 import { toMillionths, writeAmount } from '../money.ts'
 import { type PaymentFacts, toPayCents } from '../payment.ts'
-import { compareCharged, describeCharged } from './compare-amounts.ts'
+import { allowedCents, compareCharged, describeCharged } from './compare-amounts.ts'
 import { compareCredits, isCredited } from './compare-credits.ts'
 import { findLate, findWrongMonth } from './compare-days.ts'
 import { compareExemptions, compareTaxes, countRates } from './compare-taxes.ts'
@@ -22,7 +22,7 @@ interface CountedPair {
 /** An invoice and a document that is not canceled. A draft's day and amounts are not certified yet. */
 export function compareWithDocument(pair: CountedPair, limits: Limits, platform: string): (Finding | null)[] {
   const { invoice, facts, document, status, relations } = pair
-  const allowed = limits.tolerance * countRates(facts, document)
+  const allowed = allowedCents(limits.tolerance, countRates(facts, document))
   const total = compareTotals(invoice, document, allowed, platform)
   const isAgreed = total === null || total[0] === 'rounding'
   const tax = isAgreed ? compareTaxes(invoice, facts, document, limits.tolerance, platform) : null

@@ -1,5 +1,7 @@
 /** A month's VAT by rate, exemption code and country, of the certified documents and of the payment platform side by side. Pure. */
 import { writeAmount } from '../money.ts'
+import { allowedCents } from './compare-amounts.ts'
+import { type Limits, usualLimits } from './difference-kinds.ts'
 import { type VatAmounts, vatCurrency } from './vat-amounts.ts'
 
 export const vatRecords = ['row', 'total', 'difference', 'rounding', 'unread'] as const
@@ -57,12 +59,10 @@ export interface VatLine extends Key, VatNames {
   detail: string | null
 }
 
-/** A difference of at most so much in base and in tax, where both sides are there, is one of rounding. */
-const roundingCents = 1
-
 export type VatReport = ReturnType<typeof createVatReport>
 
-export function createVatReport() {
+/** `tolerance`: cents a rate up to which a difference is rounding, as of a reconciliation. */
+export function createVatReport({ tolerance }: Pick<Limits, 'tolerance'> = usualLimits) {
   const rows = new Map<string, Key & Sides>()
   const found: VatLine[] = []
   const counts = { difference: 0, rounding: 0, unread: 0 }
@@ -78,12 +78,9 @@ export function createVatReport() {
     add(entry: VatEntry): void {
       const sides = [...sidesOf(entry).values()]
       for (const each of sides) addTo(rows, each)
-      const differing = sides.filter(({ documents, stripe }) => isOther(documents, stripe, 0))
-      const isRounding =
-        entry.document !== null &&
-        entry.invoice !== null &&
-        differing.every(({ documents, stripe }) => !isOther(documents, stripe, roundingCents))
-      const record = isRounding ? 'rounding' : 'difference'
+      const differing = sides.filter(({ documents, stripe }) => isOther(documents, stripe))
+      const isPair = entry.document !== null && entry.invoice !== null
+      const record = isPair && isRounding(sides, tolerance) ? 'rounding' : 'difference'
       const unread = unreadOf(entry)
       const detail = entry.reason || unread.join('; ') || 'other amounts on both sides'
       note(
@@ -144,12 +141,24 @@ const nothing: Amount = { base: 0, tax: 0 }
 const noSides = (): Sides => ({ documents: nothing, stripe: nothing })
 const plus = (a: Amount, b: Amount): Amount => ({ base: a.base + b.base, tax: a.tax + b.tax })
 
-function isOther(a: Amount, b: Amount, tolerance: number): boolean {
-  return Math.abs(a.base - b.base) > tolerance || Math.abs(a.tax - b.tax) > tolerance
+function isOther(a: Amount, b: Amount): boolean {
+  return a.base !== b.base || a.tax !== b.tax
+}
+
+/** By the rule of a reconciliation: the tax at each rate, and what is charged in all. */
+function isRounding(sides: readonly Sides[], tolerance: number): boolean {
+  const allowed = allowedCents(tolerance, sides.length)
+  const charged = ({ base, tax }: Amount) => base + tax
+  const apart = sides.map(({ documents, stripe }) => charged(documents) - charged(stripe))
+  const whole = apart.reduce((all, each) => all + each, 0)
+  return (
+    [whole, ...apart].every(each => Math.abs(each) <= allowed) &&
+    sides.every(({ documents, stripe }) => Math.abs(documents.tax - stripe.tax) <= allowedCents(tolerance))
+  )
 }
 
 function isAnything({ documents, stripe }: Sides): boolean {
-  return isOther(documents, nothing, 0) || isOther(stripe, nothing, 0)
+  return isOther(documents, nothing) || isOther(stripe, nothing)
 }
 
 /** Euros first; the highest rate first, and one that is not known last. */

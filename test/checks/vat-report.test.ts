@@ -292,6 +292,16 @@ describe('a VAT report', () => {
       [1, 0, 0],
     ],
     [
+      'counts a cent apart at each of two rates as rounding',
+      entry({ document: amounts([23, 100, 24], [6, 100, 7]), invoice: invoiced([23, 100, 23], [6, 100, 6]) }),
+      [0, 1, 0],
+    ],
+    [
+      'counts two cents of tax at one of two rates as a difference',
+      entry({ document: amounts([23, 100, 25], [6, 100, 6]), invoice: invoiced([23, 100, 23], [6, 100, 6]) }),
+      [1, 0, 0],
+    ],
+    [
       'counts another rate of the same total as one difference',
       entry({ document: amounts([23, 100, 23]), invoice: invoiced([6, 116, 7]) }),
       [1, 0, 0],
@@ -310,6 +320,18 @@ describe('a VAT report', () => {
       const report = createVatReport()
       report.add(each)
       assert.deepEqual([report.counts.difference, report.counts.rounding, report.counts.unread], counts)
+    })
+
+  const byCents = entry({ document: amounts([23, 105, 23]), invoice: invoiced([23, 100, 23]) })
+  for (const [tolerance, record] of [
+    [0, 'difference'],
+    [4, 'difference'],
+    [5, 'rounding'],
+  ] as const)
+    test(`counts five cents apart as ${record} at a tolerance of ${tolerance}`, () => {
+      const report = createVatReport({ tolerance })
+      report.add(byCents)
+      assert.deepEqual(report.counts, { difference: 0, rounding: 0, unread: 0, [record]: 1 })
     })
 
   test('lists roundings on demand, and rows of both sides with the exemption code at 0 % alone', () => {
@@ -717,6 +739,8 @@ for (const engine of engines)
           .map(({ invoice_id, tax_difference }) => [invoice_id, tax_difference]),
         [['in_02', '0.01']],
       )
+      const strict = await run('--month', month, '--json', '--tolerance', '0')
+      assert.match(unwrapped(strict.stderr).replaceAll('\n', ' '), /^14 differences, 3 unread in /)
     })
 
     it('is a table that fits a terminal, and CSV for programs and for Excel', async t => {

@@ -10,6 +10,7 @@ import { createCsvWriter } from '../../export/csv.ts'
 import { openOperatorStore, useStore } from '../../store/engines.ts'
 import { type OperatorStore, StoreError } from '../../store/store.ts'
 import { documentStreams } from '../../stream-names.ts'
+import { readWholeFlag } from '../settings/parsers.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createProgress, movingLine, writeOutput } from '../terminal/progress.ts'
@@ -31,7 +32,8 @@ export function reportCommand() {
     )
     .requiredOption('--month <month>', 'the month, YYYY-MM')
     .option('--timezone <name>', `the time zone of the invoices' days (default: ${usualTimeZone})`)
-    .option('--all', 'also list differences of rounding, of one cent at most')
+    .option('--tolerance <cents>', 'cents a tax rate up to which a difference is rounding', '1')
+    .option('--all', 'also list rounding')
     .addOption(
       new Option(
         '--format <format>',
@@ -46,7 +48,8 @@ export function reportCommand() {
 Credit notes count negative. Tax withheld changes neither base nor tax. Amounts are in euros; an invoice
 without a rate to euros is shown in its own currency.
 A line of csv and json is a row, a total, a difference with its invoice and document, or what is unread.
-Exit code: 0 when both sides are equal, 1 when they differ or something is unread, 2 when it could not be read.`)
+Rounding is what fatura reconcile calls so.
+Exit code: 0 when both sides are equal but for rounding, 1 when they differ or something is unread, 2 when it could not be read.`)
     .action(reportVat)
   return new SettingsCommand('report').description('Reports for the accountant.').addCommand(vat)
 }
@@ -54,12 +57,14 @@ Exit code: 0 when both sides are equal, 1 when they differ or something is unrea
 interface Flags extends Options {
   month: string
   format: Format
+  tolerance: string
   json?: true
   all?: true
 }
 
 async function reportVat(options: Flags): Promise<void> {
   try {
+    const tolerance = readWholeFlag('--tolerance', options.tolerance, 0, 1_000)
     const { DATABASE_URL: url } = readSettings(options, used)
     const { days, from, to, zone } = readScope(
       { month: options.month, timezone: options.timezone },
@@ -69,7 +74,7 @@ async function reportVat(options: Flags): Promise<void> {
     await useStore(openOperatorStore(url), async store => {
       await refuseUnread(store)
       const progress = createProgress('records')
-      const report = createVatReport()
+      const report = createVatReport({ tolerance })
       try {
         const read = await fillVatReport(report, {
           ...{ store, days, from, month: options.month },
