@@ -2,10 +2,28 @@
 import { DatabaseSync } from 'node:sqlite'
 import { dayMs } from '../../src/calendar.ts'
 import type { Claim, Document } from '../../src/document.ts'
-import { type Invoice, type InvoiceKey, keyOf, type SyncState } from '../../src/invoice.ts'
+import {
+  type Invoice,
+  type InvoiceDocument,
+  type InvoiceKey,
+  keyOf,
+  type SyncState,
+} from '../../src/invoice.ts'
 import { serializeLines, serializeSummary } from '../../src/invoice-json.ts'
 import { fieldsOf, type LinkFields } from '../../src/linking/link.ts'
+import type { PaymentFacts } from '../../src/payment.ts'
 import type { Loss } from '../../src/store/connector-store.ts'
+import type { LinkedInvoice } from '../../src/store/document-store.ts'
+import {
+  type Charge,
+  chargeIn,
+  chargeOf,
+  differencesOf,
+  eurosOf,
+  factsOf,
+  inFavourOf,
+  moneyKinds,
+} from './money.ts'
 import {
   type DocumentState,
   type InvoiceState,
@@ -41,6 +59,14 @@ interface Row {
   ix_status: string | null
   currency: string
   total_cents: number
+  /** What is owed on it and was paid, and of it what is summed. */
+  payment: string
+  due_date: string | null
+  to_pay_cents: number
+  in_favour_cents: number
+  /** Its document as it is sent, and its credit notes in force. */
+  document: string | null
+  credited_cents: number
   summary: string
   observed_at: number
   lines: string | null
@@ -89,13 +115,14 @@ export function openTables(path: string) {
     ),
     invoices: db.prepare(
       `SELECT invoices.customer_id, id, issued_at, status, ix_status, currency, total_cents, summary, observed_at,
-         lines, links.ix_id AS tied, links.claimed_id AS claimed
+         payment, due_date, to_pay_cents, in_favour_cents, document, credited_cents, lines, links.ix_id AS tied, links.claimed_id AS claimed
        FROM invoices
        LEFT JOIN invoice_lines ON invoice_lines.customer_id = invoices.customer_id AND invoice_lines.invoice_id = id
        LEFT JOIN links ON links.customer_id = invoices.customer_id AND links.invoice_id = id`,
     ),
     summary: db.prepare('SELECT summary FROM invoices WHERE id = ?'),
     documents: db.prepare('SELECT id, status, body, misses, observed_at FROM documents'),
+    relations: db.prepare('SELECT id FROM document_relations WHERE relations IS NOT NULL'),
     customers: db.prepare('SELECT customer_id, total, counted, head FROM customers'),
     counts: db.prepare('SELECT customer_id, month, status, currency, ix, n, high, low FROM counts'),
     streams: db.prepare('SELECT name, succeeded_at FROM streams'),
@@ -107,6 +134,45 @@ export function openTables(path: string) {
   return { statements, close: () => db.close() }
 }
 export type Tables = ReturnType<typeof openTables>
+
+const moneyOf = ({ payment, document, due_date, to_pay_cents, in_favour_cents, credited_cents }: Row) =>
+  [payment, document, due_date, to_pay_cents, in_favour_cents, credited_cents].join('\n')
+
+/** What is stored of the payment belongs to the state that is shown. */
+function checkFacts({ id, status, payment, due_date, to_pay_cents }: Row, facts: PaymentFacts): void {
+  if (payment !== JSON.stringify(facts)) throw new Violation(`${id} is stored with the payment ${payment}`)
+  const toPay = status === 'open' ? facts.amount_remaining_cents : 0
+  if (to_pay_cents !== toPay || due_date !== facts.due_date)
+    throw new Violation(`of ${id}, ${to_pay_cents} is to be paid by ${due_date}`)
+}
+
+/** Amounts in euros, with the invoice's currency beside, before the tax withheld and after. */
+function checkShown({ id, document }: Row, charge: Charge | null, hasNotes: boolean): void {
+  if ((document === null) !== (charge === null)) throw new Violation(`${id} shows the document ${document}`)
+  if (document === null || charge === null) return
+  const shown = JSON.parse(document) as InvoiceDocument
+  const { gross, taxes, withheld, total } = eurosOf(charge)
+  const amounts = [
+    ...[shown.currency, shown.gross_cents, shown.before_tax_cents, shown.tax_cents, shown.total_cents],
+    ...[shown.retention_cents ?? 0, shown.in_invoice_currency?.total_cents ?? null],
+  ]
+  const foreign = charge.currency === 'eur' ? null : charge.cents
+  const expected = ['eur', gross, gross - taxes, taxes, total, withheld, foreign]
+  if (amounts.join() !== expected.join()) throw new Violation(`${id} shows ${amounts}, not ${expected}`)
+  if ((shown.related !== null) !== hasNotes)
+    throw new Violation(`${id} shows the documents about ${shown.id} as ${JSON.stringify(shown.related)}`)
+}
+
+type Balance = { currency: string; toPay: number; count: number; overdue: number; inFavour: number }
+
+export function writeBalances(balances: readonly Balance[]): string {
+  return balances
+    .map(({ currency, toPay, count, overdue, inFavour }) =>
+      [currency, toPay, count, overdue, inFavour].join(' '),
+    )
+    .sort()
+    .join('; ')
+}
 
 export class Invariants {
   private readonly model: Upstreams
@@ -149,6 +215,7 @@ export class Invariants {
     this.checkGuard(rows, documents, committers)
     this.checkLinks(rows, documents)
     this.checkOwners(rows, documents)
+    this.checkCharges(rows, documents)
     this.checkCounts(rows)
     this.checkAside()
     this.rows = rows
@@ -169,7 +236,8 @@ export class Invariants {
         before.observed_at === row.observed_at &&
         before.lines === row.lines &&
         before.tied === row.tied &&
-        before.claimed === row.claimed
+        before.claimed === row.claimed &&
+        moneyOf(before) === moneyOf(row)
       if (before !== undefined && row.observed_at < before.observed_at)
         throw new Violation(`${row.id} was replaced by an older answer`)
       const seen = isSame ? before : this.checkRow(row)
@@ -215,6 +283,7 @@ export class Invariants {
       JSON.stringify([row.issued_at, row.status, row.ix_status, row.currency, row.total_cents])
     )
       throw new Violation(`the columns of ${id} differ from its summary`)
+    checkFacts(row, factsOf(model, state))
     if (row.tied !== ix_id) throw new Violation(`${id} is tied to ${row.tied} and shows ${ix_id}`)
     const askedMs = this.time.trueTimeOf(Math.floor(row.observed_at / 1000))
     if (askedMs !== null && state.untilMs <= askedMs)
@@ -360,6 +429,63 @@ export class Invariants {
       if (first !== undefined && first.invoice.ix_id !== id)
         throw new Violation(`document ${id} is claimed by ${first.id}, which shows ${first.invoice.ix_id}`)
     }
+  }
+
+  /** The document that an invoice shows has the amounts of its own state, and its own credit notes. */
+  private checkCharges(rows: Map<string, SeenRow>, documents: typeof this.documents): void {
+    const read = new Set(this.statements.relations.all().map(({ id }) => Number(id)))
+    for (const row of rows.values()) {
+      const { ix_id } = row.invoice
+      const model = this.model.documents.get(ix_id ?? -1)
+      const charge = model && documents.has(model.id) ? chargeOf(this.model, model) : null
+      const hasNotes = charge !== null && read.has(ix_id ?? -1)
+      const inCurrency = charge && chargeIn(charge, row.currency)
+      const credited = hasNotes ? (inCurrency?.credited ?? 0) : 0
+      checkShown(row, charge, hasNotes)
+      const invoice = this.model.invoices.get(row.id) as ModelInvoice
+      const state = invoice.states[row.place] as InvoiceState
+      const inFavour = inFavourOf(state, factsOf(invoice, state), credited)
+      if (row.credited_cents !== credited || row.in_favour_cents !== inFavour)
+        throw new Violation(
+          `${row.id} is credited ${row.credited_cents}, not ${credited}, with ${row.in_favour_cents} in favour, not ${inFavour}`,
+        )
+    }
+  }
+
+  /** What a customer has to pay and has in its favour, by currency; what is overdue on this day. */
+  balanceOf(customer: string, day: string): string {
+    const sums = new Map<string, { toPay: number; count: number; overdue: number; inFavour: number }>()
+    for (const { id, place, customer_id, currency, status, in_favour_cents } of this.rows.values()) {
+      if (customer_id !== customer || status !== 'open') continue
+      const model = this.model.invoices.get(id) as ModelInvoice
+      const { amount_remaining_cents: toPay, due_date } = factsOf(model, model.states[place] as InvoiceState)
+      const sum = sums.get(currency) ?? { toPay: 0, count: 0, overdue: 0, inFavour: 0 }
+      sums.set(currency, {
+        toPay: sum.toPay + toPay,
+        count: sum.count + (toPay > 0 ? 1 : 0),
+        overdue: sum.overdue + (due_date !== null && due_date < day ? toPay : 0),
+        inFavour: sum.inFavour + in_favour_cents,
+      })
+    }
+    return writeBalances([...sums].map(([currency, sum]) => ({ currency, ...sum })))
+  }
+
+  /** What a reconciliation finds of an invoice's money is what the models say, no more and no less. */
+  checkDifferences({ id, summary }: LinkedInvoice, found: readonly string[], hasNotes: boolean): void {
+    const invoice = JSON.parse(summary) as Invoice
+    const model = this.model.invoices.get(id) as ModelInvoice
+    const state = model.states.find(({ rev }) => rev === revOf(invoice.display_name)) as InvoiceState
+    const document = this.model.documents.get(invoice.ix_id ?? -1)
+    const stored = this.documents.get(invoice.ix_id ?? -1)
+    const place = stored?.body ? Number((JSON.parse(stored.body) as Document).number?.slice(1)) : -1
+    const its = document?.states[place]
+    const expected =
+      document === undefined || its === undefined
+        ? []
+        : differencesOf(state, factsOf(model, state), chargeOf(this.model, document), its, hasNotes)
+    const shown = [...new Set(found.filter(kind => moneyKinds.includes(kind)))].sort()
+    if (shown.join() !== expected.join())
+      throw new Violation(`${id} with document ${invoice.ix_id} differs by ${shown}, not by ${expected}`)
   }
 
   /** Totals, first pages and counters equal a recount. */

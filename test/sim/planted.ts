@@ -260,4 +260,36 @@ export const planted: readonly Planted[] = [
     from: 'await end(stream, round, last === null && left === null ? null : String(last ?? 0))',
     to: 'await end(stream, round, null)',
   },
+
+  // Money.
+  {
+    name: 'what remains of an invoice is taken from its total',
+    file: 'src/payment.ts',
+    from: "export function toPayCents({ status }: Billed, facts: PaymentFacts): number {\n  return status === 'open' ? Math.max(facts.amount_remaining_cents, 0) : 0",
+    to: "export function toPayCents({ status, total_cents }: Billed, facts: PaymentFacts): number {\n  return status === 'open' ? Math.max(total_cents, 0) : 0",
+  },
+  {
+    name: 'a foreign document is compared in the currency of the account',
+    file: 'src/checks/compare-amounts.ts',
+    from: 'return compareWithAny(total, currency, convertedCharges(document, multicurrency.total), allowed)',
+    to: "return compareWithAny(total, currency, [grossOf(document) ?? ''], allowed)",
+  },
+  {
+    name: 'payment facts of an older answer stay beside a newer invoice',
+    file: 'src/store/sqlite/write-invoices.ts',
+    from: '      .slice(2)\n',
+    to: "      .slice(2)\n      .filter(name => name !== 'payment')\n",
+  },
+  {
+    name: 'the tax withheld is taken off the tax',
+    file: 'src/document-json.ts',
+    from: 'tax_cents: cents(document.taxes_total),',
+    to: 'tax_cents: (cents(document.total) ?? 0) - (cents(document.before_taxes) ?? 0),',
+  },
+  {
+    name: 'credit notes of one document count for others',
+    file: 'src/sync/link-invoices.ts',
+    from: 'const { document = null, relations = null } = byId.get(invoice.ix_id ?? -1) ?? {}',
+    to: 'const { document = null } = byId.get(invoice.ix_id ?? -1) ?? {}\n    const relations = documents.find(each => each.relations?.documents.length)?.relations ?? null',
+  },
 ]

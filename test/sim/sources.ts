@@ -11,6 +11,7 @@ import {
   UnfitRecord,
 } from '../../src/sources.ts'
 import { stripeIdentity } from '../../src/stripe/source-identity.ts'
+import { chargeOf, factsOf, notesOf, writtenOf } from './money.ts'
 import {
   type DocumentState,
   type InvoiceState,
@@ -70,7 +71,8 @@ export function createSources(
           customer_id: state.customer_id ?? previous?.customer_id ?? '',
         }
         const link = previous === null ? {} : fieldsOf(previous)
-        return { invoice: { ...mapped, ...link }, lines: toLines(state), claim: state.claim }
+        const payment = factsOf(invoice, state)
+        return { invoice: { ...mapped, ...link }, lines: toLines(state), claim: state.claim, payment }
       },
     }
   }
@@ -142,13 +144,13 @@ export function createSources(
     identify: () => call('identify', () => ({ id: 'acct_1', mode: 'test' as const })),
   }
 
-  function toDocument({ id, clientId, states }: ModelDocument, state: DocumentState): Document {
+  function toDocument(document: ModelDocument, state: DocumentState): Document {
+    const { id, clientId, states } = document
     const { status, reference, date, hasOddField } = state
     const fixed = {
       type: 'Invoice',
       number: `d${states.indexOf(state)}`,
-      total: '1.00',
-      currency: 'Euro',
+      ...writtenOf(chargeOf(model, document)),
       ...(hasOddField && { left_out: 'an odd field' }),
     } as const
     return { id, status, reference, date, client_id: clientId === 0 ? null : clientId, ...fixed }
@@ -196,7 +198,10 @@ export function createSources(
         return { id, tax_id: model.taxIdOf(id) }
       }),
     fetchRelations: id =>
-      call(`relations ${id}`, () => (model.documents.has(id) ? { documents: [], has_qr: false } : null)),
+      call(`relations ${id}`, () => {
+        const document = model.documents.get(id)
+        return document ? { documents: notesOf(id, chargeOf(model, document)), has_qr: false } : null
+      }),
   }
   return { billing, documents }
 }

@@ -4,6 +4,7 @@ import { dayMs } from '../../src/calendar.ts'
 import { type Claim, noClaim } from '../../src/document.ts'
 import type { Invoice, InvoiceStatus, Line } from '../../src/invoice.ts'
 import type { Notification } from '../../src/sources.ts'
+import { amountsOf } from './money.ts'
 
 interface State {
   /** True times: from when on, and until when. */
@@ -135,7 +136,7 @@ export class Upstreams {
       status,
       isOdd: false,
       total_cents: this.drawTotal(),
-      currency: this.chance(0.9) ? 'eur' : 'usd',
+      currency: this.chance(0.75) ? 'eur' : 'usd',
       tax_id: this.chance(0.3) ? pick(this.random, taxIds) : null,
       claim: noClaim,
       hasLines: this.chance(0.8),
@@ -422,9 +423,8 @@ export function toInvoice({ id, createdS }: ModelInvoice, state: InvoiceState): 
     customer_tax_id: tax_id,
     issued_at: new Date(createdS * 1000).toISOString(),
     ix_created_at: null,
-    subtotal_cents: total_cents,
+    ...amountsOf(state),
     discount_cents: 0,
-    tax_cents: 0,
     tax_percent: null,
     total_cents,
     currency,

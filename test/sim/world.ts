@@ -11,8 +11,11 @@ import { type Logger, pino } from 'pino'
 import { createRandom, integer, pick, type Random } from '../../sandbox/random.ts'
 import { createAuthenticate } from '../../src/access/authenticate.ts'
 import { createToken } from '../../src/access/token.ts'
+import type { CustomerBalance } from '../../src/balance.ts'
 import { dayMs } from '../../src/calendar.ts'
 import type { ChangeList } from '../../src/change.ts'
+import { readChecked } from '../../src/checks/read-pairs.ts'
+import { findDifferences } from '../../src/checks/reconcile.ts'
 import { createApp } from '../../src/http/app.ts'
 import { type Invoice, type InvoiceList, keyOf } from '../../src/invoice.ts'
 import { usualRules } from '../../src/linking/link.ts'
@@ -21,7 +24,13 @@ import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
 import { openSqliteOperator } from '../../src/store/sqlite/operator.ts'
 import { openSqliteReader } from '../../src/store/sqlite/reader.ts'
 import { openSqliteWriter, takeTurns } from '../../src/store/sqlite/writer.ts'
-import { type ConnectorStores, type ReadStore, StoreError } from '../../src/store/store.ts'
+import {
+  type ConnectorStores,
+  type OperatorStore,
+  type ReadStore,
+  StoreError,
+} from '../../src/store/store.ts'
+import { stripeIdentity } from '../../src/stripe/source-identity.ts'
 import { type Connector, createConnector } from '../../src/sync/connector.ts'
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
 import { createDocumentSync } from '../../src/sync/documents.ts'
@@ -32,7 +41,14 @@ import { documentRounds, invoiceRounds } from '../../src/sync/rounds.ts'
 import { realClocks, runDue } from '../../src/sync/schedule.ts'
 import { repeat } from '../../src/sync/sync-invoices.ts'
 import { addFaults } from './faulty-store.ts'
-import { type Committer, Invariants, openTables, type Tables, Violation } from './invariants.ts'
+import {
+  type Committer,
+  Invariants,
+  openTables,
+  type Tables,
+  Violation,
+  writeBalances,
+} from './invariants.ts'
 import { createSources, type Faults } from './sources.ts'
 import { customers, type ModelEvent, Upstreams } from './upstreams.ts'
 import { type Point, type Process, settle, VirtualTime } from './virtual-time.ts'
@@ -660,8 +676,26 @@ class World {
         setAside.count + refused.reduce((sum, { count }) => sum + count, 0) + held.deletion + held.downgrade
       const stored = this.invariants.countAside()
       if (shown !== stored) throw new Violation(`status shows ${shown} of ${stored} that are set aside`)
+      if (this.hasDocuments) await this.reconcile(operator)
     } finally {
       await operator.close()
+    }
+  }
+
+  /** As `fatura reconcile`, with its usual tolerance. */
+  private async reconcile(operator: OperatorStore): Promise<void> {
+    this.look()
+    const all = { customer: null, days: null, from: 0, to: Number.POSITIVE_INFINITY }
+    for await (const { linked, known, claimants } of readChecked(operator, all, usualRules)) {
+      const { nowMs } = this.time
+      const found = findDifferences(linked, known, usualRules, stripeIdentity, nowMs, claimants)
+      const { ix_id } = JSON.parse(linked.summary) as Invoice
+      const hasNotes = (known.find(({ id }) => id === ix_id)?.relations ?? null) !== null
+      this.invariants.checkDifferences(
+        linked,
+        found.map(({ kind }) => kind),
+        hasNotes,
+      )
     }
   }
 
@@ -692,8 +726,10 @@ class World {
         `${customer} lists ${some.total} ${status}: ${ids(some.invoices)}, not ${ids(page)}`,
       )
     await this.checkSums(customer, invoices)
+    await this.checkBalance(customer)
     await this.follow(customer)
     await this.follow(everyone)
+    if (this.hasDocuments && this.chance(0.3)) await this.showStatus()
     const [invoice] = invoices
     if (invoice !== undefined) await this.get(customer, `/invoice/${invoice.id}`)
     const other = customers.find(each => each !== customer) as string
@@ -724,6 +760,17 @@ class World {
     const expected = [...sums].map(([key, [count, total]]) => `${key} ${count} ${total}`)
     if (shown.sort().join() !== expected.sort().join())
       throw new Violation(`the sums of ${customer} are ${shown}, not ${expected}`)
+  }
+
+  private async checkBalance(customer: string): Promise<void> {
+    const { day, currencies } = JSON.parse((await this.get(customer, '/balance')).body) as CustomerBalance
+    const shown = writeBalances(
+      currencies.map(({ currency, remaining_cents, count, overdue_cents, credit_cents }) => ({
+        ...{ currency, toPay: remaining_cents, count, overdue: overdue_cents, inFavour: credit_cents },
+      })),
+    )
+    const expected = this.invariants.balanceOf(customer, day)
+    if (shown !== expected) throw new Violation(`the balance of ${customer} is ${shown}, not ${expected}`)
   }
 
   /** Reads on in a feed: every invoice that differs from the last time is named, each by what became of it. */
