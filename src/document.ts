@@ -130,6 +130,11 @@ export function printedNumberOf(number: PrintedNumber): string | null {
   return code === null || /^[A-Z]{2,3} /.test(series_number) ? series_number : `${code} ${series_number}`
 }
 
+/** A document in a line for people, with the day it carries. */
+export function nameDocument({ id, date }: Pick<Document, 'id' | 'date'>): string {
+  return `document ${id} of ${date ?? 'an unknown day'}`
+}
+
 /** What the document charges, before any tax is withheld: decimal text in the account's currency; null when it is not known. */
 export function grossOf({ total, before_taxes, taxes_total, retention }: Amounts): string | null {
   const [base, tax] = [before_taxes, taxes_total].map(each => (each ? toMillionths(each) : null))

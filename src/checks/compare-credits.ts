@@ -1,5 +1,5 @@
 /** The credit notes of an invoice against those of its document in force. Pure. */
-import type { Document, Relations } from '../document.ts'
+import { type Document, nameDocument, type Relations } from '../document.ts'
 import { creditedCents, describeInvoiceDocument, isFullyCredited } from '../document-json.ts'
 import type { Invoice } from '../invoice.ts'
 import { writeAmount } from '../money.ts'
@@ -28,7 +28,7 @@ export function compareCredits(
   const own = facts.pre_payment_credit_cents + facts.post_payment_credit_cents
   const apart = Math.abs(own - there)
   if (apart <= scale.slack) return null
-  const both = `credit notes of ${writeAmount(own, currency)} ${currency} at ${platform}, of ${writeAmount(there, currency)} in force about document ${document.id} of ${document.date}`
+  const both = `credit notes of ${writeAmount(own, currency)} ${currency} at ${platform}, of ${writeAmount(there, currency)} in force about ${nameDocument(document)}`
   if (apart <= allowed + scale.slack) return ['rounding', both]
   return [own > there ? 'credit_note_missing' : 'credit_note_unmatched', both]
 }

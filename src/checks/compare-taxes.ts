@@ -1,5 +1,5 @@
 /** The tax of an invoice against its document's, in all, by rate, and the reason for none. Pure. */
-import type { Document } from '../document.ts'
+import { type Document, nameDocument } from '../document.ts'
 import { isForeign } from '../document-json.ts'
 import type { Invoice } from '../invoice.ts'
 import { decimalsOf, toMillionths, writeAmount } from '../money.ts'
@@ -28,7 +28,7 @@ export function compareTaxes(
   const whole = scale.toSmallest(document.taxes_total)
   if (whole === null) return null
   const both = (own: number, other: string) =>
-    `${writeAmount(own, invoice.currency)} ${invoice.currency} of tax at ${platform}, ${[other, document.currency].filter(Boolean).join(' ')} on the document`
+    `${writeAmount(own, invoice.currency)} ${invoice.currency} of tax at ${platform}, ${[other, document.currency].filter(Boolean).join(' ')} on ${nameDocument(document)}`
   const apart = distance(invoice.tax_cents, whole)
   if (apart > allowed) return ['tax_differs', both(invoice.tax_cents, document.taxes_total)]
   const rates = isStacked(invoice, facts) ? [] : compareRates(facts, document)
@@ -102,10 +102,10 @@ const exempt = /^M(07|09|10)$/
 export function compareExemptions(
   invoice: Invoice,
   { taxes }: Facts,
-  { exemption_code }: Document,
+  document: Document,
   platform: string,
 ): Finding | null {
-  const code = exemption_code?.trim().toUpperCase() ?? ''
+  const code = document.exemption_code?.trim().toUpperCase() ?? ''
   const reasons = new Set((taxes ?? []).map(({ reason }) => reason))
   const [reason] = reasons
   if (invoice.tax_cents !== 0 || reasons.size !== 1 || reason == null) return null
@@ -113,6 +113,6 @@ export function compareExemptions(
     (reason === 'reverse_charge' && exempt.test(code)) ||
     (/^product_exempt/.test(reason) && reverseCharge.test(code))
   return contradicts
-    ? ['exemption_differs', `no tax as ${reason} at ${platform}, as ${code} on the document`]
+    ? ['exemption_differs', `no tax as ${reason} at ${platform}, as ${code} on ${nameDocument(document)}`]
     : null
 }

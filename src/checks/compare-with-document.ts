@@ -1,5 +1,13 @@
 /** An invoice against its document: amounts, taxes, credit notes, days, payment and limits. Pure. */
-import { type Document, grossOf, isInForce, printedTypeOf, type Relations, withheldOf } from '../document.ts'
+import {
+  type Document,
+  grossOf,
+  isInForce,
+  nameDocument,
+  printedTypeOf,
+  type Relations,
+  withheldOf,
+} from '../document.ts'
 import { currencyOf } from '../document-json.ts'
 import type { Invoice } from '../invoice.ts'
 import { toMillionths, writeAmount } from '../money.ts'
@@ -79,7 +87,7 @@ function findOpenSettled({ invoice, facts, document, status, relations }: Counte
     return null
   const is = isReceipt ? 'confirms its payment' : 'is settled'
   const rest = `${writeAmount(toPay, invoice.currency)} ${invoice.currency}`
-  return ['open_settled', `open with ${rest} to pay, but document ${document.id} of ${document.date} ${is}`]
+  return ['open_settled', `open with ${rest} to pay, but ${nameDocument(document)} ${is}`]
 }
 
 /** What the client withholds is never paid at the platform. Its share is the same in both currencies. */
@@ -95,9 +103,8 @@ function findOverLimit(document: Document, { simplifiedLimit }: Limits): Finding
   const isOver = millionths !== null && millionths > BigInt(simplifiedLimit) * 1_000_000n
   const isInEuros = (currencyOf(document.currency) ?? 'eur') === 'eur'
   if (printedTypeOf(document) !== 'SimplifiedInvoice' || !isInEuros || !isOver) return null
-  const { id, date } = document
   return [
     'simplified_over_limit',
-    `simplified invoice ${id} of ${date} charges ${gross} EUR, above ${simplifiedLimit}`,
+    `${nameDocument(document)} is a simplified invoice, and charges ${gross} EUR, above ${simplifiedLimit}`,
   ]
 }

@@ -1,6 +1,14 @@
 /** Differences between the payment platform and the invoicing system about an invoice. Pure. */
 
-import { type Claim, copyStatus, type Document, isInForce, noClaim, originalStatusOf } from '../document.ts'
+import {
+  type Claim,
+  copyStatus,
+  type Document,
+  isInForce,
+  nameDocument,
+  noClaim,
+  originalStatusOf,
+} from '../document.ts'
 import type { Invoice } from '../invoice.ts'
 import {
   findClaimRefusal,
@@ -64,7 +72,7 @@ export function findDifferences(
   if (document !== null && documentStatus !== 'canceled' && documentStatus !== 'deleted') {
     const pair = { invoice, facts: linked.payment, document, status: documentStatus ?? '', relations }
     found.push(...compareWithDocument(pair, limits, platform.name))
-    found.push(compareTaxIds(invoice, linked.client_tax_id, platform.name))
+    found.push(compareTaxIds(invoice, document, linked.client_tax_id, platform.name))
   }
   if (ignoredBecause(invoice, claim, rules) === null) {
     if (ix_id === null) found.push(findStuck(invoice, claim, rules, now))
@@ -198,10 +206,14 @@ function findFailure({ ix_sync_state }: Invoice, claim: Claim): Finding | null {
 
 function compareTaxIds(
   { customer_tax_id: own }: Invoice,
+  document: Document,
   other: string | null | undefined,
   platform: string,
 ): Finding | null {
   if (other === undefined || isSameTaxId(own ?? '', other ?? '')) return null
   const kind = isNobody(own) || isNobody(other) ? 'tax_id_one_side' : 'tax_id_differs'
-  return [kind, `${own || 'none'} at ${platform}, ${other || 'none'} of the document's client`]
+  return [
+    kind,
+    `${own || 'none'} at ${platform}, ${other || 'none'} of the client of ${nameDocument(document)}`,
+  ]
 }

@@ -67,7 +67,7 @@ const cases: Case[] = [
     it: 'another tax under the same total',
     document: { before_taxes: '116.04', taxes_total: '6.96' },
     finds: ['tax_differs'],
-    detail: /^23\.00 eur of tax at Stripe, 6\.96 Euro on the document$/,
+    detail: /^23\.00 eur of tax at Stripe, 6\.96 Euro on document 5 of 2026-03-02$/,
   },
   {
     it: 'nothing of a tax that the document does not tell',
@@ -84,7 +84,7 @@ const cases: Case[] = [
     facts: { taxes: [tax(23, 2_100), tax(6, 200)] },
     document: { taxes: [rate('23', '20'), rate('6', '3')] },
     finds: ['tax_differs'],
-    detail: /^at 23 %, 21\.00 eur of tax at Stripe, 20 Euro on the document$/,
+    detail: /^at 23 %, 21\.00 eur of tax at Stripe, 20 Euro on document 5 of 2026-03-02$/,
   },
   {
     it: 'tax at a rate that Stripe does not have',
@@ -170,7 +170,7 @@ const cases: Case[] = [
     facts: { taxes: [tax(23, 2_000), tax(6, 300)] },
     document: { ...dollars('123.00'), taxes: [rate('23', '17.40'), rate('6', '3.76')] },
     finds: ['tax_differs'],
-    detail: /^at 23 %, 20\.00 usd of tax at Stripe, 17\.40 Euro on the document$/,
+    detail: /^at 23 %, 20\.00 usd of tax at Stripe, 17\.40 Euro on document 5 of 2026-03-02$/,
   },
   {
     it: 'nothing of a yen invoice, of which a cent of euros is more than one',
@@ -357,7 +357,7 @@ const cases: Case[] = [
     it: 'a simplified invoice above the limit',
     document: { type: 'SimplifiedInvoice' },
     finds: ['simplified_over_limit'],
-    detail: /^simplified invoice 5 of 2026-03-02 charges 123 EUR, above 100$/,
+    detail: /^document 5 of 2026-03-02 is a simplified invoice, and charges 123 EUR, above 100$/,
   },
   {
     it: 'nothing of a simplified invoice at the limit of retail',
@@ -378,7 +378,7 @@ const cases: Case[] = [
     it: 'an exempt document of what the client owes the tax for',
     ...exempt('reverse_charge', 'M07'),
     finds: ['exemption_differs'],
-    detail: /^no tax as reverse_charge at Stripe, as M07 on the document$/,
+    detail: /^no tax as reverse_charge at Stripe, as M07 on document 5 of 2026-03-02$/,
   },
   {
     it: 'a reverse charge on the document of an exempt product',
@@ -440,6 +440,21 @@ it('working days are Monday to Friday', () => {
     ['2026-03-08', '2026-03-13'],
   ] as const
   for (const [day, fifth] of days) assert.equal(addWorkingDays(day, 5), fifth, day)
+})
+
+/** Kinds whose lines the docs show. */
+const shownKinds = [
+  ...(['open_settled', 'tax_differs', 'rounding', 'credit_note_missing', 'credit_note_unmatched'] as const),
+  ...(['wrong_month', 'late', 'simplified_over_limit', 'exemption_differs', 'tax_id_one_side'] as const),
+]
+
+it('the docs show a line of each kind that a pair decides, as it is written', async () => {
+  const page = await readFile(new URL('../../docs/linking.md', import.meta.url), 'utf8')
+  const lines = shownKinds.map(kind => {
+    const first = cases.find(({ finds }) => finds[0] === kind) ?? assert.fail(kind)
+    return `${kind.padEnd(23)}${find(first)[0]?.detail}\n`
+  })
+  assert.ok(page.includes(lines.join('')), lines.join(''))
 })
 
 it('the docs have a row for every kind, in its order and in its words', async () => {
