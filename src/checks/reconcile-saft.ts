@@ -128,13 +128,10 @@ async function* findPaid(
     for (const { summary } of batch) {
       onProgress('checked', ++done)
       const invoice = JSON.parse(summary) as Invoice
-      const { ix_id, ix_sync_state } = invoice
+      const { ix_id, ix_sync_state, total_cents } = invoice
+      const needsNone = ix_sync_state === 'ignored' || (ix_id === null && total_cents <= 0)
       // One that the file should have is listed as such.
-      if (
-        ix_sync_state === 'ignored' ||
-        (ix_id !== null && (tables.isFiled(ix_id) || tables.isExpected(ix_id)))
-      )
-        continue
+      if (needsNone || (ix_id !== null && (tables.isFiled(ix_id) || tables.isExpected(ix_id)))) continue
       yield {
         kind: 'paid_not_in_saft',
         ...sidesOf(invoice, null),

@@ -119,6 +119,9 @@ const world: readonly Planted[] = [
   // One of MOSS may be in the file or not.
   { n: 38, document: { type: 'VatMossInvoice' } },
   { n: 1015, document: { type: 'VatMossInvoice' }, filed: null },
+  // Nothing is certified of what asks for nothing.
+  { n: 39, document: null, filed: null, invoice: { total_cents: 0 } },
+  { n: 40, document: null, filed: null, invoice: { total_cents: -500 } },
 ]
 
 const expected = [
