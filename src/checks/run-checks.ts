@@ -1,6 +1,5 @@
 /** The checks of `fatura doctor`, one after the other: each depends on the findings before it. */
 
-import type { InvoiceKey } from '../invoice.ts'
 import type { InvoiceXpressOptions } from '../invoicexpress/client.ts'
 import { createDocumentSource } from '../invoicexpress/document-source.ts'
 import { invoicingAccountOf } from '../invoicexpress/source-identity.ts'
@@ -144,11 +143,11 @@ const listAgain =
 
 export async function checkSample(
   report: Report,
-  options: Compared & { store: Pick<OperatorStore, 'readAtPoints'>; count: number },
+  options: Compared & { store: Pick<OperatorStore, 'drawInvoices'>; count: number },
 ): Promise<void> {
   const sample = report('Sample')
   let [compared, differing, imported, failures] = [0, 0, 0, 0]
-  const keys = await sample.attempt(lookFirst, () => pickSample(options.store, options.count))
+  const keys = await sample.attempt(lookFirst, () => options.store.drawInvoices(options.count), sampleLimitMs)
   if (keys === null) return
   if (keys.length === 0) return sample.skip('there are no invoices in the store')
   const until = Date.now() + sampleLimitMs
@@ -174,20 +173,4 @@ export async function checkSample(
   if (compared === 0) sample.skip(`nothing could be compared${left}`)
   else if (differing === 0) sample.ok(`${what}: no difference${left}`)
   else sample.warn(`${what}: ${differing} differ${differing === 1 ? 's' : ''}${left}`, listAgain)
-}
-
-/** Points of the table for each wanted invoice: on PostgreSQL, an invoice lies at one in thirty, or in seventy where they are long. */
-const pointsEach = 100
-
-/** Its multiples spread evenly and keep no step with the pages of a table: points at equal distances may miss all rows of many pages. */
-const goldenRatio = (Math.sqrt(5) - 1) / 2
-
-/** Up to `count` keys, evenly from the whole table; the same ones every time until it changes. */
-export async function pickSample(store: Pick<OperatorStore, 'readLinked' | 'readAtPoints'>, count: number) {
-  const first = await store.readLinked(null, count + 1, null)
-  if (first.length <= count) return first
-  const points = Array.from({ length: count * pointsEach }, (_, i) => (i * goldenRatio) % 1)
-  const found = await store.readAtPoints(points)
-  const some = Math.min(count, found.length)
-  return Array.from({ length: some }, (_, i) => found[Math.floor((i * found.length) / some)] as InvoiceKey)
 }

@@ -30,6 +30,8 @@ export function operatorReads(db: Db): Omit<OperatorStore, 'walkInvoices' | 'che
         [after?.customer_id ?? '', after?.id ?? '', limit],
       ),
     readAtPoints: points => db.readAtPoints(points),
+    drawInvoices: count =>
+      db.query<InvoiceKey>('SELECT customer_id, id FROM fatura.invoices ORDER BY random() LIMIT $1', [count]),
     readUnsettled: (after, limit, observedBefore) =>
       db.query<InvoiceKey>(
         `SELECT customer_id, id FROM fatura.invoices ${db.byIndex('invoices_unsettled')}
