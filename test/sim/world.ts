@@ -729,7 +729,7 @@ class World {
     await this.checkBalance(customer)
     await this.follow(customer)
     await this.follow(everyone)
-    if (this.hasDocuments && this.chance(0.3)) await this.showStatus()
+    if (this.hasDocuments && this.steps % 3 === 0) await this.showStatus()
     const [invoice] = invoices
     if (invoice !== undefined) await this.get(customer, `/invoice/${invoice.id}`)
     const other = customers.find(each => each !== customer) as string
@@ -763,7 +763,9 @@ class World {
   }
 
   private async checkBalance(customer: string): Promise<void> {
-    const { day, currencies } = JSON.parse((await this.get(customer, '/balance')).body) as CustomerBalance
+    const { day, currencies } = JSON.parse(
+      (await this.get(customer, '/balance', this.steps)).body,
+    ) as CustomerBalance
     const shown = writeBalances(
       currencies.map(({ currency, remaining_cents, count, overdue_cents, credit_cents }) => ({
         ...{ currency, toPay: remaining_cents, count, overdue: overdue_cents, inFavour: credit_cents },
@@ -800,16 +802,22 @@ class World {
     this.followed.set(customer, { after, rows })
   }
 
-  private ask(customer: string, path: string, headers: Record<string, string>) {
-    const app = pick(this.random, this.apps) as FastifyInstance
+  private ask(
+    customer: string,
+    path: string,
+    headers: Record<string, string>,
+    app = pick(this.random, this.apps),
+  ) {
+    if (app === undefined) throw new Error('there is an API')
     const scope = customer === everyone ? '' : `/client/${customer}`
     return app.inject({ method: 'GET', url: `/api/v1${scope}${path}`, headers })
   }
 
-  /** The same ETag means the same body; a 304 means that the body held is the current one. */
-  private async get(customer: string, path: string): Promise<{ body: string }> {
+  /** The same ETag means the same body; a 304 means that the body held is the current one. With `turn`, nothing is drawn. */
+  private async get(customer: string, path: string, turn?: number): Promise<{ body: string }> {
+    const app = turn === undefined ? undefined : this.apps[turn % this.apps.length]
     const authorization = `Bearer ${this.tokens.get(customer)}`
-    const answer = await this.ask(customer, path, { authorization })
+    const answer = await this.ask(customer, path, { authorization }, app)
     if (answer.statusCode !== 200)
       throw new Violation(`${customer}${path}: ${answer.statusCode} ${answer.body}`)
     const name = `${customer}${path} `
@@ -818,12 +826,10 @@ class World {
     if (held !== undefined && held !== answer.body)
       throw new Violation(`${key} has two bodies: ${held} and ${answer.body}`)
     this.bodies.set(key, answer.body)
-    if (this.chance(0.5)) return answer
+    if (turn === undefined ? this.chance(0.5) : turn % 4 < 2) return answer
     const earlier = [...this.bodies.keys()].findLast(each => each.startsWith(name)) as string
-    const conditional = await this.ask(customer, path, {
-      authorization,
-      'if-none-match': earlier.slice(name.length),
-    })
+    const headers = { authorization, 'if-none-match': earlier.slice(name.length) }
+    const conditional = await this.ask(customer, path, headers, app)
     if (conditional.statusCode === 304 && this.bodies.get(earlier) !== answer.body)
       throw new Violation(`304 for ${earlier}, though the body differs`)
     return answer
