@@ -28,7 +28,10 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
     tests: [fast, ...access('guard.test', 'access.test').map(inTests)],
   },
   queue: { files: access('fair-queue'), tests: ['test/access/fair-queue.test.ts'] },
-  linking: { files: ['src/linking/link.ts'], tests: ['test/linking/link.test.ts'] },
+  linking: {
+    files: ['src/linking/derive-link.ts', 'src/linking/link.ts', 'src/linking/reference.ts'],
+    tests: ['test/linking/link.test.ts', 'test/linking/reference.test.ts'],
+  },
   stamps: { files: ['src/store/stamps.ts'], tests: ['test/store/stamps.test.ts'] },
   counting: {
     files: ['src/store/read-model/counting.ts', 'src/store/shared/counts.ts'],

@@ -87,6 +87,29 @@ function recordId(ledger: Ledger, invoice: StripeInvoice, id: number): void {
   ledger.record(invoice.id, recordOf(document, momentOf(ledger, invoice)))
 }
 
+/** The PaymentIntent of its first payment; null where nothing was to pay. */
+function paymentOf({ payments }: StripeInvoice): string | null {
+  return payments.data.at(-1)?.payment.payment_intent ?? null
+}
+
+/** The number of an invoice of another customer. */
+function numberOfAnother({ account }: Ledger, { customer }: StripeInvoice): string | null {
+  for (const other of account.invoices.values())
+    if (other.number !== null && other.customer !== customer) return other.number
+  return null
+}
+
+/** A PaymentIntent of two invoices; null where there is none. */
+function findShared({ account }: Ledger): string | null {
+  const seen = new Map<string, string>()
+  for (const { id, payments } of account.invoices.values())
+    for (const { payment } of payments.data.filter(({ status }) => status !== 'canceled')) {
+      if ((seen.get(payment.payment_intent) ?? id) !== id) return payment.payment_intent
+      seen.set(payment.payment_intent, id)
+    }
+  return null
+}
+
 type Kind = (ledger: Ledger, invoice: StripeInvoice) => void
 
 const certifying = documentTypes.map((type): [string, Kind] => [
@@ -184,6 +207,15 @@ const kinds: Record<string, Kind> = {
     const receipt = ledger.issue(invoice, { type: 'Receipt', status: 'settled' })
     for (const about of [note, receipt]) ledger.owners.set(about.id, id)
   },
+  by_payment: (ledger, invoice) => issue(ledger, invoice, { reference: paymentOf(invoice) ?? invoice.id }),
+  by_uid_payment: (ledger, invoice) =>
+    issue(ledger, invoice, { reference: 'Stripe', proprietary_uid: paymentOf(invoice) ?? invoice.id }),
+  by_payment_in_text: (ledger, invoice) =>
+    issue(ledger, invoice, { reference: `Order #${paymentOf(invoice) ?? invoice.id}` }),
+  by_number: (ledger, invoice) => issue(ledger, invoice, { reference: invoice.number }),
+  by_number_of_another: (ledger, invoice) =>
+    ledger.issue(invoice, { reference: numberOfAnother(ledger, invoice) }),
+  by_payment_of_two: (ledger, invoice) => ledger.issue(invoice, { reference: findShared(ledger) }),
 }
 
 function issueCopy(

@@ -1,6 +1,6 @@
 /** The account's customers and tax rates: every kind that a connector meets, in the first dozen already. */
 import { inOnePiece, integer, letters, pick, type Random } from '../random.ts'
-import type { LivingCustomer, StripeCustomer, StripeTaxRate } from './objects.ts'
+import type { LivingCustomer, StripeCustomer, StripeInvoicePayment, StripeTaxRate } from './objects.ts'
 
 /** A payer. With accounts v2, it has no customer, only an account. */
 export interface Payer {
@@ -18,6 +18,8 @@ export interface Payer {
   isDeleted: boolean
   /** Negative is credit in its favour, positive is owed: the next invoice takes it over. */
   balance: number
+  /** What is to pay its last invoice. */
+  lastPayment: StripeInvoicePayment['payment'] | null
   prefix: string
   sequence: number
 }
@@ -46,7 +48,7 @@ export function createPayer(random: Random, index: number, created: number): Pay
       ? null
       : inOnePiece('financeiro', String(index + 1), '@exemplo', String(integer(random, 1, 99)), '.example')
   const prefix = letters(random, 8).toUpperCase()
-  const base = { name, email, isDeleted: kind === 6, balance: 0, prefix, sequence: 1 }
+  const base = { name, email, isDeleted: kind === 6, balance: 0, lastPayment: null, prefix, sequence: 1 }
   const id = inOnePiece('cus_', letters(random, 14))
   const payer = { ...base, ...regionOf(kind, digits) }
   if (kind === 5) return { ...payer, customer: null, account: `acct_${letters(random, 16)}` }

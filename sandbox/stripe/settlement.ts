@@ -18,6 +18,8 @@ export interface Terms {
   /** The parts of it that are credited before and after it is paid, if they are. */
   creditedBefore: number
   creditedAfter: number
+  /** Whether the PaymentIntent of the customer's last invoice pays this one too. */
+  isPaidTogether: boolean
 }
 
 /** `random` is a sequence of its own: whatever it draws, all else of an invoice stays the same. */
@@ -31,6 +33,7 @@ export function createTerms(random: Random, serial: number, price: number): Term
     isPartlyPaid: random() < 0.3,
     creditedBefore: random() < 0.03 ? 0.25 : 0,
     creditedAfter: random() < 0.03 ? 0.5 : 0,
+    isPaidTogether: serial % 29 === 17,
   }
 }
 
@@ -52,14 +55,17 @@ export function amountsOf(
 export function openAccount(
   draft: StripeInvoice,
   payer: Payer,
-  { adjustment }: Terms,
+  { adjustment, isPaidTogether }: Terms,
   at: number,
 ): StripeInvoice {
   const starting_balance = payer.balance + adjustment
   const ending_balance = Math.min(draft.total + starting_balance, 0)
   const amounts = amountsOf({ ...draft, starting_balance }, 0)
   payer.balance = ending_balance
-  const data = amounts.amount_due === 0 ? [] : [makePayment(draft, amounts.amount_due, at, true)]
+  const own = makePayment(draft, amounts.amount_due, at, true)
+  const payment = isPaidTogether && payer.lastPayment !== null ? { ...own, payment: payer.lastPayment } : own
+  const data = amounts.amount_due === 0 ? [] : [payment]
+  if (amounts.amount_due > 0) payer.lastPayment = payment.payment
   const payments = { ...draft.payments, data }
   return { ...draft, starting_balance, ending_balance, ...amounts, payments }
 }

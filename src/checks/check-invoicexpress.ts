@@ -93,7 +93,8 @@ async function checkDocuments(check: Check, source: DocumentSource): Promise<Doc
 
 async function checkClient(check: Check, source: DocumentSource, { client_id }: Document): Promise<void> {
   if (client_id === null) return check.skip('the sampled document names no client')
-  const next = 'Only the comparison of tax IDs needs it. Give the key the right to read clients.'
+  const next =
+    'Tax IDs are compared by it, and references by {number} need it. Give the key the right to read clients.'
   const found = await check.attempt(next, async () => ({ client: await source.fetchClient(client_id) }))
   if (found?.client === null) check.warn('the client of a document is not found', next)
   else if (found !== null) check.ok('allowed')

@@ -2,21 +2,18 @@
 import { copyStatus, type Document, grossOf, notInForce, printedNumberOf } from '../document.ts'
 import { currencyOf } from '../document-json.ts'
 import type { Invoice } from '../invoice.ts'
-import { anonymousTaxId, isNobody, isSameTaxId, type LinkRules } from '../linking/link.ts'
+import { anonymousTaxId, isNobody, isSameTaxId } from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
 import { allowedCents, describeCharged, isNear, isSameAmount } from './compare-amounts.ts'
 import { isCredited } from './compare-credits.ts'
 import type { DifferenceKind, Finding, Limits } from './difference-kinds.ts'
 import { knownSources } from './known-sources.ts'
 import type { SaftDocument } from './read-saft.ts'
-import { type Difference, describeUnlinked, sidesOf } from './reconcile.ts'
+import { type Difference, sidesOf } from './reconcile.ts'
 import { bareAtcud, type Pair, type StoredSide, withoutCode } from './saft-tables.ts'
+import { describeUnlinked } from './unlinked.ts'
 
-export function* comparePair(
-  { filed, taxId, stored }: Pair,
-  rules: LinkRules,
-  { tolerance }: Limits,
-): Generator<Difference> {
+export function* comparePair({ filed, taxId, stored }: Pair, { tolerance }: Limits): Generator<Difference> {
   if (stored === null) {
     const detail = `${nameOf(filed)} of ${filed.date} is in the file, and not in the store`
     return yield describe('not_in_store', filedSide(filed), detail)
@@ -42,7 +39,8 @@ export function* comparePair(
   for (const [kind, detail] of compareTaxIds(taxId, stored)) yield* add(kind, detail)
   if (invoice?.status === 'void' && !isCredited(invoice, document, relations))
     yield* add('document_on_void', 'void, but in force in the file')
-  if (stored.isUnlinked) yield { ...describeUnlinked(document, rules), document_number: filed.number }
+  if (stored.unlinked !== null)
+    yield { ...describeUnlinked(document, stored.unlinked), document_number: filed.number }
 }
 
 function compareNumbers(filed: SaftDocument, { document }: StoredSide): string | null {

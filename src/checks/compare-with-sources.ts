@@ -1,7 +1,9 @@
 /** One stored invoice, fetched again from both systems and compared. */
 import { type Document, type DocumentType, noClaim } from '../document.ts'
 import { type Invoice, type InvoiceKey, invoiceFields, type Line, lineFields } from '../invoice.ts'
-import { deriveLink, type LinkRules, referenceOf, withReference } from '../linking/link.ts'
+import { deriveLink } from '../linking/derive-link.ts'
+import type { LinkRules } from '../linking/link.ts'
+import { claimantsOf, documentsOf, paymentIds } from '../linking/related.ts'
 import { changedFacts, type PaymentFacts } from '../payment.ts'
 import type { BillingSource, DocumentSource, Urgency } from '../sources.ts'
 import type { DocumentKey, KnownDocument } from '../store/document-store.ts'
@@ -96,27 +98,21 @@ export async function compareWithSources(
     return found([{ field: 'status', stored: invoice.status, now: `none of ours: ${record.refusal}` }])
   const claim = record.claim ?? noClaim
   // Those that the invoice is tied to, claims, or is referred to by.
-  const known = await store.findDocuments({
-    ids: linked.document === null ? [] : [linked.document.id],
-    references: [referenceOf(key.id, rules)],
-  })
+  const own = { invoice: record.invoice, claim, payments: paymentIds(record.payment) }
+  const related = documentsOf([own], rules)
+  const tied = linked.document === null ? [] : [linked.document.id]
+  const known = await store.findDocuments({ ...related, ids: tied })
   const wanted = new Map<number, DocumentType | null>()
   if (claim.ix_id !== null) wanted.set(claim.ix_id, claim.ix_type)
   for (const { id, document } of known) wanted.set(id, document?.type ?? wanted.get(id) ?? null)
   const answers = new Map<number, Document | null>()
   if (documents !== null)
     for (const [id, type] of wanted) {
-      const document = await documents.fetchDocument(id, type)
-      answers.set(id, document && withReference(document, rules))
+      answers.set(id, await documents.fetchDocument(id, type))
     }
   const fresh = documents === null ? known : applyAnswers(known, answers)
-  const others = (await store.findClaimants(fresh.map(({ id }) => id))).filter(
-    ({ invoice: { customer_id, id } }) => customer_id !== key.customer_id || id !== key.id,
-  )
-  const link = deriveLink(record.invoice, claim, fresh, rules, Date.now(), [
-    { invoice: record.invoice, claim },
-    ...others,
-  ])
+  const claimants = await store.findClaimants(claimantsOf(fresh, rules))
+  const link = deriveLink(own, fresh, rules, Date.now(), claimants)
   const differences = [
     ...compareFields<Invoice>(ownFields, invoice, record.invoice),
     ...compareLines(lines, record.lines),

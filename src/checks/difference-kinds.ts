@@ -96,11 +96,16 @@ export const differenceWords = {
     remedy: 'Give the tax ID to the other side; replace an issued document if needed',
   },
   document_of_unknown_invoice: {
-    meaning: '`--unlinked`: a document in force refers to an invoice not stored',
+    meaning:
+      '`--unlinked`: a document in force names an invoice, a payment or a number that no stored invoice has',
     remedy: "Find its origin; a [refused](sync.md#refused-invoices) invoice's may be right",
   },
+  document_of_several_invoices: {
+    meaning: '`--unlinked`: a document in force names a payment or a number of several invoices',
+    remedy: 'Record its `ix_id` on its own invoice',
+  },
   document_without_invoice: {
-    meaning: '`--unlinked`: a document in force refers to no invoice',
+    meaning: '`--unlinked`: a document in force names no invoice',
     remedy: 'Nothing, if it never came from Stripe',
   },
 } as const satisfies Record<string, KindWords>

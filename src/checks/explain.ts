@@ -1,8 +1,11 @@
 /** Everything stored about one invoice, and the reason for its document's state. Changes nothing. */
-import { type Claim, openDocumentStatuses } from '../document.ts'
+import { type Claim, noClaim, openDocumentStatuses } from '../document.ts'
 import { type Invoice, unsettledStatuses } from '../invoice.ts'
-import { deriveLink, isGone, isOverdue, type LinkRules, referenceOf } from '../linking/link.ts'
-import type { KnownDocument, LinkedInvoice } from '../store/document-store.ts'
+import { deriveLink } from '../linking/derive-link.ts'
+import { findObstacle, isGone, isOverdue, type LinkRules } from '../linking/link.ts'
+import { nameKey, namesIn, namesOf, referencesBy } from '../linking/reference.ts'
+import { claimantsOf, documentsOf, paymentIds } from '../linking/related.ts'
+import type { Claimed, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import type { OperatorStore, Stream } from '../store/store.ts'
 import { billingStreams, documentStreams, isStreamOf } from '../stream-names.ts'
 import { compareLink } from './compare-with-sources.ts'
@@ -38,26 +41,42 @@ async function explainOne(
 ) {
   const invoice = JSON.parse(linked.summary) as Invoice
   const { claim, observed_at, client_tax_id } = linked
-  const reference = referenceOf(invoice.id, rules)
+  const own: Claimed = { invoice, claim: claim ?? noClaim, payments: paymentIds(linked.payment) }
+  const wanted = documentsOf([own], rules)
   // That of the claim is found by its id alone while another one is tied.
-  const ids = [linked.document?.id, claim?.ix_id].flatMap(id => id ?? [])
-  const documents = await store.findDocuments({ ids, references: [reference] })
-  const claimants = await store.findClaimants(documents.map(({ id }) => id))
-  const derived = claim && deriveLink(invoice, claim, documents, rules, Date.now(), claimants)
+  const tied = linked.document === null ? [] : [linked.document.id]
+  const documents = await store.findDocuments({ ...wanted, ids: [...wanted.ids, ...tied] })
+  const claimants = await store.findClaimants(claimantsOf(documents, rules))
+  const derived = claim && deriveLink(own, documents, rules, Date.now(), claimants)
   return {
     invoice,
     observed_at,
     claim,
-    /** The reference by which a document would be found. */
-    reference,
+    /** The references by which a document would be found, by template. */
+    references: rules.references.map(template => ({
+      template: template.text,
+      texts: referencesBy(template, namesOf(own)),
+    })),
     /** Those that it claims, is tied to, or is referred to by, in the order of their ids. */
     documents,
+    /** What each of them names of the invoice. */
+    names: documents.map(known => describeNames(known, own, claimants, rules)),
     client_tax_id,
     /** The state derived again from the stored records by the current rules; null without a claim. */
     derived,
     isStale: derived !== null && compareLink(invoice, derived.fields).length > 0,
     journal: await store.readJournal(invoice),
     next: claim === null ? [] : describeNext(invoice, claim, documents, rules, last),
+  }
+}
+
+/** The invoice's names that a document has, and why they do not tie the two; null when they do, or when there are none. */
+function describeNames(known: KnownDocument, own: Claimed, claimants: readonly Claimed[], rules: LinkRules) {
+  const mine = new Set(namesOf(own).map(nameKey))
+  const names = known.document === null ? [] : namesIn(known.document, rules.references)
+  return {
+    names: names.filter(name => mine.has(nameKey(name))),
+    obstacle: findObstacle(known, own.invoice, [own, ...claimants], rules),
   }
 }
 

@@ -4,7 +4,7 @@ import { copyStatus, printedNumberOf } from '../document.ts'
 import type { Invoice } from '../invoice.ts'
 import type { LinkRules } from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
-import type { DatedDocument } from '../store/document-store.ts'
+import type { DatedDocument, KnownDocument } from '../store/document-store.ts'
 import type { OperatorStore } from '../store/store.ts'
 import { readBatches } from '../sync/concurrency.ts'
 import { isNear } from './compare-amounts.ts'
@@ -44,7 +44,7 @@ export async function* compareWithSaft(
     let done = 0
     for (const pair of tables.readPairs()) {
       comparison.onProgress('compared', ++done)
-      yield* comparePair(pair, comparison.rules, comparison.limits)
+      yield* comparePair(pair, comparison.limits)
     }
     for (const { document, invoice } of tables.readUnfiled())
       yield {
@@ -99,10 +99,12 @@ async function fillStored(days: Days, tables: SaftTables, { store, rules, onProg
     store.readDated(near, after?.document ?? null, limit)
   let done = 0
   for await (const batch of readBatches(read)) {
-    const documents = batch.map(({ document }) => document)
-    const isUnlinked = await findUnlinked(store, documents, rules)
+    const known = batch.map(({ document, client_tax_id }): KnownDocument => {
+      return { id: document.id, document, client_tax_id, misses: 0, observed_at: 0 }
+    })
+    const unlinked = await findUnlinked(store, known, rules)
     for (const { invoices, ...dated } of batch) {
-      const links = { invoice: invoices[0] ?? null, isUnlinked: isUnlinked(dated.document) }
+      const links = { invoice: invoices[0] ?? null, unlinked: unlinked.get(dated.document.id) ?? null }
       tables.addStored({ ...dated, ...links }, expect(dated, days))
     }
     done += batch.length

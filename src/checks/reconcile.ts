@@ -12,13 +12,13 @@ import {
 import type { Invoice } from '../invoice.ts'
 import {
   findClaimRefusal,
+  findObstacle,
   ignoredBecause,
-  invoiceIdOf,
   isGone,
   isNobody,
   isSameTaxId,
+  isTiedByName,
   type LinkRules,
-  referenceOf,
 } from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
@@ -39,7 +39,7 @@ export interface Difference extends ReturnType<typeof sidesOf> {
   detail: string
 }
 
-/** In the order of the kinds. `known` holds the documents that refer to the invoice or that it claims, `claimants` their claimants. */
+/** In the order of the kinds. `known` holds the documents that name the invoice or that it claims, `claimants` all invoices that may own one. */
 export function findDifferences(
   linked: LinkedInvoice,
   known: readonly KnownDocument[],
@@ -57,8 +57,9 @@ export function findDifferences(
   const refusal = findClaimRefusal(invoice, claim, known, claimants, rules)
   const documentStatus = document === null ? invoice.ix_status : statusOf(document, known)
   const relations = known.find(({ id }) => id === ix_id)?.relations ?? null
+  const [obstacle = null] = known.flatMap(each => findObstacle(each, invoice, claimants, rules) ?? [])
   const found: (Finding | null)[] = [
-    findMissing(invoice, claim, documentStatus, rules),
+    findMissing(invoice, claim, documentStatus, rules, obstacle),
     findUnsettled(invoice, document, documentStatus),
   ]
   if (document === null || !isCredited(invoice, document, relations))
@@ -66,7 +67,9 @@ export function findDifferences(
   if (linked.claim !== null) {
     const all = linked.document === null ? known : [linked.document, ...known]
     const ids = [ix_id, refusal === null ? claim.ix_id : null]
-    found.push(findSeveral(all, referenceOf(invoice.id, rules), ids))
+    const isOwn = (each: KnownDocument) =>
+      ids.includes(each.id) || isTiedByName(each, invoice, claimants, rules)
+    found.push(findSeveral(all.filter(isOwn)))
   }
   // The amounts of a canceled document need not be right.
   if (document !== null && documentStatus !== 'canceled' && documentStatus !== 'deleted') {
@@ -86,19 +89,6 @@ export function findDifferences(
 
 const places = new Map<DifferenceKind, number>(differenceKinds.map((kind, place) => [kind, place]))
 const placeOf = (kind: DifferenceKind) => places.get(kind) ?? places.size
-
-export function describeUnlinked(document: Document, rules: LinkRules): Difference {
-  const invoiceId = invoiceIdOf(document.reference, rules)
-  const { id, date, status, reference } = document
-  const named = reference === null ? 'nothing' : `'${reference}'`
-  const target = invoiceId === null ? named : `${invoiceId}, which is not in the store`
-  return {
-    kind: invoiceId === null ? 'document_without_invoice' : 'document_of_unknown_invoice',
-    ...sidesOf(null, document),
-    invoice_id: invoiceId,
-    detail: `document ${id} of ${date ?? 'an unknown day'} is ${status}, and refers to ${target}`,
-  }
-}
 
 /** In the order of the columns. `total_cents` is in the currency's smallest unit, `total` a decimal in its major unit, as the document's. */
 export function sidesOf(invoice: Invoice | null, document: Document | null) {
@@ -136,16 +126,11 @@ function findUnsettled(
 }
 
 /** More than one document in force certifies one sale twice. */
-function findSeveral(
-  known: readonly KnownDocument[],
-  reference: string,
-  ids: readonly (number | null)[],
-): Finding | null {
+function findSeveral(known: readonly KnownDocument[]): Finding | null {
   const names = new Map<number, string>()
   for (const each of known.toSorted((a, b) => a.id - b.id)) {
     const { document } = each
-    if (document === null || isGone(each) || !isInForce(document)) continue
-    if (document.reference === reference || ids.includes(document.id))
+    if (document !== null && !isGone(each) && isInForce(document))
       names.set(document.id, `${document.id} (${document.status})`)
   }
   return names.size < 2
@@ -153,20 +138,27 @@ function findSeveral(
     : ['several_documents', `documents ${[...names.values()].join(' and ')} are all in force`]
 }
 
-/** Nothing is certified of what asks for nothing. */
+/** Nothing is certified of what asks for nothing. `obstacle`: why a document that names the invoice is not its own. */
 function findMissing(
   invoice: Invoice,
   claim: Claim,
   itsStatus: string | null,
   rules: LinkRules,
+  obstacle: string | null,
 ): Finding | null {
   const { status, total_cents } = invoice
   if ((status !== 'paid' && status !== 'open') || total_cents <= 0) return null
-  const why = whyMissing(invoice, claim, itsStatus, rules)
+  const why = whyMissing(invoice, claim, itsStatus, rules, obstacle)
   return why === null ? null : [`${status}_without_document`, `${status}${why}`]
 }
 
-function whyMissing(invoice: Invoice, claim: Claim, itsStatus: string | null, rules: LinkRules) {
+function whyMissing(
+  invoice: Invoice,
+  claim: Claim,
+  itsStatus: string | null,
+  rules: LinkRules,
+  obstacle: string | null,
+): string | null {
   const { ix_sync_state, ix_id } = invoice
   if (ix_sync_state === 'synced') {
     const name = ix_id === null ? 'its document' : `document ${ix_id}`
@@ -175,6 +167,7 @@ function whyMissing(invoice: Invoice, claim: Claim, itsStatus: string | null, ru
     return itsStatus === 'canceled' || itsStatus === 'deleted' ? `, but ${name} is ${itsStatus}` : null
   }
   if (ix_sync_state !== 'not_synced' || ignoredBecause(invoice, claim, rules) !== null) return null
+  if (claim.ix_id === null && obstacle !== null) return `, and ${obstacle}`
   return claim.ix_id === null
     ? ', and there is no document'
     : `; document ${claim.ix_id} is recorded, but was never seen`

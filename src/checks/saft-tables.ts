@@ -4,6 +4,7 @@ import { printedTypeOf } from '../document.ts'
 import type { Invoice } from '../invoice.ts'
 import type { DatedDocument } from '../store/document-store.ts'
 import type { SaftDocument } from './read-saft.ts'
+import type { Unlinked } from './unlinked.ts'
 
 export interface Pair {
   filed: SaftDocument
@@ -14,8 +15,8 @@ export interface Pair {
 
 export interface StoredSide extends Omit<DatedDocument, 'invoices'> {
   invoice: Invoice | null
-  /** Whether no invoice has anything to do with it. */
-  isUnlinked: boolean
+  /** Null unless no invoice has anything to do with it. */
+  unlinked: Unlinked | null
 }
 
 /** Whether the file should have a document. `maybe`: nobody would miss it. */

@@ -1,12 +1,21 @@
-/** Links an invoice to its document, and derives `ix_sync_state`: pure, one rule after the other. */
-import { type Claim, copyStatus, type Document, missesToBelieve, originalStatusOf } from '../document.ts'
-import { type Invoice, isInvoiceId, type SyncState } from '../invoice.ts'
+/** Whose a document is: pure. */
+import { type Claim, missesToBelieve } from '../document.ts'
+import { type Invoice, keyOf } from '../invoice.ts'
 import type { Claimed, KnownDocument } from '../store/document-store.ts'
+import {
+  describeName,
+  type Name,
+  type Naming,
+  nameKey,
+  namesIn,
+  namesOf,
+  usualTemplates,
+} from './reference.ts'
 
 /** The convention with the creator of documents, as far as it differs between companies. */
 export const usualRules = {
-  /** The pattern of a document's reference, with `{id}` for the invoice's id. */
-  reference: '{id}',
+  /** What a document's reference may be. */
+  references: usualTemplates,
   ignoreZero: false,
   /** Invoices issued before this day, YYYY-MM-DD, need no document. */
   ignoreBefore: null as string | null,
@@ -19,83 +28,126 @@ export type LinkRules = typeof usualRules
 
 export type LinkFields = Pick<Invoice, 'ix_sync_state' | 'ix_id' | 'ix_status' | 'ix_created_at'>
 
-export interface Link {
-  fields: LinkFields
-  /** The rule that decided, in words for people. */
-  why: string
-  /** Every document that fits, where more than one does. */
-  candidates: readonly number[]
-  /** Why the recorded document belongs to another invoice; null when it does not. */
-  refusal: Refusal | null
-}
-
 export interface Refusal {
   kind: 'claim_contradicted' | 'claimed_twice'
   why: string
 }
 
-export function referenceOf(invoiceId: string, { reference }: LinkRules): string {
-  return reference.replace('{id}', invoiceId)
-}
-
-/** The invoice that a reference names, if it names any: exactly as the convention writes it. */
-export function invoiceIdOf(reference: string | null, { reference: pattern }: LinkRules): string | null {
-  const [before = '', after = ''] = pattern.split('{id}')
-  if (reference === null || !reference.startsWith(before) || !reference.endsWith(after)) return null
-  const id = reference.slice(before.length, reference.length - after.length)
-  return isInvoiceId(id) ? id : null
-}
-
-/** A document whose reference names no invoice, by the convention or as a plain id, may name it by its `uid`. */
-export function withReference(document: Document, rules: LinkRules): Document {
-  const { uid } = document
-  return uid !== undefined && isInvoiceId(uid) && namedBy(document, rules) === null
-    ? { ...document, reference: referenceOf(uid, rules) }
-    : document
-}
-
 /** Tax ID of an anonymous client: Portugal's "Consumidor Final". */
 export const anonymousTaxId = '999999990'
 
-/** The invoice that a document's reference names, by the convention or as a plain id. */
-export function namedBy({ reference }: Document, rules: LinkRules): string | null {
-  return invoiceIdOf(reference, rules) ?? (reference !== null && isInvoiceId(reference) ? reference : null)
+/** The names that decide whose a document is, and the invoices that have them. */
+export interface Resolved {
+  names: readonly Naming[]
+  ids: ReadonlySet<string>
 }
 
 /**
- * Why a document does not belong to the invoice; null when it may. A document has one owner: the invoice that its reference
- * names; without one, the first of the invoices that claim it, by issue and then by id, except those whose customer has another
- * tax ID than the document's client. `claimants` are all that claim it.
+ * The invoices that a document names. An ID names one invoice, stored or not. A payment names those of `claimants` that have it;
+ * where none has, a number names those that have it and whose customer is the document's client.
+ */
+export function resolveNames(
+  { document, client_tax_id }: KnownDocument,
+  claimants: readonly Claimed[],
+  rules: LinkRules,
+): Resolved {
+  const all = document === null ? [] : namesIn(document, rules.references)
+  const ids = all.filter(({ kind }) => kind === 'id')
+  if (ids.length > 0) return { names: ids, ids: new Set(ids.map(({ value }) => value)) }
+  for (const kind of ['payment', 'number'] as const) {
+    const found = all
+      .filter(name => name.kind === kind)
+      .map(name => ({ name, having: claimants.filter(claimed => hasName(claimed, name, client_tax_id)) }))
+      .filter(({ having }) => having.length > 0)
+    if (found.length === 0) continue
+    const ids = found.flatMap(({ having }) => having.map(({ invoice }) => invoice.id))
+    return { names: found.map(({ name }) => name), ids: new Set(ids) }
+  }
+  return { names: all, ids: new Set() }
+}
+
+/** Numbers of two companies may be equal: one counts only together with the same client. */
+function hasName({ invoice, payments }: Claimed, { kind, value }: Name, clientTaxId: string | null): boolean {
+  return kind === 'payment'
+    ? payments.includes(value)
+    : invoice.number === value && isSameClient(invoice, clientTaxId)
+}
+
+function isSameClient({ customer_tax_id }: Invoice, clientTaxId: string | null): boolean {
+  if (isNobody(customer_tax_id) || isNobody(clientTaxId)) return false
+  return isSameTaxId(customer_tax_id ?? '', clientTaxId ?? '')
+}
+
+/** Whether the document names the invoice and no other, as the convention allows it. */
+export function namesOnly({ names, ids }: Resolved, { id }: Invoice): boolean {
+  return ids.size === 1 && ids.has(id) && names.some(({ template }) => template !== null)
+}
+
+/**
+ * Why a document does not belong to the invoice; null when it may. A document has one owner: the invoice that it names. Where it
+ * names none, the first of the invoices that claim it, by issue and then by id, except those whose customer has another tax ID
+ * than the document's client; where it names several, the first of these that claim it. `claimants` are all that claim it, or
+ * have a payment or a number that it names.
  */
 export function findRefusal(
-  { document, client_tax_id }: KnownDocument,
+  known: KnownDocument,
   invoice: Invoice,
   claimants: readonly Claimed[],
   rules: LinkRules,
 ): Refusal | null {
+  const { document, id, client_tax_id } = known
   if (document === null) return null
-  const { id } = document
-  const named = namedBy(document, rules)
-  if (named !== null)
-    return named === invoice.id
-      ? null
-      : { kind: 'claim_contradicted', why: `document ${id} is recorded, but its reference names ${named}` }
-  const isOther = ({ customer_tax_id }: Invoice) =>
-    !isNobody(customer_tax_id) &&
-    !isNobody(client_tax_id) &&
-    !isSameTaxId(customer_tax_id ?? '', client_tax_id ?? '')
-  if (isOther(invoice))
+  const { names, ids } = resolveNames(known, claimants, rules)
+  if (ids.size > 0 && !ids.has(invoice.id))
+    return {
+      kind: 'claim_contradicted',
+      why: `document ${id} is recorded, but ${describeNamed(names, ids)}`,
+    }
+  if (ids.size === 1) return null
+  if (ids.size === 0 && isOtherClient(invoice, client_tax_id))
     return {
       kind: 'claim_contradicted',
       why: `document ${id} is recorded, but its client has another tax ID`,
     }
+  const mayOwn = (other: Invoice) =>
+    ids.size === 0 ? !isOtherClient(other, client_tax_id) : ids.has(other.id)
   const [first] = claimants
-    .filter(({ claim, invoice }) => claim.ix_id === id && !isOther(invoice))
+    .filter(({ claim, invoice }) => claim.ix_id === id && mayOwn(invoice))
     .map(({ invoice }) => invoice)
     .sort(byIssue)
   return first === undefined || byIssue(first, invoice) === 0
     ? null
     : { kind: 'claimed_twice', why: `document ${id} is recorded for ${first.id} too, which was issued first` }
+}
+
+/** Whether an invoice loses the document at once, however many others do: it is another invoice's, or names several. */
+export function isLostAtOnce(
+  known: KnownDocument,
+  invoice: Invoice,
+  claimants: readonly Claimed[],
+  rules: LinkRules,
+): boolean {
+  return (
+    findRefusal(known, invoice, claimants, rules) !== null ||
+    resolveNames(known, claimants, rules).ids.size > 1
+  )
+}
+
+/** As in "its reference names payment pi_1 of in_a and in_b". */
+function describeNamed([name]: readonly Naming[], ids: ReadonlySet<string>): string {
+  if (name === undefined) return 'it names nothing'
+  const owners = name.kind === 'id' ? '' : ` of ${listWords([...ids].sort())}`
+  return `its ${name.field} names ${describeName(name)}${owners}`
+}
+
+/** As in "in_a, in_b and in_c". */
+export function listWords(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
+}
+
+function isOtherClient({ customer_tax_id }: Invoice, clientTaxId: string | null): boolean {
+  if (isNobody(customer_tax_id) || isNobody(clientTaxId)) return false
+  return !isSameTaxId(customer_tax_id ?? '', clientTaxId ?? '')
 }
 
 /** Why the recorded document does not belong to the invoice; null when it may, is unknown, or is gone. */
@@ -139,99 +191,51 @@ function bare(text: string): string {
   return taxId.replace(/^PT/, '') === anonymousTaxId ? '' : taxId
 }
 
-/**
- * `invoice` holds the last link; `known` the documents that it claims, is linked to, or is named by; `claimants` all invoices that
- * claim one of these. The first rule that fits decides. A document that was found before is given up only after the system
- * answered twice that it is gone.
- */
-export function deriveLink(
+/** Whether the document certifies the invoice by what it names, whatever is recorded. */
+export function isTiedByName(
+  known: KnownDocument,
   invoice: Invoice,
-  claim: Claim,
-  known: readonly KnownDocument[],
+  claimants: readonly Claimed[],
   rules: LinkRules,
-  now: number,
-  claimants: readonly Claimed[] = [],
-): Link {
-  const refusal = findClaimRefusal(invoice, claim, known, claimants, rules)
-  const candidates = matching(referenceOf(invoice.id, rules), refusal === null ? claim.ix_id : null, known)
-  const [found] = candidates
-  if (found !== undefined) {
-    const how =
-      found.id === claim.ix_id
-        ? `claimed as ${found.id}`
-        : found.uid === invoice.id
-          ? `whose proprietary_uid is ${found.uid}`
-          : `referring to ${found.reference}`
-    return {
-      fields: {
-        ix_sync_state: 'synced',
-        ix_id: found.id,
-        ix_status: found.status,
-        ix_created_at: claim.created_at ?? (found.date === null ? null : `${found.date}T00:00:00.000Z`),
-      },
-      why: `there is a document ${how}, and it is ${found.status}`,
-      candidates: candidates.length > 1 ? candidates.map(({ id }) => id) : [],
-      refusal,
-    }
-  }
-  /** A null state: the last link stays. */
-  const deriveWithout = (): [SyncState | null, string] => {
-    const kept = keepsDocument(invoice, known)
-    if (kept !== null) return [null, kept]
-    const ignored = ignoredBecause(invoice, claim, rules)
-    if (ignored !== null) return ['ignored', ignored]
-    if (claim.state === 'failed')
-      return ['failed', `it is recorded as failed: ${claim.error ?? 'no reason given'}`]
-    if (claim.state === 'creating')
-      return isOverdue(claim, rules.creatingTimeoutMs, now)
-        ? ['failed', `it has been creating since ${claim.attempted_at}, which is too long`]
-        : ['creating', `it is recorded as creating since ${claim.attempted_at ?? 'an unknown time'}`]
-    if (refusal !== null) return ['failed', refusal.why]
-    const claimed = known.find(({ id }) => id === claim.ix_id)
-    if (claimed !== undefined && isGone(claimed))
-      return ['failed', `document ${claimed.id} is recorded, but the invoicing system no longer has it`]
-    if (claim.ix_id !== null)
-      return ['not_synced', `document ${claim.ix_id} is recorded, but was not seen yet`]
-    if (!rules.isConnected) return [null, 'no invoicing system is connected; the last known state stays']
-    return ['not_synced', 'no document claims it, and none is recorded']
-  }
-  const [ix_sync_state, why] = deriveWithout()
-  const fields =
-    ix_sync_state === null
-      ? fieldsOf(invoice)
-      : { ix_sync_state, ix_id: null, ix_status: null, ix_created_at: null }
-  return { fields, why, candidates: [], refusal }
+): boolean {
+  return namesOnly(resolveNames(known, claimants, rules), invoice)
 }
 
-/** The documents that certify the invoice, the best first: a copy is one only where its original is not among them. */
-function matching(reference: string, claimedId: number | null, known: readonly KnownDocument[]): Document[] {
-  const ranks: Record<string, number> = { [copyStatus]: 2, canceled: 3 }
-  const rank = ({ id, status }: Document) => (id === claimedId ? 0 : (ranks[status] ?? 1))
-  const fitting = known
-    .filter(known => !isGone(known))
-    .flatMap(({ document }) => document ?? [])
-    .filter(document => document.id === claimedId || document.reference === reference)
-  return fitting
-    .filter(document => document.id === claimedId || !hasOriginal(document, fitting))
-    .sort((a, b) => rank(a) - rank(b) || a.id - b.id)
+/** Why a document that has a name of the invoice is not tied to it; null when it is, is gone, or has none. */
+export function findObstacle(
+  known: KnownDocument,
+  invoice: Invoice,
+  claimants: readonly Claimed[],
+  rules: LinkRules,
+): string | null {
+  const { document, client_tax_id } = known
+  const own = claimants.find(other => keyOf(other.invoice) === keyOf(invoice))
+  if (document === null || isGone(known) || own === undefined) return null
+  const mine = new Set(namesOf(own).map(nameKey))
+  const [name] = namesIn(document, rules.references).filter(each => mine.has(nameKey(each)))
+  if (name === undefined) return null
+  const resolved = resolveNames(known, claimants, rules)
+  if (namesOnly(resolved, invoice)) return null
+  const subject = `document ${document.id} names ${describeName(name)}`
+  if (name.template === null) return `${subject}, but LINK_REFERENCE allows no plain ID`
+  const { names, ids } = resolved
+  const others = [...ids].filter(id => id !== invoice.id).sort()
+  if (ids.has(invoice.id))
+    return `${subject}, which ${listWords(others)} ${others.length > 1 ? 'have' : 'has'} too: it is tied to none of them`
+  if (ids.size > 0) return `${subject}, but ${describeNamed(names, ids)}`
+  return `${subject}, but ${compareClients(invoice, client_tax_id)}`
 }
 
-function hasOriginal(document: Document, others: readonly Document[]): boolean {
-  return document.status === copyStatus && originalStatusOf(document, others) !== copyStatus
+/** Why the customer does not count as the document's client. */
+function compareClients({ customer_tax_id }: Invoice, clientTaxId: string | null): string {
+  if (!customer_tax_id) return 'the customer has no tax ID to compare'
+  if (clientTaxId === null) return "its client's tax ID is not known"
+  if (isNobody(clientTaxId)) return 'its client is anonymous'
+  return "its client's tax ID is not the customer's"
 }
 
 export function isGone({ document, misses }: KnownDocument): boolean {
   return misses >= missesToBelieve || document?.status === 'deleted'
-}
-
-/** Why the last document is kept, though none is found now; null when it is not. */
-function keepsDocument({ ix_id }: Invoice, known: readonly KnownDocument[]): string | null {
-  if (ix_id === null) return null
-  const before = known.find(({ id }) => id === ix_id)
-  if (before === undefined) return `document ${ix_id} was not read yet; the last known state stays`
-  if (before.document === null && !isGone(before))
-    return `document ${ix_id} was missed once; the last known state stays until it is missed again`
-  return null
 }
 
 /** Why an invoice needs no document; null when it does. */

@@ -45,13 +45,16 @@ export function createExplain({ operatorUrl, rules }: ExplainOptions) {
   }
 }
 
-function show({ invoice, derived, documents, journal, next, reference, isStale }: Explanation): object {
+function show({ invoice, derived, documents, journal, next, references, isStale }: Explanation): object {
   return {
     ...showRecord(invoice, ['customer_id', 'display_name', 'status', 'total_cents', 'currency']),
     ...showRecord(invoice, ['ix_sync_state', 'ix_id', 'ix_status']),
     is_stale: isStale,
     why: plain(derived?.why ?? 'it was imported, with the state of its document'),
-    reference: plain(reference),
+    references: references
+      .flatMap(({ texts }) => texts)
+      .slice(0, maxEntries)
+      .map(plain),
     documents: documents.slice(0, maxEntries).map(({ id, document, misses }) => ({
       ...{ id, misses, ...(document && showRecord(document, ['type', 'status', 'number'])) },
       // With its currency, which need not be the invoice's.

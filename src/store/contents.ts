@@ -39,7 +39,7 @@ export const kinds = {
   documents: {
     names: ['document', 'documents'],
     tables: ['documents'],
-    columns: ['id', 'status', 'reference', 'date', 'client_id', 'body', 'misses', 'observed_at'],
+    columns: ['id', 'status', 'reference', 'uid', 'date', 'client_id', 'body', 'misses', 'observed_at'],
     keyLength: 1,
   },
   clients: {
@@ -59,7 +59,7 @@ export const kinds = {
   links: {
     names: ['link', 'links'],
     tables: ['links'],
-    columns: ['customer_id', 'invoice_id', 'state', 'claimed_id', 'ix_id', 'claim'],
+    columns: ['customer_id', 'invoice_id', 'state', 'claimed_id', 'ix_id', 'claim', 'number'],
     keyLength: 2,
     mayGo: true,
   },

@@ -32,6 +32,8 @@ export interface Relinked {
 export interface Claimed {
   invoice: Invoice
   claim: Claim
+  /** IDs of its payments. */
+  payments: readonly string[]
 }
 
 export interface DocumentKey {
@@ -89,18 +91,20 @@ export interface RelatedDocuments extends Omit<DatedDocument, 'isGone' | 'invoic
   invoices: readonly { invoice: Invoice; payment: PaymentFacts }[]
 }
 
-/** An invoice that a payment paid, or is to pay. */
-export interface PaidInvoice extends InvoiceKey {
-  payment_id: string
-}
-
 interface TiedNames {
   documents: readonly number[]
   invoices: readonly string[]
 }
 
+/** What invoices are found by: documents that they claim or are tied to, their IDs, their payments and their numbers. */
+export interface InvoiceNames extends TiedNames {
+  payments: readonly string[]
+  numbers: readonly string[]
+}
+
 export interface DocumentNames {
   ids: readonly number[]
+  /** Texts of references and of `proprietary_uid`s. */
   references: readonly string[]
 }
 
@@ -110,15 +114,17 @@ export interface DocumentWrites {
   /** There is no such document. Not counted again when it was missed after `unlessSince` already. */
   missDocument(id: number, observedAt: number, unlessSince?: number): Promise<void>
   saveClient(id: number, taxId: string | null, observedAt: number): Promise<void>
+  /** Null when it is not wanted; without a moment when it was not read. */
+  findClient(id: number): Promise<{ tax_id: string | null; observed_at: number } | null>
+  /** Has clients read that were not yet. */
+  askForClients(ids: readonly number[]): Promise<void>
   /** Null: those that are stored stay. */
   saveRelations(id: number, relations: Relations | null, observedAt: number): Promise<void>
-  /** The documents with these ids are the transaction's alone until its end: no other decides at the same time whose they are. */
+  /** The documents are the transaction's alone until its end: no other decides at the same time whose they are. */
   findDocuments(wanted: DocumentNames): Promise<KnownDocument[]>
-  findClaimants(documents: readonly number[]): Promise<Claimed[]>
-  /** The invoices of payments, by the payments' ids; a payment may have several. */
-  findPaid(payments: readonly string[]): Promise<PaidInvoice[]>
-  /** The invoices from the payment platform that claim one of the documents, are tied to one, or have one of the ids. */
-  findLinked(wanted: TiedNames): Promise<InvoiceKey[]>
+  findClaimants(wanted: Omit<InvoiceNames, 'invoices'>): Promise<Claimed[]>
+  /** The invoices from the payment platform that have one of the names. */
+  findLinked(wanted: Partial<InvoiceNames>): Promise<InvoiceKey[]>
   /** Replaces the document's part of the invoices, and nothing else. Each is there already. */
   relinkInvoices(invoices: readonly Relinked[]): Promise<void>
   /** The newest fifty of an invoice are kept. */
@@ -135,7 +141,7 @@ export interface DocumentReads {
   ): Promise<DocumentKey[]>
   /** The documents that invoices claim or are tied to, in the order of their ids, after one of them. */
   readClaimed(after: number, limit: number): Promise<ClaimedDocument[]>
-  /** Clients of documents that invoices are tied to, not read since a moment; in the order of their ids, after one of them. */
+  /** Clients that are wanted, not read since a moment; in the order of their ids, after one of them. */
   readClients(readBefore: number, after: number, limit: number): Promise<number[]>
   /** Issued documents of invoices whose relations were not read since a moment, those that changed first, then the newest. */
   readDueRelations(readBefore: number, limit: number): Promise<RelationsKey[]>
@@ -148,10 +154,16 @@ export interface DocumentReads {
   findLinkedById(invoiceId: string): Promise<LinkedInvoice[]>
   /** Documents by their ids and their references, as committed, in the order of their ids. */
   findDocuments(wanted: DocumentNames): Promise<KnownDocument[]>
-  findClaimants(documents: readonly number[]): Promise<Claimed[]>
-  findPaid(payments: readonly string[]): Promise<PaidInvoice[]>
+  /** The invoices from the payment platform that claim one of the documents, or have one of the payments or numbers. */
+  findClaimants(wanted: Omit<InvoiceNames, 'invoices'>): Promise<Claimed[]>
+  /** Documents of a client, in the order of their ids, after one of them. */
+  readOfClient(clientId: number, after: number, limit: number): Promise<Document[]>
   /** Documents that are in force, in the order of their ids, after one of them; of a span of days when one is given. */
-  readInForce(after: number, limit: number, days: { from: string; to: string } | null): Promise<Document[]>
+  readInForce(
+    after: number,
+    limit: number,
+    days: { from: string; to: string } | null,
+  ): Promise<KnownDocument[]>
   /** Documents of a span of days, of any status, in the order of their days and ids, after one of them. */
   readDated(
     days: { from: string; to: string },

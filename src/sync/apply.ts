@@ -8,13 +8,15 @@ import {
   keyOf,
 } from '../invoice.ts'
 import { fieldsOf, usualRules } from '../linking/link.ts'
+import { type Name, nameKey, namesOf, referencesTo } from '../linking/reference.ts'
+import { invoicesNamedBy, paymentIds } from '../linking/related.ts'
 import { changedFacts, completePaymentFacts, type PaymentFacts } from '../payment.ts'
 import type { Observation } from '../sources.ts'
 import type { RefusalReason } from '../store/connector-store.ts'
-import type { JournalEntry, JournalOutcome } from '../store/document-store.ts'
+import type { Claimed, InvoiceNames, JournalEntry, JournalOutcome } from '../store/document-store.ts'
 import { type KnownInvoice, stampOf, type WriteTransaction } from '../store/store.ts'
 import { noGuard } from './deletion-guard.ts'
-import { type LinkOptions, linkInvoices, relinkInvoices } from './link-invoices.ts'
+import { type LinkOptions, linkInvoices, readClaimed, relinkInvoices } from './link-invoices.ts'
 
 /** `superseded`: older than an observation that was applied before. `refused`: not stored, by reason. */
 export const nothingApplied = { changed: 0, deleted: 0, superseded: 0, refused: {} as Record<string, number> }
@@ -59,9 +61,9 @@ export async function applyObservations(
     const { others, ...event } = cause
     entries.push({ customer_id, id, ...event, at: now, outcome, detail })
   }
-  const wanted = { documents: [], invoices: isPartial ? [] : observations.map(({ id }) => id) }
+  const invoices = isPartial ? [] : observations.map(({ id }) => id)
   // An id is one invoice at the platform, so it belongs to one customer here.
-  const stored = Map.groupBy(await tx.findLinked(wanted), ({ id }) => id)
+  const stored = Map.groupBy(await tx.findLinked({ invoices }), ({ id }) => id)
   const count = (reason: string) => {
     applied.refused[reason] = (applied.refused[reason] ?? 0) + 1
   }
@@ -84,8 +86,9 @@ export async function applyObservations(
   const moved = new Map<string, string>()
   /** Keys of invoices that are no longer there: deleted, or now another customer's. */
   const left: InvoiceKey[] = []
-  /** Documents that another invoice may have gained or lost. */
-  const contested: number[] = []
+  /** What other invoices may have gained or lost a document by. */
+  const contested: Partial<InvoiceNames>[] = []
+  const lost: Name[] = []
   for (const observation of owned) {
     const { id, customer_id, map, askedAt } = observation
     const tell = (outcome: JournalOutcome, detail: string) => note(observation, outcome, detail)
@@ -114,7 +117,8 @@ export async function applyObservations(
       } else if (await tx.deleteInvoice(customer_id, id, askedAt)) {
         applied.deleted++
         left.push(observation)
-        if (previous?.ix_id) contested.push(previous.ix_id)
+        if (previous?.ix_id) contested.push({ documents: [previous.ix_id] })
+        lost.push(...lostNames(before, null))
         tell('applied', 'deleted')
       }
     } else {
@@ -134,6 +138,7 @@ export async function applyObservations(
         }
         records.push(record)
         stamps.push(askedAt)
+        lost.push(...[before, ...elsewhere].flatMap(last => lostNames(last, record)))
       }
     }
   }
@@ -141,11 +146,11 @@ export async function applyObservations(
   await guard.forget(tx, 'deletion', [...found, ...left])
   await guard.forget(tx, 'downgrade', left)
   const linked = isPartial
-    ? { records: records.map(record => withoutTie(record, known.get(keyOf(record.invoice)))), contested: [] }
+    ? { records: records.map(record => withoutTie(record, known.get(keyOf(record.invoice)))), contested: {} }
     : await linkRecords(tx, records, linking)
   applied.changed = await tx.saveInvoices(linked.records, stamps)
-  contested.push(...linked.contested)
-  if (contested.length > 0) await relinkInvoices(tx, { documents: contested, invoices: [] }, 'claim', linking)
+  contested.push(linked.contested, isPartial ? {} : await findLost(tx, lost, linking))
+  await relinkInvoices(tx, joinNames(contested), 'claim', linking)
   if (cause !== null)
     for (const record of linked.records) {
       const { invoice } = record
@@ -162,8 +167,8 @@ export async function applyObservations(
 
 /** Links records to their documents. Those without a claim are left as they are. */
 async function linkRecords(tx: WriteTransaction, records: readonly InvoiceRecord[], options: LinkOptions) {
-  const claimed = records.flatMap(({ invoice, claim }) => (claim === undefined ? [] : [{ invoice, claim }]))
-  if (claimed.length === 0) return { records: [...records], contested: [] }
+  const claimed = records.flatMap(record => toClaimed(record) ?? [])
+  if (claimed.length === 0) return { records: [...records], contested: {} }
   const { linked, contested } = await linkInvoices(tx, claimed, options)
   const byKey = new Map(linked.map(link => [keyOf(link.invoice), link]))
   const withLinks = (record: InvoiceRecord): InvoiceRecord => {
@@ -171,6 +176,41 @@ async function linkRecords(tx: WriteTransaction, records: readonly InvoiceRecord
     return { ...record, invoice, document }
   }
   return { records: records.map(withLinks), contested }
+}
+
+/** Null for a record without a claim. */
+function toClaimed({ invoice, claim, payment }: InvoiceRecord): Claimed | null {
+  return claim === undefined ? null : { invoice, claim, payments: paymentIds(payment) }
+}
+
+/** What is to be linked again when invoices that had names lose them: their documents may be another's now. */
+async function findLost(
+  tx: WriteTransaction,
+  lost: readonly Name[],
+  { rules }: LinkOptions,
+): Promise<Partial<InvoiceNames>> {
+  const references = [...new Set(referencesTo(lost, rules.references))]
+  const found = references.length === 0 ? [] : await tx.findDocuments({ ids: [], references })
+  const documents = found.flatMap(({ document }) => document ?? [])
+  return { documents: documents.map(({ id }) => id), ...invoicesNamedBy(documents, rules) }
+}
+
+/** Names that an invoice had, and has no more; null stands for one that is deleted. An ID is its own for ever. */
+function lostNames(before: KnownInvoice | undefined, record: InvoiceRecord | null): Name[] {
+  const last = before === undefined ? null : readClaimed(before)
+  const kept = record === null ? null : toClaimed(record)
+  const names = new Set(kept === null ? [] : namesOf(kept).map(nameKey))
+  if (last === null) return []
+  return namesOf(last).filter(name => name.kind !== 'id' && !names.has(nameKey(name)))
+}
+
+function joinNames(all: readonly Partial<InvoiceNames>[]): InvoiceNames {
+  return {
+    documents: [...new Set(all.flatMap(({ documents = [] }) => documents))],
+    invoices: [...new Set(all.flatMap(({ invoices = [] }) => invoices))],
+    payments: [...new Set(all.flatMap(({ payments = [] }) => payments))],
+    numbers: [...new Set(all.flatMap(({ numbers = [] }) => numbers))],
+  }
 }
 
 /** Leaves out the claim of an invoice that has a document: it is compared with the document alone, which stays. */

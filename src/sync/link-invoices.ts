@@ -1,19 +1,11 @@
 /** Links invoices to stored documents, within a transaction. */
 import { describeInvoiceDocument } from '../document-json.ts'
 import { type Invoice, type InvoiceDocument, invoiceFields, keyOf } from '../invoice.ts'
-import {
-  deriveLink,
-  fieldsOf,
-  findRefusal,
-  invoiceIdOf,
-  isGone,
-  type Link,
-  type LinkRules,
-  namedBy,
-  referenceOf,
-} from '../linking/link.ts'
-import type { Claimed } from '../store/document-store.ts'
-import type { WriteStore, WriteTransaction } from '../store/store.ts'
+import { deriveLink, type Link } from '../linking/derive-link.ts'
+import { fieldsOf, isGone, isLostAtOnce, type LinkRules } from '../linking/link.ts'
+import { claimantsOf, documentsOf, paymentIds, type Related, relate } from '../linking/related.ts'
+import type { Claimed, InvoiceNames, KnownDocument } from '../store/document-store.ts'
+import type { KnownInvoice, WriteStore, WriteTransaction } from '../store/store.ts'
 import { readBatches } from './concurrency.ts'
 import type { DeletionGuard } from './deletion-guard.ts'
 
@@ -31,77 +23,112 @@ interface Linked extends Link {
   document: InvoiceDocument | null
 }
 
-/** Writes nothing. A link whose loss is held back stays. `contested`: documents claimed by stored invoices, which a given one may gain or lose. */
+/** Documents that stored invoices claim or have a name of, and these invoices: given ones may gain or lose the documents. */
+type Contested = Pick<InvoiceNames, 'documents' | 'invoices'>
+
+/** Saves no link. One whose loss is held back stays. */
 export async function linkInvoices(
   tx: WriteTransaction,
   given: readonly Claimed[],
   { rules, guard, now = Date.now() }: LinkOptions,
-): Promise<{ linked: Linked[]; contested: number[] }> {
-  const documents = await tx.findDocuments({
-    ids: [...new Set(given.flatMap(({ invoice, claim }) => [claim.ix_id ?? [], invoice.ix_id ?? []].flat()))],
-    references: given.map(({ invoice }) => referenceOf(invoice.id, rules)),
-  })
-  // A reference that names an invoice outweighs claims.
-  const free = documents.filter(({ document }) => document !== null && namedBy(document, rules) === null)
+): Promise<{ linked: Linked[]; contested: Contested }> {
+  const documents = await tx.findDocuments(documentsOf(given, rules))
   const isGiven = new Set(given.map(({ invoice }) => keyOf(invoice)))
-  const stored = await tx.findClaimants(free.map(({ id }) => id))
+  const stored = await tx.findClaimants(claimantsOf(documents, rules))
   const others = stored.filter(({ invoice }) => !isGiven.has(keyOf(invoice)))
-  const claimants = [...given, ...others]
-  const contested = [...new Set(others.flatMap(({ claim }) => claim.ix_id ?? []))]
+  const related = relate(documents, [...given, ...others], rules)
+  await askForClients(tx, documents, related)
   const byId = new Map(documents.map(known => [known.id, known]))
-  const byInvoice = Map.groupBy(documents, ({ document }) => invoiceIdOf(document?.reference ?? null, rules))
-  const linked = given.map(({ invoice, claim }): Linked => {
-    const ids = [claim.ix_id, invoice.ix_id].flatMap(id => byId.get(id ?? -1) ?? [])
-    const known = [...new Set([...ids, ...(byInvoice.get(invoice.id) ?? [])])]
-    const link = deriveLink(invoice, claim, known, rules, now, claimants)
-    const after = { ...invoice, ...link.fields }
-    const isChanged = invoiceFields.some(name => invoice[name] !== after[name])
-    return { ...link, invoice: after, isChanged, document: describe(after) }
+  const links = given.map(own => {
+    const ids = [own.claim.ix_id, own.invoice.ix_id].flatMap(id => byId.get(id ?? -1) ?? [])
+    const known = [...new Set([...ids, ...related.naming(own)])]
+    return deriveLink(own, known, rules, now, known.flatMap(related.claimants))
   })
-  function describe(invoice: Invoice): InvoiceDocument | null {
-    const { document = null, relations = null } = byId.get(invoice.ix_id ?? -1) ?? {}
-    return document && describeInvoiceDocument(invoice, document, relations)
+  const isLoss = ({ invoice }: Claimed, { fields }: Link) => {
+    if (invoice.ix_sync_state !== 'synced' || fields.ix_sync_state === 'synced') return false
+    const tied = byId.get(invoice.ix_id ?? -1)
+    return tied === undefined || isGone(tied) || !isLostAtOnce(tied, invoice, related.claimants(tied), rules)
   }
-  const losing = linked.filter(({ invoice }, i) => {
-    const before = given[i]?.invoice
-    if (!isSynced(before) || isSynced(invoice)) return false
-    // A document that belongs to another invoice is lost at once, however many there are.
-    const tied = byId.get(before?.ix_id ?? -1)
-    return tied === undefined || isGone(tied) || findRefusal(tied, invoice, claimants, rules) === null
-  })
-  await guard.forget(tx, 'downgrade', linked.map(({ invoice }) => invoice).filter(isSynced))
-  const keys = losing.map(({ invoice }) => invoice)
-  if (losing.length === 0 || (await guard.allows(tx, 'downgrade', keys))) return { linked, contested }
-  const held = linked.map((link, i) => {
-    const before = given[i]?.invoice
-    if (before === undefined || !losing.includes(link)) return link
-    return {
-      ...link,
-      fields: fieldsOf(before),
-      invoice: before,
-      isChanged: false,
-      document: describe(before),
-    }
-  })
-  return { linked: held, contested }
+  const kept = await keepLosses(tx, guard, given, links, isLoss)
+  return {
+    linked: kept.map((link, i) => toLinked((given[i] as Claimed).invoice, link, byId)),
+    contested: findContested(documents, others, related),
+  }
 }
 
-function isSynced(invoice: Invoice | undefined): boolean {
-  return invoice?.ix_sync_state === 'synced'
+/** Links as they are to be, but those whose loss the guard holds back stay as they were. */
+async function keepLosses(
+  tx: WriteTransaction,
+  guard: DeletionGuard,
+  given: readonly Claimed[],
+  links: readonly Link[],
+  isLoss: (before: Claimed, link: Link) => boolean,
+): Promise<readonly Link[]> {
+  const pairs = given.map((before, i) => ({ before, link: links[i] as Link }))
+  const synced = pairs.filter(({ link }) => link.fields.ix_sync_state === 'synced')
+  await guard.forget(
+    tx,
+    'downgrade',
+    synced.map(({ before }) => before.invoice),
+  )
+  const losing = pairs.filter(({ before, link }) => isLoss(before, link))
+  const keys = losing.map(({ before }) => before.invoice)
+  if (losing.length === 0 || (await guard.allows(tx, 'downgrade', keys))) return links
+  return pairs.map(pair =>
+    losing.includes(pair) ? { ...pair.link, fields: fieldsOf(pair.before.invoice) } : pair.link,
+  )
 }
 
-/** Links these invoices, and those of these documents, again. Returns those whose link changed; the journal keeps `cause`. */
+function toLinked(before: Invoice, link: Link, byId: ReadonlyMap<number, KnownDocument>): Linked {
+  const invoice = { ...before, ...link.fields }
+  const isChanged = invoiceFields.some(name => before[name] !== invoice[name])
+  const { document = null, relations = null } = byId.get(invoice.ix_id ?? -1) ?? {}
+  return {
+    ...link,
+    invoice,
+    isChanged,
+    document: document && describeInvoiceDocument(invoice, document, relations),
+  }
+}
+
+/** A number counts only with the tax ID of the document's client. */
+async function askForClients(
+  tx: WriteTransaction,
+  documents: readonly KnownDocument[],
+  related: Related,
+): Promise<void> {
+  const clients = documents.filter(related.isNumbered).flatMap(({ document }) => document?.client_id ?? [])
+  if (clients.length > 0) await tx.askForClients([...new Set(clients)])
+}
+
+function findContested(
+  documents: readonly KnownDocument[],
+  others: readonly Claimed[],
+  related: Related,
+): Contested {
+  const isOther = new Set(others)
+  const disputed = documents.map(known => {
+    return { id: known.id, others: related.claimants(known).filter(claimed => isOther.has(claimed)) }
+  })
+  return {
+    documents: disputed.filter(({ others }) => others.length > 0).map(({ id }) => id),
+    invoices: [...new Set(disputed.flatMap(({ others }) => others.map(({ invoice }) => invoice.id)))],
+  }
+}
+
+/** Links the invoices with one of these names again. Returns those whose link changed; the journal keeps `cause`. */
 export async function relinkInvoices(
   tx: WriteTransaction,
-  wanted: { documents: readonly number[]; invoices: readonly string[] },
+  wanted: Partial<InvoiceNames>,
   cause: string,
   { now = Date.now(), ...options }: LinkOptions,
 ): Promise<Linked[]> {
   const keys = await tx.findLinked(wanted)
   if (keys.length === 0) return []
-  const claimed = (await tx.findKnown(keys)).flatMap(({ summary, claim, document }) =>
-    summary === null || claim === null ? [] : [{ invoice: JSON.parse(summary) as Invoice, claim, document }],
-  )
+  const claimed = (await tx.findKnown(keys)).flatMap(known => {
+    const own = readClaimed(known)
+    return own === null ? [] : [{ ...own, document: known.document }]
+  })
   const { linked, contested } = await linkInvoices(tx, claimed, { ...options, now })
   const changed = linked.filter(({ isChanged }) => isChanged)
   await tx.relinkInvoices(
@@ -118,17 +145,24 @@ export async function relinkInvoices(
     })),
   )
   // A document may have been another's until now: that of a claimant who is not among these.
-  const gained = contested.filter(id => changed.some(({ invoice }) => invoice.ix_id === id))
+  const gained = contested.documents.filter(id => changed.some(({ invoice }) => invoice.ix_id === id))
   if (gained.length === 0) return changed
-  const others = await relinkInvoices(tx, { documents: gained, invoices: [] }, cause, { ...options, now })
+  const others = await relinkInvoices(tx, { documents: gained }, cause, { ...options, now })
   return [...changed, ...others]
+}
+
+/** An invoice as it is stored; null when it is not, or did not come from the payment platform. */
+export function readClaimed({ summary, claim, payment }: KnownInvoice): Claimed | null {
+  if (summary === null || claim === null) return null
+  const payments = payment === null ? [] : paymentIds(JSON.parse(payment))
+  return { invoice: JSON.parse(summary) as Invoice, claim, payments }
 }
 
 /** Links invoices again whose document is being created, since that fails after a while. Returns the number that changed. */
 export async function ageClaims(store: WriteStore, options: LinkOptions): Promise<number> {
   let changed = 0
   for await (const keys of readBatches(store.readCreating)) {
-    const wanted = { documents: [], invoices: keys.map(({ id }) => id) }
+    const wanted = { invoices: keys.map(({ id }) => id) }
     const relinked = await store.transaction(tx => relinkInvoices(tx, wanted, 'time', options))
     changed += relinked.length
   }

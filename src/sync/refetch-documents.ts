@@ -1,13 +1,14 @@
 /** Reads documents and clients of the invoicing system, by lists and one by one, and stores them. */
 import type { Logger } from 'pino'
 import type { Document, Relations } from '../document.ts'
-import { invoiceIdOf, withReference } from '../linking/link.ts'
+import { isNobody } from '../linking/link.ts'
+import { invoicesNamedBy } from '../linking/related.ts'
 import { type DocumentPage, type DocumentQuery, type DocumentSource, SourceError } from '../sources.ts'
 import type { DocumentRecordKind } from '../store/connector-store.ts'
 import type { DocumentKey, RelationsKey } from '../store/document-store.ts'
 import type { NextStamp } from '../store/stamps.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
-import { createQueue, forEachConcurrently } from './concurrency.ts'
+import { createQueue, forEachConcurrently, readBatches } from './concurrency.ts'
 import { type LinkOptions, relinkInvoices } from './link-invoices.ts'
 import { readList } from './read-list.ts'
 import type { SetAsideRecords } from './set-aside-documents.ts'
@@ -17,6 +18,8 @@ const atOnce = 16
 const relationsSavedAtOnce = 50
 /** With this many failures in one run, the system fails and not its documents. */
 const failuresAtMost = 5
+/** A client's moment until its documents are linked: after a crash, it is due, and they are linked again. */
+const beingLinked = 1
 /** So it does with this many documents of which none fits. */
 const misfitsToDoubt = 10
 
@@ -66,7 +69,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
   }
 
   function commit(
-    documents: readonly Pick<Document, 'id' | 'reference' | 'left_out'>[],
+    documents: readonly Pick<Document, 'id' | 'reference' | 'uid' | 'left_out'>[],
     write: (tx: WriteTransaction) => Promise<void>,
     cause: string,
   ): Promise<number> {
@@ -77,8 +80,8 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
         const whole = documents.filter(({ left_out }) => left_out === undefined).map(({ id }) => id)
         await setAside.clear(tx, 'document', ids)
         await setAside.clear(tx, 'field', whole)
-        const invoices = documents.flatMap(({ reference }) => invoiceIdOf(reference, rules) ?? [])
-        const changed = await relinkInvoices(tx, { documents: ids, invoices }, cause, options)
+        const wanted = { documents: ids, ...invoicesNamedBy(documents, rules) }
+        const changed = await relinkInvoices(tx, wanted, cause, options)
         for (const { invoice, candidates } of changed)
           if (candidates.length > 0)
             log.warn(
@@ -98,10 +101,9 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
   }
 
   async function savePage({ documents, misfits }: DocumentPage, askedAt: number, swept: Swept) {
-    const given = documents.map(document => withReference(document, rules))
-    const changed = await commit(given, tx => tx.saveDocuments(given, askedAt), 'list')
+    const changed = await commit(documents, tx => tx.saveDocuments(documents, askedAt), 'list')
     swept.changed += changed
-    await noteLeftOut(given, false)
+    await noteLeftOut(documents, false)
     for (const { id, reason } of misfits)
       if (id === null) log.warn({ reason }, 'a document without an ID was left out')
       else await enqueue(() => setAside.add('document', id, reason))
@@ -128,7 +130,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
       swept.misfits++
       return
     }
-    const document = found.record && withReference(found.record, rules)
+    const document = found.record
     swept.documents++
     if (document === null) swept.missed++
     const changed = await commit(
@@ -150,10 +152,44 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
       store.transaction(async tx => {
         for (const { id, record, askedAt } of found) await tx.saveRelations(id, record, askedAt)
         await setAside.clear(tx, 'relations', ids)
-        const wanted = { documents: ids, invoices: [] }
-        return (await relinkInvoices(tx, wanted, 'relations', options)).length
+        return (await relinkInvoices(tx, { documents: ids }, 'relations', options)).length
       }),
     )
+  }
+
+  /** Saves a client and links its documents by it. */
+  async function saveClient(id: number, taxId: string | null, askedAt: number): Promise<number> {
+    let changed = 0
+    if (await enqueue(() => store.transaction(tx => noteTaxId(tx, id, taxId)))) {
+      const read = (after: Document | null, limit: number) => store.readOfClient(id, after?.id ?? 0, limit)
+      for await (const some of readBatches(read))
+        changed += await enqueue(() => store.transaction(tx => relinkDocuments(tx, some)))
+    }
+    await enqueue(() =>
+      store.transaction(async tx => {
+        await tx.saveClient(id, taxId, askedAt)
+        await setAside.clear(tx, 'client', [id])
+      }),
+    )
+    return changed
+  }
+
+  /** Returns whether the client's documents are to be linked again. */
+  async function noteTaxId(tx: WriteTransaction, id: number, taxId: string | null): Promise<boolean> {
+    const before = await tx.findClient(id)
+    const last = before?.tax_id ?? null
+    const isSame = last === taxId || (isNobody(last) && isNobody(taxId))
+    if (isSame && before?.observed_at !== beingLinked) return false
+    await tx.saveClient(id, taxId, beingLinked)
+    return true
+  }
+
+  async function relinkDocuments(tx: WriteTransaction, documents: readonly Document[]): Promise<number> {
+    const ids = documents.map(({ id }) => id)
+    // Whoever ties one of them at this moment, by the former tax ID, ends first.
+    await tx.findDocuments({ ids, references: [] })
+    const wanted = { documents: ids, ...invoicesNamedBy(documents, rules) }
+    return (await relinkInvoices(tx, wanted, 'client', options)).length
   }
 
   return {
@@ -220,17 +256,17 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
           }
         }
       }),
-    /** Fetches clients, for the comparison of tax IDs. */
-    fetchClients: ({ source }: Round, ids: AsyncIterable<number> | Iterable<number>) =>
-      unlessForbidden(`the ${source.name} key may not read clients: their tax ids are not compared`, () =>
-        forEachConcurrently(ids, atOnce, async id => {
-          const found = await fetchOne('client', id, () => source.fetchClient(id))
-          if (found === undefined) return
-          await store.transaction(async tx => {
-            await tx.saveClient(id, found.record?.tax_id ?? null, found.askedAt)
-            await setAside.clear(tx, 'client', [id])
-          })
-        }),
+    /** Fetches clients, for the comparison of tax IDs, and links what they decide. */
+    fetchClients: ({ source, swept }: Round, ids: AsyncIterable<number> | Iterable<number>) =>
+      unlessForbidden(
+        `the ${source.name} key may not read clients: tax ids are not compared, and no number ties a document`,
+        () =>
+          forEachConcurrently(ids, atOnce, async id => {
+            const found = await fetchOne('client', id, () => source.fetchClient(id))
+            if (found === undefined) return
+            const changed = await saveClient(id, found.record?.tax_id ?? null, found.askedAt)
+            swept.changed += changed
+          }),
       ),
   }
 }

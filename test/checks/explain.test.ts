@@ -14,6 +14,7 @@ import { noGuard } from '../../src/sync/deletion-guard.ts'
 import { relinkInvoices } from '../../src/sync/link-invoices.ts'
 import { assertOneLine, createCli, type Outcome } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
+import { linkedStore, makeDocument, observe } from '../support/linked-store.ts'
 import { makeInvoice } from '../support/records.ts'
 import { refusalOf } from '../support/settings.ts'
 import { openStores } from '../support/sync.ts'
@@ -157,7 +158,7 @@ for (const engine of engines)
       assert.match(shown, /^It is synced, because there is a document claimed as 10, and it is final\.$/m)
       assert.match(
         shown,
-        /^ {2}10: InvoiceReceipt 6\/G, final, 123\.0 Euro \(tied, recorded at Stripe, refers to it\); last answer 2026-03-10T12:00:00\.000Z$/m,
+        /^ {2}10: InvoiceReceipt 6\/G, final, 123\.0 Euro \(tied, recorded at Stripe, refers to it by \{id\}\); last answer 2026-03-10T12:00:00\.000Z$/m,
       )
       assert.match(
         shown,
@@ -187,11 +188,51 @@ for (const engine of engines)
       const shown = await text()
       assert.match(shown, /^It is not_synced, because no document claims it, and none is recorded\.$/m)
       assert.match(shown, /Recorded there: nothing\./)
-      assert.match(shown, /^Documents: no known document is recorded, .* refers to in_why\.$/m)
+      assert.match(
+        shown,
+        /^Documents: no known document is recorded, tied, or has one of these references\.$/m,
+      )
+      assert.match(shown, /^ {2}\{id\} +in_why\n {2}\{payment\} +none$/m)
       assert.match(shown, /^Journal: empty\. It came with a list or an import/m)
       assert.match(shown, /every draft, open and uncollectible one \(stripe:unsettled, last success never\)/)
       assert.doesNotMatch(shown, /ana@/, 'an address that stands for a name is left out too')
-      assert.match(await text({ LINK_REFERENCE: 'Stripe {id}' }), /refers to Stripe in_why\./)
+      assert.match(await text({ LINK_REFERENCE: 'Stripe {id}' }), /^ {2}Stripe \{id\} +Stripe in_why$/m)
+    })
+
+    it('shows which reference ties a document, and what keeps others from the invoice', async t => {
+      const { store, text, json } = await createWorld(t, engine)
+      const { apply, save } = linkedStore(store)
+      const why = { id, customer_id: 'cus_ana', number: 'A-1', customer_tax_id: null }
+      await apply(
+        observe(why, {}, ['pi_1', 'pi_2']),
+        observe({ id: 'in_b', customer_id: 'cus_b' }, {}, ['pi_2']),
+      )
+      await save(
+        makeDocument(10, { reference: 'pi_1' }),
+        makeDocument(11, { reference: 'PO 17', uid: 'pi_2' }),
+        makeDocument(12, { reference: 'A-1', client_id: 7 }),
+      )
+      await store.transaction(tx => tx.saveSuccess('ix:all', now))
+      const shown = await text()
+      assert.match(shown, /because there is a document referring to pi_1, its payment, and it is settled\.$/m)
+      assert.match(shown, /^ {2}\{payment\} +pi_1, pi_2$/m)
+      assert.match(shown, /^ {2}10: .* \(tied, refers to it by \{payment\}\); last answer \S+$/m)
+      assert.match(
+        shown,
+        /^ {2}11: .* \(its proprietary_uid names it by \{payment\}\); last answer \S+; document 11 names payment pi_2, which in_b has too: it is tied to none of them$/m,
+      )
+      assert.doesNotMatch(shown, /^ {2}12: /m)
+      const numbers = await text({ LINK_REFERENCE: '{id},Order #{payment},{number}' })
+      assert.match(
+        numbers,
+        /^Stored as synced, but by what is known now it is not_synced, because document 12 names number A-1, but the customer has no tax ID to compare\./m,
+      )
+      assert.match(numbers, /^ {2}Order #\{payment\} +Order #pi_1, Order #pi_2\n {2}\{number\} +A-1$/m)
+      const [{ references, names }] = await json()
+      assert.deepEqual(references[1], { template: '{payment}', texts: ['pi_1', 'pi_2'] })
+      assert.deepEqual(names[0].names, [
+        { kind: 'payment', value: 'pi_1', template: '{payment}', field: 'reference' },
+      ])
     })
 
     it('marks an imported invoice as one', async t => {
@@ -231,7 +272,10 @@ for (const engine of engines)
       await relink()
       const once = await textHere()
       assert.match(once, /^ {2}9: never seen \(recorded at Stripe\); last answer .*, missed once in a row$/m)
-      assert.match(once, /^ {2}10: InvoiceReceipt .* \(tied, refers to it\); .*, missed once in a row$/m)
+      assert.match(
+        once,
+        /^ {2}10: InvoiceReceipt .* \(tied, refers to it by \{id\}\); .*, missed once in a row$/m,
+      )
       assert.match(once, /It is synced, because/)
       await miss(9)
       await miss(10)

@@ -24,6 +24,8 @@ import { noGuard } from '../../src/sync/deletion-guard.ts'
 import { relinkInvoices } from '../../src/sync/link-invoices.ts'
 import { assertFits, createCli, type Outcome, unwrapped } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
+import { linkedStore, observe } from '../support/linked-store.ts'
+import { templates } from '../support/linking.ts'
 import { makeInvoice } from '../support/records.ts'
 import { refusalOf } from '../support/settings.ts'
 import { openStores } from '../support/sync.ts'
@@ -432,6 +434,83 @@ for (const engine of engines)
       assert.deepEqual(await find('--unlinked', '--customer', 'cus_ana'), [], 'whose they are cannot be told')
     })
 
+    it('says of a paid invoice why a document that names it is not its own', async t => {
+      const { store, find } = await createWorld(t, engine, { LINK_REFERENCE: 'Stripe {id},{payment}' })
+      const { apply, save } = linkedStore(store, { ...usualRules, ...templates('Stripe {id}', '{payment}') })
+      const paid = { status: 'paid', customer_id: 'cus_a' } as const
+      await apply(
+        observe({ ...paid, id: 'in_a' }),
+        observe({ ...paid, id: 'in_b' }, {}, ['pi_1']),
+        observe({ ...paid, id: 'in_c' }, {}, ['pi_1']),
+      )
+      await save(
+        makeDocument('', { id: 1, reference: 'in_a' }),
+        makeDocument('', { id: 2, reference: 'pi_1' }),
+      )
+      await succeed(store)
+      const both = (other: string) =>
+        `paid, and document 2 names payment pi_1, which ${other} has too: it is tied to none of them`
+      assert.deepEqual(await find(), [
+        [
+          'in_a',
+          'paid_without_document',
+          'paid, and document 1 names in_a, but LINK_REFERENCE allows no plain ID',
+        ],
+        ['in_b', 'paid_without_document', both('in_c')],
+        ['in_c', 'paid_without_document', both('in_b')],
+      ])
+    })
+
+    it('knows documents that name a payment or a number: of unknown ones, of several invoices, and of none', async t => {
+      const { store, find } = await createWorld(t, engine, { LINK_REFERENCE: '{id},{payment},{number}' })
+      const rules = { ...usualRules, ...templates('{id}', '{payment}', '{number}') }
+      const { apply, save, saveClient } = linkedStore(store, rules)
+      const paid = { status: 'paid', customer_tax_id: 'PT509442013' } as const
+      await apply(
+        observe({ ...paid, id: 'in_a', customer_id: 'cus_a', number: 'A-1' }, {}, ['pi_1', 'pi_2']),
+        observe({ ...paid, id: 'in_b', customer_id: 'cus_b', number: 'B-1' }, {}, ['pi_2']),
+        observe({ ...paid, id: 'in_c', customer_id: 'cus_c', number: 'C-1' }),
+      )
+      const named = ['pi_1', 'pi_2', 'pi_9', 'C-1', 'X-1', 'Order from Ana', 'B-1', 'pi_1']
+      await save(
+        ...named.map((reference, i) =>
+          makeDocument('', { id: i + 1, reference, client_id: [0, 3, 7].includes(i) ? 7 : 8 }),
+        ),
+      )
+      await saveClient(7, '509442013')
+      await saveClient(8, '501964843')
+      await succeed(store)
+      const target = (id: number, words: string) =>
+        `document ${id} of 2026-03-02 is settled, and refers to ${words}`
+      assert.deepEqual(await find('--unlinked'), [
+        ['in_a', 'several_documents', 'documents 1 (settled) and 8 (settled) are all in force'],
+        [
+          'in_b',
+          'paid_without_document',
+          'paid, and document 2 names payment pi_2, which in_a has too: it is tied to none of them',
+        ],
+        [null, 'document_of_several_invoices', target(2, 'payment pi_2, which in_a and in_b have')],
+        [null, 'document_of_unknown_invoice', target(3, 'payment pi_9, which no invoice in the store has')],
+        [
+          null,
+          'document_of_unknown_invoice',
+          target(
+            5,
+            'number X-1, which no invoice in the store has whose customer has the tax ID of its client',
+          ),
+        ],
+        [null, 'document_without_invoice', target(6, "'Order from Ana'")],
+        [
+          null,
+          'document_of_unknown_invoice',
+          target(
+            7,
+            'number B-1, which no invoice in the store has whose customer has the tax ID of its client',
+          ),
+        ],
+      ])
+    })
+
     it('shows both sides of a difference in columns', async t => {
       const { store, run } = await createWorld(t, engine)
       const invoice = { id: 'in_1', number: 'N-1', display_name: 'Lima, "Ana"', total_cents: -500 }
@@ -672,8 +751,11 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
     const wrong: [setting: Setting, value: string, says: RegExp][] = [
       ['LINK_IGNORE_BEFORE', '1.1.2026', /^LINK_IGNORE_BEFORE must be a calendar day/],
       ['LINK_CREATING_TIMEOUT', '1 hour', /^LINK_CREATING_TIMEOUT must be like 90s/],
-      ['LINK_REFERENCE', 'Stripe', /^LINK_REFERENCE must contain \{id\} once/],
-      ['LINK_REFERENCE', '{id}{id}', /^LINK_REFERENCE must contain \{id\} once/],
+      [
+        'LINK_REFERENCE',
+        'Stripe',
+        /^LINK_REFERENCE must be different texts separated by commas, each with \{id\}/,
+      ],
     ]
     for (const [setting, value, says] of wrong) assert.match(refusalOf(setting, value), says)
   })

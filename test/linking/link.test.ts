@@ -6,68 +6,15 @@ import { linkRulesOf, settingGroups } from '../../src/cli/settings/connections.t
 import { readSettings } from '../../src/cli/settings/read-settings.ts'
 import { type Claim, type Document, noClaim } from '../../src/document.ts'
 import type { Invoice } from '../../src/invoice.ts'
-import {
-  deriveLink,
-  invoiceIdOf,
-  type LinkRules,
-  referenceOf,
-  usualRules,
-  withReference,
-} from '../../src/linking/link.ts'
-import type { Claimed, KnownDocument } from '../../src/store/document-store.ts'
+import { type LinkRules, usualRules } from '../../src/linking/link.ts'
+import type { Claimed } from '../../src/store/document-store.ts'
 import { mapClaim, usualKeys } from '../../src/stripe/map-claim.ts'
 import { anyCharacter } from '../support/any-character.ts'
+import { type Case, derive, id, idOf, nothing, seen, stateOf, templates, unseen } from '../support/linking.ts'
 import { makeInvoice, withDocument } from '../support/records.ts'
 
-const now = Date.parse('2026-03-10T12:00:00.000Z')
-const id = 'in_link'
-
-function makeDocument(fields: Partial<Document> = {}): Document {
-  return {
-    id: 10,
-    type: 'Invoice',
-    status: 'final',
-    reference: id,
-    number: '6/G',
-    date: '2026-03-03',
-    total: '123.00',
-    currency: 'Euro',
-    client_id: null,
-    ...fields,
-  }
-}
-
-const seen = (fields: Partial<Document> = {}, misses = 0): KnownDocument => {
-  const document = makeDocument(fields)
-  return { id: document.id, document, misses, observed_at: 1, client_tax_id: null }
-}
-const unseen = (id: number, misses: number): KnownDocument => ({
-  id,
-  document: null,
-  misses,
-  observed_at: 1,
-  client_tax_id: null,
-})
-
-interface Case {
-  invoice?: Partial<Invoice>
-  claim?: Partial<Claim>
-  known?: readonly KnownDocument[]
-  rules?: Partial<LinkRules>
-  /** Other invoices that claim one of the documents. */
-  others?: readonly Claimed[]
-}
-
-function derive({ invoice = {}, claim = {}, known = [], rules = {}, others = [] }: Case) {
-  const own = { invoice: makeInvoice({ id, ...invoice }), claim: { ...noClaim, ...claim } }
-  return deriveLink(own.invoice, own.claim, known, { ...usualRules, ...rules }, now, [own, ...others])
-}
-
-const stateOf = (given: Case) => derive(given).fields.ix_sync_state
-const idOf = (given: Case) => derive(given).fields.ix_id
 const creating = { state: 'creating', attempted_at: '2026-03-10T11:30:00.000Z' } as const
 const overdue = { state: 'creating', attempted_at: '2026-03-10T10:59:59.999Z' } as const
-const nothing = { ix_id: null, ix_status: null, ix_created_at: null }
 
 test('every state without a document has its reason', () => {
   const zero = { invoice: { total_cents: 0 }, rules: { ignoreZero: true } }
@@ -247,25 +194,24 @@ describe('guards', () => {
 
 describe('a document’s proprietary_uid', () => {
   const withUid = (fields: Partial<Document>, rules: Partial<LinkRules> = {}) =>
-    withReference(makeDocument({ uid: id, ...fields }), { ...usualRules, ...rules })
+    derive({ known: [seen({ uid: id, ...fields })], rules })
 
   it('names an invoice exactly, where the reference names none', () => {
     for (const reference of [null, 'Stripe', `${id} `]) {
-      const { reference: found } = withUid({ reference })
-      assert.equal(found, id)
-      const { fields, why } = derive({ known: [seen({ uid: id, reference: found })] })
+      const { fields, why } = withUid({ reference })
       assert.deepEqual([fields.ix_sync_state, fields.ix_id], ['synced', 10])
       assert.match(why, /whose proprietary_uid is in_link/)
     }
     for (const uid of [`${id} `, ` ${id}`, `x-${id}`, 'pi_1'])
-      assert.equal(withUid({ uid, reference: null }).reference, null, uid)
+      assert.equal(withUid({ uid, reference: null }).fields.ix_id, null, uid)
   })
 
   it('counts for nothing against a reference that names another invoice, by the convention or as a plain id', () => {
-    assert.equal(withUid({ reference: 'in_other' }).reference, 'in_other')
-    assert.equal(withUid({ reference: 'Nº in_other' }, { reference: 'Nº {id}' }).reference, 'Nº in_other')
-    assert.equal(withUid({ reference: 'in_other' }, { reference: 'Nº {id}' }).reference, 'in_other')
-    assert.equal(withUid({ reference: null }, { reference: 'Nº {id}' }).reference, `Nº ${id}`)
+    const rules = templates('Nº {id}')
+    assert.equal(withUid({ reference: 'in_other' }).fields.ix_id, null)
+    assert.equal(withUid({ reference: 'Nº in_other' }, rules).fields.ix_id, null)
+    assert.equal(withUid({ reference: 'in_other' }, rules).fields.ix_id, null)
+    assert.equal(withUid({ reference: null }, rules).fields.ix_id, 10)
   })
 })
 
@@ -274,14 +220,15 @@ describe('a document has one owner', () => {
   const claiming = (fields: Partial<Invoice>, ix_id = 10): Claimed => ({
     invoice: makeInvoice({ id: 'in_other', customer_id: 'cus_other', ...fields }),
     claim: { ...noClaim, ix_id },
+    payments: [],
   })
   const free = (client_tax_id: string | null = null) => ({ ...seen({ reference: 'PO 12' }), client_tax_id })
 
   it('the invoice that its reference names: any other that claims it has failed', () => {
     for (const [reference, rules] of [
       ['in_other', {}],
-      ['Stripe in_other', { reference: 'Stripe {id}' }],
-      ['in_other', { reference: 'Stripe {id}' }],
+      ['Stripe in_other', templates('Stripe {id}')],
+      ['in_other', templates('Stripe {id}')],
     ] as const) {
       const { fields, why, refusal } = derive({ claim, known: [seen({ reference })], rules })
       assert.deepEqual(fields, { ix_sync_state: 'failed', ...nothing })
@@ -418,32 +365,17 @@ describe('ix_created_at', () => {
 
 describe('the reference', () => {
   it('may be another text around the id, and then is that and no other', () => {
-    const rules = { reference: 'Stripe {id}.' }
+    const rules = templates('Stripe {id}.')
     assert.equal(stateOf({ known: [seen({ reference: 'Stripe in_link.' })], rules }), 'synced')
     for (const reference of [id, 'Stripe in_link', 'in_link.', 'stripe in_link.'])
       assert.equal(stateOf({ known: [seen({ reference })], rules }), 'not_synced', reference)
   })
   it('when it was changed, a document by the old one is kept only if it is recorded', () => {
-    const [invoice, rules] = [{ ...withDocument, ix_id: 10 }, { reference: 'new {id}' }]
-    assert.equal(stateOf({ invoice, rules, known: [seen()] }), 'not_synced')
+    const [invoice, rules] = [{ ...withDocument, ix_id: 10 }, templates('new {id}')]
+    const without = derive({ invoice, rules, known: [seen()] })
+    assert.equal(without.fields.ix_sync_state, 'not_synced')
+    assert.equal(without.why, 'document 10 names in_link, but LINK_REFERENCE allows no plain ID')
     assert.equal(stateOf({ invoice, rules, known: [seen()], claim: { ix_id: 10 } }), 'synced')
-  })
-  it("is the creator's own ID where it names no invoice, and that ID does", () => {
-    const referenceWith = (fields: Partial<Document>) =>
-      withReference(makeDocument(fields), usualRules).reference
-    assert.equal(referenceWith({ reference: null, uid: 'in_uid' }), 'in_uid')
-    assert.equal(referenceWith({ reference: 'PO 17', uid: 'in_uid' }), 'in_uid')
-    assert.equal(referenceWith({ reference: id, uid: 'in_uid' }), id)
-    assert.equal(referenceWith({ reference: 'PO 17', uid: '4711' }), 'PO 17')
-    assert.equal(referenceWith({ reference: 'PO 17' }), 'PO 17')
-  })
-  it('leads back to the invoice that it names, and to none else', () => {
-    for (const reference of ['{id}', 'Stripe {id}', '{id}/1', 'in_{id}in_']) {
-      const rules = { ...usualRules, reference }
-      assert.equal(invoiceIdOf(referenceOf('in_A-b_9', rules), rules), 'in_A-b_9')
-      for (const other of [null, '', 'in_', 'in', '6/G', 'in_a b', 'Stripe'])
-        assert.equal(invoiceIdOf(other, rules), null, `${reference} ${other}`)
-    }
   })
 })
 
@@ -624,14 +556,14 @@ describe('the settings', () => {
   })
   it('say what the convention is', t => {
     set(t, {
-      LINK_REFERENCE: 'Stripe {id}',
+      LINK_REFERENCE: 'Stripe {id}, Order #{payment}',
       LINK_IGNORE_ZERO: 'on',
       LINK_IGNORE_BEFORE: '2026-01-01',
       LINK_CREATING_TIMEOUT: '2d',
       LINK_METADATA_KEYS: 'state=doc_state, ix_id=doc',
     })
     assert.deepEqual(readLinkRules(true), {
-      reference: 'Stripe {id}',
+      ...templates('Stripe {id}', 'Order #{payment}'),
       ignoreZero: true,
       ignoreBefore: '2026-01-01',
       creatingTimeoutMs: 172_800_000,
@@ -639,6 +571,22 @@ describe('the settings', () => {
     })
     assert.deepEqual(readMetadataKeys(), { ...usualKeys, state: 'doc_state', ix_id: 'doc' })
   })
+  for (const references of [
+    ',',
+    'Stripe',
+    '{id},Stripe',
+    '{id},{id}',
+    '{id}{payment}',
+    '{id},',
+    'Order {order}',
+  ])
+    it(`refuse references that cannot be: ${references}`, t => {
+      set(t, { LINK_REFERENCE: references })
+      assert.throws(
+        () => readLinkRules(true),
+        /LINK_REFERENCE must be different texts [^\n]+ like \{id\},Order #/,
+      )
+    })
   for (const keys of [
     'state',
     'state=',

@@ -221,7 +221,7 @@ describe('the documents', () => {
     const all = JSON.stringify([[...invoices], [...customers], [...taxRates], events])
     assert.equal(
       createHash('sha256').update(all).digest('hex'),
-      'a9aaf85bd1c279756b5f9d909cf54320f1c9cacf66031361be4f25bc1c1f57fc',
+      'bfbc3926303ebe54049ac29235f5ae663e2ff09ccfe8d9556fccc9a8cd47250d',
     )
   })
 
@@ -382,6 +382,15 @@ describe('the documents', () => {
       else if (kind === 'by_uid') {
         const called = [...documents.values()].filter(({ proprietary_uid }) => proprietary_uid === id)
         assert.deepEqual([linked.length, called.length, named], [0, 1, undefined])
+      } else if (/payment|number/.test(kind)) {
+        const { number, payments } = account.invoices.get(id) ?? assert.fail()
+        const paid = payments.data.map(({ payment }) => payment.payment_intent)
+        const names = new Set([number, ...paid, ...paid.map(payment => `Order #${payment}`)])
+        const naming = [...documents.values()].filter(
+          ({ reference, proprietary_uid }) => names.has(reference) || names.has(proprietary_uid),
+        )
+        assert.equal(naming.length, /_of_/.test(kind) ? 0 : 1, kind)
+        assert.deepEqual([linked.length, named], [0, undefined], kind)
       } else if (group === 'by') assert.deepEqual([linked.length, named !== undefined], [0, true], kind)
       else if (group === 'status') assert.deepEqual([linked[0]?.id, named?.status], [named?.id, rest], kind)
       else if (group === 'only')

@@ -130,6 +130,7 @@ export function openTables(path: string) {
     aside: db.prepare('SELECT system, kind, id FROM set_aside'),
     lease: db.prepare('SELECT holder, epoch FROM lease'),
     tombstones: db.prepare('SELECT customer_id, id FROM tombstones'),
+    clients: db.prepare('SELECT id, tax_id FROM document_clients WHERE observed_at > 0'),
   }
   return { statements, close: () => db.close() }
 }
@@ -186,12 +187,14 @@ export class Invariants {
   private readonly vanished = new Set<string>()
   private documents = new Map<number, DocumentRow & { place: number }>()
   private readonly statements: Tables['statements']
+  private readonly hasNumbers: boolean
   private lastChanged = ''
 
-  constructor({ statements }: Tables, model: Upstreams, time: VirtualTime) {
+  constructor({ statements }: Tables, model: Upstreams, time: VirtualTime, hasNumbers: boolean) {
     this.statements = statements
     this.model = model
     this.time = time
+    this.hasNumbers = hasNumbers
   }
 
   storedRows(): readonly SeenRow[] {
@@ -216,6 +219,7 @@ export class Invariants {
     this.checkLinks(rows, documents)
     this.checkOwners(rows, documents)
     this.checkCharges(rows, documents)
+    this.checkNames(rows, documents)
     this.checkCounts(rows)
     this.checkAside()
     this.rows = rows
@@ -383,7 +387,11 @@ export class Invariants {
     const document = JSON.parse(String(body)) as Document
     const place = Number(document.number?.slice(1))
     const state = model?.states[place]
-    if (state === undefined || state.status !== document.status || state.reference !== document.reference)
+    const isState =
+      state?.status === document.status &&
+      state.reference === document.reference &&
+      state.uid === (document.uid ?? null)
+    if (state === undefined || !isState)
       throw new Violation(`document ${id} is a state that never was: ${body}`)
     if (askedMs !== null && state.untilMs <= askedMs)
       throw new Violation(
@@ -422,9 +430,10 @@ export class Invariants {
     for (const [id, claimants] of byClaim) {
       const stored = documents.get(id ?? -1)
       if (!stored?.body || stored.misses > 0) continue
-      const { reference, client_id } = JSON.parse(stored.body) as Document
+      const { reference, uid = null, client_id } = JSON.parse(stored.body) as Document
       const isTaxed = client_id !== null && claimants.some(({ invoice }) => invoice.customer_tax_id !== null)
-      if (reference?.startsWith('in_') || isTaxed) continue
+      const clientTaxId = this.model.taxIdOf(client_id ?? 0)
+      if (isTaxed || this.namedBy({ reference, uid }, clientTaxId, rows.values()).length > 0) continue
       const [first] = claimants.toSorted((a, b) => a.issued_at - b.issued_at || (a.id < b.id ? -1 : 1))
       if (first !== undefined && first.invoice.ix_id !== id)
         throw new Violation(`document ${id} is claimed by ${first.id}, which shows ${first.invoice.ix_id}`)
@@ -486,6 +495,46 @@ export class Invariants {
     const shown = [...new Set(found.filter(kind => moneyKinds.includes(kind)))].sort()
     if (shown.join() !== expected.join())
       throw new Violation(`${id} with document ${invoice.ix_id} differs by ${shown}, not by ${expected}`)
+  }
+
+  /** An invoice shows a document that it claims or that names it alone, and one whom a document names alone shows one. */
+  private checkNames(rows: Map<string, SeenRow>, documents: typeof this.documents): void {
+    const held = this.readAside(true)
+    const taxIds = new Map(
+      this.statements.clients.all().map(({ id, tax_id }) => [id, tax_id as string | null]),
+    )
+    const showing = new Map([...rows.values()].map(row => [row.invoice.ix_id, row]))
+    for (const { id, body, misses } of documents.values()) {
+      if (!body) continue
+      const { reference, uid = null, client_id } = JSON.parse(body) as Document
+      const named = this.namedBy({ reference, uid }, taxIds.get(client_id) ?? null, rows.values())
+      const shown = showing.get(id)
+      if (shown !== undefined && shown.claimed !== id && named.join() !== shown.id && !held.has(shown.id))
+        throw new Violation(
+          `${shown.id} shows document ${id}, which names ${named.join(' and ') || 'nothing'}`,
+        )
+      const [only, ...others] = named
+      const row = others.length === 0 ? rows.get(only ?? '') : undefined
+      if (misses === 0 && row !== undefined && row.invoice.ix_id === null && !held.has(row.id))
+        throw new Violation(`${row.id} shows no document, and ${id} names it by ${reference} or ${uid}`)
+    }
+  }
+
+  /** The invoices that a document names, by the words of the convention; written without a look at the code that does the same. */
+  private namedBy(
+    { reference, uid }: { reference: string | null; uid: string | null },
+    clientTaxId: string | null,
+    rows: Iterable<SeenRow>,
+  ): string[] {
+    if (reference?.startsWith('in_')) return [reference]
+    if (uid?.startsWith('in_')) return [uid]
+    const texts = [reference, uid].filter(text => text !== null)
+    const all = [...rows].map(row => ({ row, state: this.model.invoices.get(row.id)?.states[row.place] }))
+    const paid = all.filter(({ state }) => state?.payments.some(payment => texts.includes(payment)))
+    if (paid.length > 0 || !this.hasNumbers || clientTaxId === null) return paid.map(({ row }) => row.id)
+    return all
+      .filter(({ state }) => texts.includes(state?.number ?? '') && state?.tax_id === clientTaxId)
+      .map(({ row }) => row.id)
   }
 
   /** Totals, first pages and counters equal a recount. */
@@ -669,10 +718,10 @@ export class Invariants {
       throw new Violation(
         `document ${id} is stored as d${stored.place}, and was d${place} before what the store claims`,
       )
-    const [{ reference = null } = {}] = since
-    const row = since.every(state => state.reference === reference)
-      ? this.rows.get(reference ?? '')
-      : undefined
+    const [{ reference = null, uid = null } = {}] = since
+    const isSame = since.every(state => state.reference === reference && state.uid === uid)
+    const named = isSame ? this.namedBy({ reference, uid }, null, this.rows.values()) : []
+    const row = named.length === 1 ? this.rows.get(named[0] ?? '') : undefined
     if (row !== undefined && row.invoice.ix_id === null)
       throw new Violation(
         `${row.id} shows no document, and ${id} refers to it since before what the store claims`,
@@ -753,7 +802,10 @@ export class Invariants {
     })
     const claimed = there.find(({ document }) => document.id === claim.ix_id)
     const isOwn = claimed !== undefined && this.ownerOf(claimed.document, claimed.current) === model.id
-    const referring = there.filter(({ current }) => current.reference === model.id)
+    const referring = there.filter(({ document, current }) => {
+      const taxId = this.model.taxIdOf(document.clientId)
+      return this.namedBy(current, taxId, this.rows.values()).join() === model.id
+    })
     const inForce = referring.find(({ current }) => current.status !== 'canceled')
     const found = (isOwn ? claimed : undefined) ?? inForce ?? referring[0]
     if (found !== undefined) {
@@ -777,13 +829,15 @@ export class Invariants {
     return ix_id === null ? 'not_synced' : 'failed'
   }
 
-  private ownerOf({ id, clientId }: ModelDocument, { reference }: DocumentState): string | null {
-    if (reference?.startsWith('in_')) return reference
+  private ownerOf({ id, clientId }: ModelDocument, current: DocumentState): string | null {
     const clientTaxId = this.model.taxIdOf(clientId)
+    const named = this.namedBy(current, clientTaxId, this.rows.values())
+    if (named.length === 1) return named[0] ?? null
     const claimants = this.storedRows().filter(({ id: invoiceId }) => {
       const model = this.model.invoices.get(invoiceId) as ModelInvoice
       const state = model.states[this.rows.get(invoiceId)?.place ?? -1]
       if (state?.claim.ix_id !== id) return false
+      if (named.length > 1) return named.includes(invoiceId)
       return state.tax_id === null || clientTaxId === null || state.tax_id === clientTaxId
     })
     const [first] = claimants.toSorted((a, b) => a.issued_at - b.issued_at || (a.id < b.id ? -1 : 1))

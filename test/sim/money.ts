@@ -12,7 +12,7 @@ const dayMs = 86_400_000
 const taxIn = (total: number) => (total > 0 ? total - Math.round(total / 1.23) : 0)
 
 /** What is owed on an invoice and was paid: another in each state, by nothing but its number. */
-export function factsOf({ id, createdS }: ModelInvoice, state: InvoiceState): PaymentFacts {
+export function factsOf({ createdS }: ModelInvoice, state: InvoiceState): PaymentFacts {
   const { rev, status, total_cents } = state
   const starting = rev % 5 === 0 ? [-500, 700][rev % 2] : 0
   const credited = rev % 4 === 1 && total_cents > 0 ? Math.floor(total_cents / 4) : 0
@@ -28,7 +28,7 @@ export function factsOf({ id, createdS }: ModelInvoice, state: InvoiceState): Pa
     post_payment_credit_cents: status === 'paid' && rev % 6 === 0 ? Math.floor(due / 5) : 0,
     starting_balance_cents: starting ?? 0,
     taxes: taxesOf(state),
-    payments: paid === 0 ? [] : [{ id: `pi_${id}`, amount_cents: paid, paid_at }],
+    payments: state.payments.map((id, place) => ({ id, amount_cents: place === 0 ? paid : 0, paid_at })),
   }
 }
 

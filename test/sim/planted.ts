@@ -155,20 +155,20 @@ export const planted: readonly Planted[] = [
   {
     name: 'a reference outweighs no claim',
     file: 'src/linking/link.ts',
-    from: 'return named === invoice.id',
-    to: 'return named !== null',
+    from: 'if (ids.size > 0 && !ids.has(invoice.id))',
+    to: 'if (ids.size > 9)',
   },
   {
     name: 'a new document is not linked',
     file: 'src/sync/refetch-documents.ts',
-    from: 'const invoices = documents.flatMap(({ reference }) => invoiceIdOf(reference, rules) ?? [])',
-    to: 'const invoices: string[] = []; void invoiceIdOf',
+    from: '{ documents: ids, ...invoicesNamedBy(documents, rules) }\n        const changed',
+    to: '{ documents: ids }\n        const changed',
   },
   {
     name: 'an invoice that another loses a document to is not linked again',
     file: 'src/sync/apply.ts',
-    from: 'if (contested.length > 0) await relinkInvoices',
-    to: 'if (contested.length > 99) await relinkInvoices',
+    from: "await relinkInvoices(tx, joinNames(contested), 'claim', linking)",
+    to: '',
   },
   {
     name: 'the documents are as fresh as the end of their round',
@@ -191,8 +191,8 @@ export const planted: readonly Planted[] = [
   {
     name: 'documents that are gone at once are not held back',
     file: 'src/sync/link-invoices.ts',
-    from: "return invoice?.ix_sync_state === 'synced'",
-    to: "return invoice?.ix_sync_state !== 'synced'",
+    from: "if (invoice.ix_sync_state !== 'synced' || fields.ix_sync_state === 'synced') return false",
+    to: "if (invoice.ix_sync_state === 'synced' || fields.ix_sync_state !== 'synced') return false",
   },
   {
     name: 'a loss that was let through stays held back',
@@ -291,5 +291,61 @@ export const planted: readonly Planted[] = [
     file: 'src/sync/link-invoices.ts',
     from: 'const { document = null, relations = null } = byId.get(invoice.ix_id ?? -1) ?? {}',
     to: 'const { document = null } = byId.get(invoice.ix_id ?? -1) ?? {}\n    const relations = documents.find(each => each.relations?.documents.length)?.relations ?? null',
+  },
+
+  // Names of invoices.
+  {
+    name: 'a name of several invoices ties one of them',
+    file: 'src/linking/link.ts',
+    from: 'return ids.size === 1 && ids.has(id) &&',
+    to: 'return ids.has(id) &&',
+  },
+  {
+    name: 'a number ties without the same client',
+    file: 'src/linking/link.ts',
+    from: ': invoice.number === value && isSameClient(invoice, clientTaxId)',
+    to: ': invoice.number === value',
+  },
+  {
+    name: 'a payment ties that is not the invoice’s',
+    file: 'src/linking/link.ts',
+    from: '? payments.includes(value)',
+    to: '? payments.some(payment => payment.length === value.length)',
+  },
+  {
+    name: 'a payment that comes later ties nothing',
+    file: 'src/linking/related.ts',
+    from: 'return facts?.payments.map(({ id }) => id) ?? []',
+    to: 'return facts?.payments.slice(0, 1).map(({ id }) => id) ?? []',
+  },
+  {
+    name: 'an invoice whose payment another gets keeps its document',
+    file: 'src/sync/link-invoices.ts',
+    from: 'const isOther = new Set(others)',
+    to: 'const isOther = new Set(others.slice(99))',
+  },
+  {
+    name: 'a payment or number that an invoice loses is given to no other',
+    file: 'src/sync/apply.ts',
+    from: 'isPartial ? {} : await findLost(tx, lost, linking)',
+    to: '{}',
+  },
+  {
+    name: 'a client’s tax ID links nothing',
+    file: 'src/sync/refetch-documents.ts',
+    from: 'await tx.saveClient(id, taxId, beingLinked)\n    return true',
+    to: 'return false',
+  },
+  {
+    name: 'clients of documents that name a number are not read',
+    file: 'src/sync/link-invoices.ts',
+    from: 'if (clients.length > 0) await tx.askForClients',
+    to: 'if (clients.length > 99) await tx.askForClients',
+  },
+  {
+    name: 'a proprietary_uid names no payment',
+    file: 'src/linking/reference.ts',
+    from: '[...inReference, ...inUid]',
+    to: 'inReference',
   },
 ]

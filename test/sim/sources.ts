@@ -146,14 +146,15 @@ export function createSources(
 
   function toDocument(document: ModelDocument, state: DocumentState): Document {
     const { id, clientId, states } = document
-    const { status, reference, date, hasOddField } = state
+    const { status, reference, uid, date, hasOddField } = state
     const fixed = {
       type: 'Invoice',
       number: `d${states.indexOf(state)}`,
       ...writtenOf(chargeOf(model, document)),
       ...(hasOddField && { left_out: 'an odd field' }),
     } as const
-    return { id, status, reference, date, client_id: clientId === 0 ? null : clientId, ...fixed }
+    const names = { reference, ...(uid !== null && { uid }) }
+    return { id, status, ...names, date, client_id: clientId === 0 ? null : clientId, ...fixed }
   }
 
   const documents: DocumentSource = {

@@ -25,6 +25,10 @@ export interface InvoiceState extends State {
   currency: string
   tax_id: string | null
   claim: Claim
+  /** Null until finalized. Now and then another invoice's. */
+  number: string | null
+  /** IDs. Now and then one pays several invoices. */
+  payments: readonly string[]
   hasLines: boolean
   /** Whether the change to this state came without an event: only lists show it. */
   isSilent: boolean
@@ -46,6 +50,7 @@ export interface ModelInvoice {
 export interface DocumentState extends State {
   status: string
   reference: string | null
+  uid: string | null
   date: string
   isArchived: boolean
   /** Whether a field does not fit: the rest is stored, and the field is set aside. */
@@ -72,7 +77,8 @@ export class Upstreams {
   readonly documents = new Map<number, ModelDocument>()
   readonly events: ModelEvent[] = []
   private revs = 0
-  private readonly random: Random
+  private paid = 0
+  readonly random: Random
   /** Seconds that the platform's clock is ahead of the true time. */
   aheadS = 0
   private readonly clock: { nowMs: number }
@@ -137,8 +143,10 @@ export class Upstreams {
       isOdd: false,
       total_cents: this.drawTotal(),
       currency: this.chance(0.75) ? 'eur' : 'usd',
-      tax_id: this.chance(0.3) ? pick(this.random, taxIds) : null,
+      tax_id: this.chance(0.4) ? pick(this.random, taxIds) : null,
       claim: noClaim,
+      number: status === 'draft' ? null : this.drawNumber(id),
+      payments: status === 'paid' || this.chance(0.2) ? [this.drawPayment()] : [],
       hasLines: this.chance(0.8),
       isSilent: false,
       isRenamed: false,
@@ -165,13 +173,14 @@ export class Upstreams {
       fits: true,
       status: pick(this.random, ['draft', 'final', 'settled']),
       reference: null,
+      uid: null,
       date: new Date(this.clock.nowMs - daysAgo * dayMs).toISOString().slice(0, 10),
       isArchived: false,
       hasOddField: false,
       ...fields,
     }
     this.documents.set(id, { id, clientId, states: [first], deletedMs: never })
-    return `document ${id} for ${first.reference}`
+    return `document ${id} for ${first.reference}${first.uid === null ? '' : ` and ${first.uid}`}`
   }
 
   /** Replaces the current state of an invoice. */
@@ -251,6 +260,44 @@ export class Upstreams {
     })
   }
 
+  /** Mostly its own. */
+  drawNumber(id: string): string {
+    const others = [...this.invoices.values()].flatMap(({ states }) => states.at(-1)?.number ?? [])
+    return (this.chance(0.15) && pick(this.random, others)) || `N-${id}`
+  }
+
+  /** Mostly a new one. */
+  drawPayment(): string {
+    const others = [...this.invoices.values()].flatMap(({ states }) => states.at(-1)?.payments ?? [])
+    return (this.chance(0.25) && this.pickOf(others)) || `pi_${++this.paid}`
+  }
+
+  /** Whether another invoice has the payment too. */
+  isShared(payment: string, invoiceId: string): boolean {
+    return this.some(({ payments }) => payments.includes(payment)).some(({ id }) => id !== invoiceId)
+  }
+
+  /** What a document is to name: an invoice in one of the ways that companies write, or nothing. */
+  drawNames(): Pick<DocumentState, 'reference' | 'uid'> & { clientId: number } {
+    const invoice = this.pickOf(
+      [...this.invoices.values()].filter(({ states }) => states.at(-1)?.status !== 'draft'),
+    )
+    const { payments = [], number = null, tax_id = null } = invoice?.states.at(-1) ?? {}
+    const [name] = this.draw<[string | null]>([
+      [5, invoice?.id ?? null],
+      [3, this.pickOf(payments) ?? `pi_${this.paid + 1}`],
+      [3, number],
+    ])
+    const own = (taxIds as readonly (string | null)[]).indexOf(tax_id)
+    const clientId = this.chance(0.7) && own >= 0 ? taxIds.length + own : integer(this.random, 0, 2)
+    const isUid = this.chance(0.2)
+    return {
+      reference: isUid ? pick(this.random, [null, 'PO 17', `pi_${this.paid}`]) : name,
+      uid: isUid ? name : null,
+      clientId,
+    }
+  }
+
   drawEdit(): Partial<InvoiceState> {
     return { total_cents: this.drawTotal(), hasLines: this.chance(0.8) }
   }
@@ -277,8 +324,66 @@ type Change = (model: Upstreams) => string | undefined
 /** Weight, name and the change itself, which returns what it changed. */
 const changes: readonly (readonly [number, string, Change])[] = [
   [5, 'create', model => model.createInvoice(model.chance(0.8) ? 'draft' : 'open')],
-  [4, 'finalize', model => move(model, ({ status }) => status === 'draft', 'open', 'invoice.finalized')],
-  [4, 'pay', model => move(model, open, 'paid', 'invoice.paid')],
+  [
+    4,
+    'finalize',
+    model =>
+      edit(
+        model,
+        ({ status }) => status === 'draft',
+        ({ number }, { id }) => ({ status: 'open', number: number ?? model.drawNumber(id) }),
+        'invoice.finalized',
+      ),
+  ],
+  [4, 'pay', model => edit(model, open, pay(model), 'invoice.paid')],
+  [
+    2,
+    'payment',
+    model =>
+      edit(
+        model,
+        ({ status }) => status === 'open' || status === 'paid',
+        ({ payments }) => ({ payments: [...new Set([...payments, model.drawPayment()])] }),
+        'invoice_payment.paid',
+      ),
+  ],
+  [
+    2,
+    'payment canceled',
+    model =>
+      edit(
+        model,
+        ({ payments }) => payments.length > 0,
+        ({ payments }, { id }) => {
+          const canceled = payments.find(payment => model.isShared(payment, id)) ?? payments[0]
+          return { payments: payments.filter(payment => payment !== canceled) }
+        },
+        'invoice.updated',
+      ),
+  ],
+  [2, 'paid together', payTogether],
+  [
+    1,
+    'number of a draft',
+    model =>
+      edit(
+        model,
+        ({ status }) => status === 'draft',
+        (_, { id }) => ({ number: model.chance(0.3) ? null : model.drawNumber(id) }),
+        'invoice.updated',
+      ),
+  ],
+  [
+    1,
+    'tax id',
+    model =>
+      edit(
+        model,
+        ({ status }) => status === 'draft',
+        () => ({ tax_id: model.chance(0.3) ? null : pick(model.random, taxIds) }),
+        'invoice.updated',
+      ),
+  ],
   [1, 'void', model => move(model, open, 'void', 'invoice.voided')],
   [1, 'give up', model => move(model, ({ status }) => status === 'open', 'uncollectible', 'invoice.updated')],
   [
@@ -293,7 +398,7 @@ const changes: readonly (readonly [number, string, Change])[] = [
   [4, 'claim', model => edit(model, () => true, { claim: model.drawClaim() }, 'invoice.updated')],
   [2, 'claim twice', claimTwice],
   [1, 'edit in silence', model => edit(model, usual, model.drawEdit(), null)],
-  [1, 'pay in silence', model => edit(model, state => usual(state) && open(state), { status: 'paid' }, null)],
+  [1, 'pay in silence', model => edit(model, state => usual(state) && open(state), pay(model), null)],
   [1, 'rename', model => model.rename(model.pickOf(customers) ?? '')],
   [
     1,
@@ -318,11 +423,8 @@ const changes: readonly (readonly [number, string, Change])[] = [
     5,
     'document',
     model => {
-      const invoice = model.pickOf(model.some(({ status }) => status !== 'draft'))
-      return model.createDocument(
-        { reference: invoice?.id ?? null },
-        model.chance(0.5) ? 0 : 1 + Math.floor(model.chance(0.5) ? 1 : 0),
-      )
+      const { clientId, ...names } = model.drawNames()
+      return model.createDocument(names, clientId)
     },
   ],
   [
@@ -362,7 +464,10 @@ const changes: readonly (readonly [number, string, Change])[] = [
   [
     1,
     'document refers',
-    model => editDocument(model, { reference: model.pickOf([...model.invoices.keys()]) ?? null }),
+    model => {
+      const { clientId, ...names } = model.drawNames()
+      return editDocument(model, names)
+    },
   ],
   [1, 'document misfit', model => editDocument(model, { fits: false })],
   [1, 'document field', model => editDocument(model, { hasOddField: model.chance(0.5) })],
@@ -376,6 +481,18 @@ const changes: readonly (readonly [number, string, Change])[] = [
   ],
 ]
 
+/** One payment pays two invoices, and mostly a document names it. */
+function payTogether(model: Upstreams): string | undefined {
+  const both = model.some(state => usual(state) && state.status !== 'draft').slice(-2)
+  const payment = model.drawPayment()
+  const steps = both.map(invoice => {
+    const payments = model.current(invoice)?.payments ?? []
+    return model.edit(invoice, { payments: [...new Set([...payments, payment])] }, 'invoice_payment.paid')
+  })
+  if (model.chance(0.7)) steps.push(model.createDocument({ reference: payment }, integer(model.random, 0, 2)))
+  return steps.join(', ')
+}
+
 /** Two invoices claim a document that names none. */
 function claimTwice(model: Upstreams): string | undefined {
   const document = model.pickOf(model.someDocuments(({ reference }) => !reference?.startsWith('in_')))
@@ -385,15 +502,23 @@ function claimTwice(model: Upstreams): string | undefined {
   return claimants.map(invoice => model.edit(invoice, { claim }, 'invoice.updated')).join(', ')
 }
 
+type Edit = (state: InvoiceState, invoice: ModelInvoice) => Partial<InvoiceState>
+
 function edit(
   model: Upstreams,
   which: (state: InvoiceState) => boolean,
-  fields: Partial<InvoiceState>,
+  fields: Partial<InvoiceState> | Edit,
   event: string | null,
 ): string | undefined {
   const invoice = model.pickOf(model.some(which))
-  return invoice && model.edit(invoice, fields, event)
+  const state = invoice && model.current(invoice)
+  if (!invoice || !state) return undefined
+  return model.edit(invoice, typeof fields === 'function' ? fields(state, invoice) : fields, event)
 }
+
+const pay =
+  (model: Upstreams): Edit =>
+  ({ payments }) => ({ status: 'paid', payments: [...new Set([...payments, model.drawPayment()])] })
 
 function move(
   model: Upstreams,
@@ -411,10 +536,10 @@ function editDocument(model: Upstreams, fields: Partial<DocumentState>): string 
 
 /** The invoice that a state is to be stored as, without its document. The name shows which state it is. */
 export function toInvoice({ id, createdS }: ModelInvoice, state: InvoiceState): Invoice {
-  const { rev, customer_id, total_cents, currency, status, tax_id } = state
+  const { rev, customer_id, total_cents, currency, status, tax_id, number } = state
   return {
     id,
-    number: status === 'draft' ? null : `N-${id}`,
+    number,
     display_name: `r${rev}`,
     customer_name: null,
     customer_id: customer_id ?? '',

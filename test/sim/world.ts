@@ -19,6 +19,7 @@ import { findDifferences } from '../../src/checks/reconcile.ts'
 import { createApp } from '../../src/http/app.ts'
 import { type Invoice, type InvoiceList, keyOf } from '../../src/invoice.ts'
 import { usualRules } from '../../src/linking/link.ts'
+import { readTemplate, type Template, usualTemplates } from '../../src/linking/reference.ts'
 import { SourceError } from '../../src/sources.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
 import { openSqliteOperator } from '../../src/store/sqlite/operator.ts'
@@ -57,6 +58,7 @@ import { type Point, type Process, settle, VirtualTime } from './virtual-time.ts
 const startMs = Date.parse('2026-03-25T12:00:00Z')
 /** Where a commit does not wait for a disk. */
 const memoryFolder = '/dev/shm'
+const numberTemplate = readTemplate('{number}') as Template
 /** All customers, as the reader of a feed. */
 const everyone = 'everyone'
 /** Steps that a failure shows. */
@@ -220,6 +222,8 @@ class World {
   private readonly fetchesPerRun: number
   /** Whether an invoicing system is connected. */
   private readonly hasDocuments: boolean
+  /** Whether documents may name an invoice by its number. */
+  private readonly hasNumbers: boolean
 
   constructor(seed: number, { path, apps, tokens, tables, idle, isShort }: Shared) {
     this.seed = seed
@@ -232,7 +236,6 @@ class World {
     this.random = createRandom(Math.imul(seed + 1, 0x9e3779b1))
     this.time = new VirtualTime(this.random, startMs)
     this.model = new Upstreams(this.random, this.time)
-    this.invariants = new Invariants(tables, this.model, this.time)
     const [worst] = this.model.draw<[number]>([
       [2, 0.003],
       [6, 0.06],
@@ -240,7 +243,9 @@ class World {
     ])
     this.faults = { sourceRate: worst * this.random(), storeRate: (worst / 2) * this.random() }
     this.hasDocuments = this.chance(0.6)
+    this.hasNumbers = this.chance(0.5)
     this.fetchesPerRun = this.chance(0.3) ? integer(this.random, 1, 3) : 200
+    this.invariants = new Invariants(tables, this.model, this.time, this.hasNumbers)
     this.log = this.createLog()
   }
 
@@ -414,7 +419,8 @@ class World {
     const signal = AbortSignal.any([stop.signal, lease.lost])
     const guard = await createDeletionGuard(store, log, letThrough)
     const { billing, documents: source } = createSources(this.model, time, faults, process)
-    const rules = { ...usualRules, isConnected: this.hasDocuments }
+    const references = [...usualTemplates, ...(this.hasNumbers ? [numberTemplate] : [])]
+    const rules = { ...usualRules, references, isConnected: this.hasDocuments }
     const linking = { rules, guard }
     const common = { store, ...linking, log, signal }
     const connector = await createConnector({ ...common, source: billing })

@@ -14,14 +14,18 @@ type Fields = Pick<Invoice, 'ix_sync_state' | 'ix_id' | 'ix_status' | 'ix_create
 const hour = 3_600_000
 
 /** By the convention's words, one after the other; written without a look at the code that does the same. */
-export function trueFields(invoice: StripeInvoice, documents: Iterable<IxDocument>): Fields {
+export function trueFields(
+  invoice: StripeInvoice,
+  documents: Iterable<IxDocument>,
+  payers: ReadonlyMap<string, readonly StripeInvoice[]> = payersOf([invoice]),
+): Fields {
   const { ix_state, ix_id, ix_created_at, ix_attempted_at } = invoice.metadata
   const certifying = [...documents].filter(
     ({ type, status }) => (documentTypes as readonly string[]).includes(type) && status !== 'deleted',
   )
   const claimed = certifying.find(({ id }) => String(id) === ix_id)
   const referring = certifying
-    .filter(document => namedBy(document) === invoice.id)
+    .filter(document => namedBy(document, payers) === invoice.id)
     .sort((a, b) => a.id - b.id)
   // A second print says nothing that its original does not, and is one only where that is not there.
   const isSecond = ({ status, type, sequence_number }: IxDocument) =>
@@ -50,10 +54,27 @@ export function trueFields(invoice: StripeInvoice, documents: Iterable<IxDocumen
   return { ix_sync_state: /^\d+$/.test(ix_id ?? '') ? 'failed' : 'not_synced', ...none }
 }
 
-/** What names the invoice: the reference, or what its maker calls it where the reference names none. */
-function namedBy({ reference, proprietary_uid }: IxDocument): string | null {
+/** The invoices of each PaymentIntent that is not canceled. */
+function payersOf(invoices: Iterable<StripeInvoice>): Map<string, StripeInvoice[]> {
+  const payers = new Map<string, StripeInvoice[]>()
+  for (const invoice of invoices)
+    for (const { status, payment } of invoice.payments.data)
+      if (status !== 'canceled')
+        payers.set(payment.payment_intent, [...(payers.get(payment.payment_intent) ?? []), invoice])
+  return payers
+}
+
+/** The invoice that a document names: by its ID, else by a payment that no other invoice has; in the reference or in the maker's own ID. */
+function namedBy(
+  { reference, proprietary_uid }: IxDocument,
+  payers: ReadonlyMap<string, readonly StripeInvoice[]>,
+): string | null {
   const isInvoice = (text: string | null) => /^in_[A-Za-z0-9]+$/.test(text ?? '')
-  return !isInvoice(reference) && isInvoice(proprietary_uid) ? proprietary_uid : reference
+  if (isInvoice(reference)) return reference
+  if (isInvoice(proprietary_uid)) return proprietary_uid
+  const paid = new Set([reference, proprietary_uid].flatMap(text => payers.get(text ?? '') ?? []))
+  const [only, ...others] = paid
+  return only !== undefined && others.length === 0 ? only.id : null
 }
 
 /** The fields that do not fit, by invoice: none when the store follows both systems. */
@@ -63,14 +84,15 @@ export async function differingFields(
   { documents }: DocumentAccount,
 ): Promise<Record<string, { stored: Fields; truth: Fields }>> {
   const stored = await readAll(store)
-  const byReference = Map.groupBy(documents.values(), namedBy)
+  const payers = payersOf(account.invoices.values())
+  const byName = Map.groupBy(documents.values(), document => namedBy(document, payers))
   const differing: Record<string, { stored: Fields; truth: Fields }> = {}
   for (const { id, summary } of stored) {
     const invoice = account.invoices.get(id)
     assert.ok(invoice !== undefined, `${id} is stored, and is not there`)
     const claimed = documents.get(Number(invoice.metadata.ix_id))
-    const related = [...(claimed ? [claimed] : []), ...(byReference.get(id) ?? [])]
-    const truth = trueFields(invoice, new Set(related))
+    const related = [...(claimed ? [claimed] : []), ...(byName.get(id) ?? [])]
+    const truth = trueFields(invoice, new Set(related), payers)
     const { ix_sync_state, ix_id, ix_status, ix_created_at } = JSON.parse(summary) as Invoice
     const fields = { ix_sync_state, ix_id, ix_status, ix_created_at }
     if (JSON.stringify(fields) !== JSON.stringify(truth)) differing[id] = { stored: fields, truth }

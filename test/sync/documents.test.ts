@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import { assertDocumentsTrue } from '../support/document-truth.ts'
 import { anyOrdinary, startDocuments, startOrdinary } from '../support/documents.ts'
 import { engines } from '../support/engines.ts'
+import { templates } from '../support/linking.ts'
 
 const everyFault = [['unauthorized', 'too_many', 'error_503', 'garbled'], ['hang']] as const
 
@@ -158,10 +159,42 @@ describe('documents', { concurrency: engines.length }, () => {
             assert.equal((await rig.invoice(id)).ix_sync_state, 'ignored', id)
       })
 
+      test('a document is found by the PaymentIntent of its invoice, and by its number once its client is read', async t => {
+        const rules = templates('{id}', '{payment}', '{number}')
+        const rig = await startOrdinary(t, engine, { invoices: 60, rules })
+        const { account, documents, sync, connector } = rig
+        const [open, openDocument] = anyOrdinary(rig, 'open')
+        const [paid, paidDocument] = anyOrdinary(rig)
+        for (const id of [open, paid]) account.setMetadata(id, { ix_id: '', ix_state: '' })
+        const { payments } = account.invoices.get(open) ?? assert.fail()
+        documents.change('refer', openDocument, payments.data[0]?.payment.payment_intent)
+        const { number } = account.invoices.get(paid) ?? assert.fail()
+        documents.change('refer', paidDocument, number)
+        // Its client is not known under this tax ID yet.
+        const { client } = documents.documents.get(paidDocument) ?? assert.fail()
+        const known = documents.clients.get(client.id) ?? assert.fail()
+        documents.clients.set(client.id, { ...known, fiscal_id: '501964843' })
+        account.invoices.set(paid, {
+          ...(account.invoices.get(paid) ?? assert.fail()),
+          customer_tax_ids: [{ type: 'pt_nif', value: '509442013' }],
+        })
+        await connector.catchUp()
+        while ((await sync.sweepMonth()) !== null);
+        await sync.refreshOpen()
+        assert.deepEqual(
+          [(await rig.invoice(open)).ix_id, (await rig.invoice(paid)).ix_id],
+          [openDocument, null],
+        )
+        documents.clients.set(client.id, { ...known, fiscal_id: '509442013' })
+        await rig.store.transaction(tx => tx.saveClient(client.id, '501964843', 1))
+        await sync.refreshOpen()
+        assert.equal((await rig.invoice(paid)).ix_id, paidDocument)
+      })
+
       test('the reference’s pattern is the convention’s: with another one, nothing is linked by mistake', async t => {
         const rig = await startOrdinary(t, engine, {
           invoices: 40,
-          rules: { reference: 'stripe:{id}' },
+          rules: templates('stripe:{id}'),
         })
         const [id, document] = anyOrdinary(rig)
         assert.equal((await rig.invoice(id)).ix_id, document, 'what is claimed is linked all the same')

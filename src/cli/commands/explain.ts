@@ -3,6 +3,7 @@ import { type Explained, type Explanation, explainInvoice } from '../../checks/e
 import { knownSources } from '../../checks/known-sources.ts'
 import { type Claim, type Document, missesToBelieve, noClaim, printedNumberOf } from '../../document.ts'
 import { documentPaths } from '../../invoicexpress/document-source.ts'
+import type { Naming } from '../../linking/reference.ts'
 import { writeAmount } from '../../money.ts'
 import type { Pin, SetAside } from '../../store/connector-store.ts'
 import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
@@ -101,9 +102,13 @@ function describe(explanation: Explanation, aside: SetAside | null, pins: readon
       : `Seen at Stripe ${moment(observed_at)}. Recorded there: ${describeClaim(claim)}.`,
     '',
     ...explainState(explanation),
+    ...describeReferences(explanation),
     ...(documents.length === 0
-      ? [`Documents: no known document is recorded, tied, or refers to ${explanation.reference}.`]
-      : ['Documents:', ...documents.map(known => describeDocument(known, explanation))]),
+      ? ['Documents: no known document is recorded, tied, or has one of these references.']
+      : [
+          'Documents:',
+          ...documents.map((known, i) => describeDocument(known, explanation.names[i], explanation)),
+        ]),
     '',
     ...describeJournal(journal),
     ...(next.length === 0 ? [] : ['', 'Looked at next:', ...next.map(line => `  ${line}`)]),
@@ -178,13 +183,21 @@ function explainState({ invoice: { ix_sync_state }, isStale, derived }: Explanat
   ]
 }
 
-function describeDocument(known: KnownDocument, { invoice, claim, reference }: Explanation): string {
+function describeReferences({ references }: Explanation): string[] {
+  const rows = references.map(({ template, texts }) => ['', template, texts.join(', ') || 'none'])
+  return ['References that tie a document, by template:', formatRows(rows)]
+}
+
+function describeDocument(
+  known: KnownDocument,
+  naming: Explanation['names'][number] | undefined,
+  { invoice, claim }: Explanation,
+): string {
   const { id, document, misses, observed_at } = known
   const ties = [
     id === invoice.ix_id && 'tied',
     id === (claim ?? noClaim).ix_id && 'recorded at Stripe',
-    document?.reference === reference &&
-      (document.uid === invoice.id ? 'its proprietary_uid names it' : 'refers to it'),
+    ...(naming?.names ?? []).map(describeNaming),
   ].filter(Boolean)
   const seen =
     document === null
@@ -194,7 +207,13 @@ function describeDocument(known: KnownDocument, { invoice, claim, reference }: E
     misses === 0
       ? ''
       : `, missed ${misses === 1 ? 'once' : `${misses} times`} in a row${misses < missesToBelieve ? '' : ': gone'}`
-  return `  ${id}: ${printable(seen)} (${ties.join(', ')}); last answer ${moment(observed_at)}${missed}`
+  const obstacle = naming?.obstacle ? `; ${naming.obstacle}` : ''
+  return `  ${id}: ${printable(seen)} (${printable(ties.join(', '))}); last answer ${moment(observed_at)}${missed}${printable(obstacle)}`
+}
+
+function describeNaming({ field, kind, template }: Naming): string {
+  const how = template === null ? `its plain ${kind === 'id' ? 'ID' : kind}` : template
+  return field === 'reference' ? `refers to it by ${how}` : `its proprietary_uid names it by ${how}`
 }
 
 function describeJournal(journal: readonly JournalEntry[]): string[] {

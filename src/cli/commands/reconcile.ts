@@ -4,7 +4,8 @@ import { dayMs } from '../../calendar.ts'
 import { type DifferenceKind, differenceKinds, saftKinds } from '../../checks/difference-kinds.ts'
 import { knownSources } from '../../checks/known-sources.ts'
 import { readChecked, readInScope, readUnlinked } from '../../checks/read-pairs.ts'
-import { type Difference, describeUnlinked, findDifferences, sidesOf } from '../../checks/reconcile.ts'
+import { type Difference, findDifferences, sidesOf } from '../../checks/reconcile.ts'
+import { describeUnlinked } from '../../checks/unlinked.ts'
 import { type Column, type ColumnKind, createTextWriter, type RowWriter } from '../../export/columns.ts'
 import { createCsvWriter } from '../../export/csv.ts'
 import { openOperatorStore } from '../../store/engines.ts'
@@ -24,7 +25,11 @@ const used = ['DATABASE_URL', 'TIME_ZONE', 'SIMPLIFIED_LIMIT', ...settingGroups.
 /** The tax authority's days. */
 const saftTimeZone = 'Europe/Lisbon'
 /** Listed on demand only. */
-const unlinkedKinds: readonly DifferenceKind[] = ['document_of_unknown_invoice', 'document_without_invoice']
+const unlinkedKinds: readonly DifferenceKind[] = [
+  'document_of_unknown_invoice',
+  'document_of_several_invoices',
+  'document_without_invoice',
+]
 
 const formats = ['table', 'csv', 'csv-pt', 'json'] as const
 type Format = (typeof formats)[number]
@@ -145,7 +150,8 @@ async function* reconcileInvoices(task: ReconcileTask): AsyncGenerator<Differenc
     progress.update('checked', ++tally.checked)
     yield* findDifferences(linked, known, rules, knownSources.billing, now, claimants, limits)
   }
-  for await (const document of readUnlinked(store, scope, rules)) yield describeUnlinked(document, rules)
+  for await (const { document, unlinked } of readUnlinked(store, scope, rules))
+    yield describeUnlinked(document, unlinked)
 }
 
 /** Before the documents were read to their end, every paid invoice would seem to have none. */

@@ -101,7 +101,7 @@ export function providerOf(given: Given<'provider'>) {
 /** The convention with the program that creates documents. `isConnected`: whether an invoicing system is. */
 export function linkRulesOf(given: Given<'link'>, isConnected: boolean) {
   return {
-    reference: given.LINK_REFERENCE,
+    references: given.LINK_REFERENCE,
     ignoreZero: given.LINK_IGNORE_ZERO,
     ignoreBefore: given.LINK_IGNORE_BEFORE,
     creatingTimeoutMs: given.LINK_CREATING_TIMEOUT,

@@ -1,5 +1,6 @@
 /** The settings of Stripe, of InvoiceXpress and of the link between invoices and documents: a part of the table in settings.ts. */
 import { isCalendarDay } from '../../calendar.ts'
+import { readTemplate, type Template, usualTemplates } from '../../linking/reference.ts'
 import { isOrigin } from '../../pdf/allowed-origins.ts'
 import { type MetadataKeys, usualKeys } from '../../stripe/map-claim.ts'
 import {
@@ -76,10 +77,11 @@ export const sourceSettings = {
     ),
   },
   LINK_REFERENCE: {
-    default: '{id}',
+    default: usualTemplates.map(({ text }) => text).join(),
     commands: ['serve', 'up', 'sync'],
-    meaning: "Reference of an invoice's document: a text with `{id}` once, in place of the invoice's ID.",
-    parse: parseReference,
+    meaning:
+      '[References](linking.md#the-reference) that tie a document to its invoice: texts separated by commas, each with `{id}`, `{payment}` or `{number}` once, like `{id},Order #{payment}`. In the file `.env`, a value with `#` needs quotes.',
+    parse: parseReferences,
   },
   LINK_METADATA_KEYS: {
     default: 'none',
@@ -119,9 +121,14 @@ function parseDay(text: string): string {
   return isCalendarDay(text) ? text : refuse('must be a calendar day, written YYYY-MM-DD, or none')
 }
 
-function parseReference(text: string): string {
-  const isRight = text.split('{id}').length === 2 && !/\p{Cc}/u.test(text)
-  return isRight ? text : refuse('must contain {id} once, like {id} or Stripe {id}')
+function parseReferences(text: string): readonly Template[] {
+  const texts = text.split(',').map(part => part.trim())
+  const templates = texts.flatMap(each => readTemplate(each) ?? [])
+  return templates.length === texts.length && new Set(texts).size === texts.length
+    ? templates
+    : refuse(
+        'must be different texts separated by commas, each with {id}, {payment} or {number} once, like {id},Order #{payment}',
+      )
 }
 
 /** The address of an API, in which `{account}` may stand for the name of an account. */

@@ -349,7 +349,7 @@ CREATE OR REPLACE FUNCTION fatura.save_invoices(p_customer_id text, p_is_spread 
   given_total_cents text, given_search_text text, given_long_text text, given_search_ids text,
   given_summary text, given_observed_at text, given_lines text, given_state text, given_claimed_id text,
   given_ix_id text, given_claim text, given_document text, given_credited_cents text, given_payment text,
-  given_due_date text, given_to_pay_cents text, given_in_favour_cents text)
+  given_due_date text, given_to_pay_cents text, given_in_favour_cents text, given_number text)
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE
   v_tables text[] := fatura.tables_at(p_customer_id, p_is_spread, 'invoices', 'invoice_lines', 'links', 'invoice_payments');
@@ -363,7 +363,7 @@ DECLARE
   v_claim text[] := fatura.split_list(given_claim); v_document text[] := fatura.split_list(given_document);
   v_credited_cents bigint[] := given_credited_cents; v_payment text[] := fatura.split_list(given_payment);
   v_due_date text[] := given_due_date; v_to_pay_cents bigint[] := given_to_pay_cents;
-  v_in_favour_cents bigint[] := given_in_favour_cents;
+  v_in_favour_cents bigint[] := given_in_favour_cents; v_number text[] := given_number;
   v_before json[]; v_is_new boolean[]; v_is_seen boolean[]; v_is_other boolean[]; v_is_fresh boolean[];
   v_has_other_lines boolean[]; v_has_other_payment boolean[];
   v_insertion text := $sql$
@@ -440,14 +440,15 @@ BEGIN
     USING v_customer_id, v_id, v_payment, v_has_other_payment;
   END IF;
   IF v_claim IS NOT NULL THEN
-    EXECUTE format('INSERT INTO %3$s AS stored (customer_id, invoice_id, state, claimed_id, ix_id, claim)
-      SELECT g.customer_id, g.id, g.state, g.claimed_id, g.ix_id, g.claim
-      FROM unnest($1, $2, $3, $4, $5, $6, $7) AS g (customer_id, id, state, claimed_id, ix_id, claim, is_fresh)
+    EXECUTE format('INSERT INTO %3$s AS stored (customer_id, invoice_id, state, claimed_id, ix_id, claim, number)
+      SELECT g.customer_id, g.id, g.state, g.claimed_id, g.ix_id, g.claim, g.number
+      FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS g (customer_id, id, state, claimed_id, ix_id, claim, number, is_fresh)
       WHERE g.is_fresh AND g.claim IS NOT NULL
       ON CONFLICT (customer_id, invoice_id) DO UPDATE SET state = excluded.state, claimed_id = excluded.claimed_id,
-        ix_id = excluded.ix_id, claim = excluded.claim
-      WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id', VARIADIC v_tables)
-    USING v_customer_id, v_id, v_state, v_claimed_id, v_ix_id, v_claim, v_is_fresh;
+        ix_id = excluded.ix_id, claim = excluded.claim, number = excluded.number
+      WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id
+        OR stored.number IS DISTINCT FROM excluded.number', VARIADIC v_tables)
+    USING v_customer_id, v_id, v_state, v_claimed_id, v_ix_id, v_claim, v_number, v_is_fresh;
   END IF;
   RETURN (
     SELECT coalesce(json_agg(json_build_array(c.place, c.before)), '[]')

@@ -38,6 +38,8 @@ const givenColumns = {
   due_date: 'text',
   to_pay_cents: 'bigint',
   in_favour_cents: 'bigint',
+  /** Null where nothing is claimed. */
+  number: 'text',
 } as const satisfies Record<string, ListType>
 
 interface Given {

@@ -11,8 +11,9 @@ const linkInsertion: Insertion = {
   into: 'fatura.links',
   columns: columnsFor('links', 'claimed_id', 'ix_id'),
   rest: `ON CONFLICT (customer_id, invoice_id) DO UPDATE SET state = excluded.state, claimed_id = excluded.claimed_id,
-    ix_id = excluded.ix_id, claim = excluded.claim
-    WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id`,
+    ix_id = excluded.ix_id, claim = excluded.claim, number = excluded.number
+    WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id
+      OR stored.number IS DISTINCT FROM excluded.number`,
 }
 
 const clientInsertion: Insertion = {
@@ -24,13 +25,13 @@ const clientInsertion: Insertion = {
 const relationsInsertion: Insertion = { ...clientInsertion, into: 'fatura.document_relations' }
 
 /** The stored columns of a claim: the payment platform's invoices alone have one. */
-export function linkOf({ ix_id }: Pick<Invoice, 'ix_id'>, claim: Claim | undefined) {
-  if (claim === undefined) return { state: null, claimed_id: null, ix_id: null, claim: null }
-  return { state: claim.state, claimed_id: claim.ix_id, ix_id, claim: JSON.stringify(claim) }
+export function linkOf({ ix_id, number }: Pick<Invoice, 'ix_id' | 'number'>, claim: Claim | undefined) {
+  if (claim === undefined) return { state: null, claimed_id: null, ix_id: null, claim: null, number: null }
+  return { state: claim.state, claimed_id: claim.ix_id, ix_id, claim: JSON.stringify(claim), number }
 }
 
 interface Claiming {
-  invoice: Pick<Invoice, 'customer_id' | 'id' | 'ix_id'>
+  invoice: Pick<Invoice, 'customer_id' | 'id' | 'ix_id' | 'number'>
   claim?: Claim
 }
 
@@ -39,7 +40,8 @@ export async function saveLinks(db: Db, records: readonly Claiming[]): Promise<v
   const rows = records.flatMap(({ invoice, claim }) => {
     const link = linkOf(invoice, claim)
     if (link.claim === null) return []
-    return [[invoice.customer_id, invoice.id, link.state, link.claimed_id, link.ix_id, link.claim]]
+    const { customer_id, id } = invoice
+    return [[customer_id, id, link.state, link.claimed_id, link.ix_id, link.claim, link.number]]
   })
   await db.insert(linkInsertion, rows)
   await askForRest(db, records)
@@ -53,15 +55,20 @@ export async function askForRest(db: Db, records: readonly Claiming[]): Promise<
     relationsInsertion,
     [...new Set(documents)].sort((a, b) => a - b).map(id => [id, 0]),
   )
-  const clients = await queryColumn(
+  const clients = await queryColumn<number>(
     db,
     `SELECT DISTINCT client_id FROM fatura.documents
      WHERE ${db.isAmong('id', '$1')} AND client_id IS NOT NULL ORDER BY client_id`,
     [documents],
   )
+  await askForClients(db, clients)
+}
+
+/** Has clients read that were not yet. */
+export async function askForClients(db: Db, ids: readonly number[]): Promise<void> {
   await db.insert(
     clientInsertion,
-    clients.map(id => [id, 0]),
+    ids.map(id => [id, 0]),
   )
 }
 

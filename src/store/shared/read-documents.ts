@@ -12,16 +12,15 @@ import {
 import { isForeign } from '../../document-json.ts'
 import type { InvoiceKey } from '../../invoice.ts'
 import type {
-  Claimed,
   DocumentNames,
   DocumentReads,
   JournalEntry,
   KnownDocument,
   LinkedInvoice,
-  PaidInvoice,
   RelationsKey,
 } from '../document-store.ts'
 import { type Db, literals, queryAny, queryColumn } from './db.ts'
+import { findClaimants } from './named-invoices.ts'
 import { findInvoicesOf } from './tied-invoices.ts'
 
 const isThere = `misses < ${missesToBelieve}`
@@ -63,7 +62,7 @@ const linked = (page: string) => `
   ORDER BY p.customer_id, p.id`
 
 export async function findDocuments(db: Db, { ids, references }: DocumentNames): Promise<KnownDocument[]> {
-  const lists = [['d.id', ids] as const, ['d.reference', references] as const]
+  const lists = [['d.id', ids] as const, ['d.reference', references] as const, ['d.uid', references] as const]
   return withClients(db, await queryAny<DocumentRow>(db, withRelations, lists, ' ORDER BY id'))
 }
 
@@ -78,18 +77,6 @@ async function withClients(db: Db, rows: readonly DocumentRow[]): Promise<KnownD
     ...known,
     client_tax_id: taxIdOf(known.document, taxIds.get(known.document?.client_id ?? -1) ?? null),
   }))
-}
-
-export async function findClaimants(db: Db, documents: readonly number[]): Promise<Claimed[]> {
-  const select = `SELECT i.summary, l.claim FROM fatura.links l
-    JOIN fatura.invoices i ON i.customer_id = l.customer_id AND i.id = l.invoice_id`
-  const rows = await queryAny<{ summary: string; claim: string }>(db, select, [['l.claimed_id', documents]])
-  return rows.map(({ summary, claim }) => ({ invoice: JSON.parse(summary), claim: JSON.parse(claim) }))
-}
-
-export async function findPaid(db: Db, payments: readonly string[]): Promise<PaidInvoice[]> {
-  const select = 'SELECT payment_id, customer_id, invoice_id AS id FROM fatura.invoice_payments'
-  return queryAny(db, select, [['payment_id', payments]], ' ORDER BY payment_id, customer_id, id')
 }
 
 export function documentReads(db: Db): DocumentReads {
@@ -184,16 +171,23 @@ export function documentReads(db: Db): DocumentReads {
       return (await db.query<LinkedRow>(linked('WHERE i.id = $1'), [invoiceId])).map(readLinked)
     },
     findDocuments: wanted => findDocuments(db, wanted),
-    findClaimants: documents => findClaimants(db, documents),
-    findPaid: payments => findPaid(db, payments),
-    async readInForce(after, limit, days) {
+    findClaimants: wanted => findClaimants(db, wanted),
+    async readOfClient(clientId, after, limit) {
       const bodies = await queryColumn<string>(
         db,
-        `SELECT body FROM fatura.documents WHERE id > $1 AND status NOT IN (${literals([...notInForce, copyStatus])}) AND ${isThere}
+        'SELECT body FROM fatura.documents WHERE client_id = $1 AND id > $2 ORDER BY id LIMIT $3',
+        [clientId, after, limit],
+      )
+      return bodies.map(body => JSON.parse(body) as Document)
+    },
+    async readInForce(after, limit, days) {
+      const rows = await db.query<DocumentRow>(
+        `SELECT id, body, misses, observed_at FROM fatura.documents
+         WHERE id > $1 AND status NOT IN (${literals([...notInForce, copyStatus])}) AND ${isThere}
            ${days === null ? '' : 'AND date BETWEEN $3 AND $4'} ORDER BY id LIMIT $2`,
         [after, limit, ...(days === null ? [] : [days.from, days.to])],
       )
-      return bodies.map(body => JSON.parse(body) as Document)
+      return withClients(db, rows)
     },
     async readDated({ from, to }, after, limit) {
       const rows = await db.query<DocumentRow>(

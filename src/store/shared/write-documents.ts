@@ -1,10 +1,12 @@
 /** Documents and the journal, written within a transaction. */
 import { type Document, optionalFields } from '../../document.ts'
-import type { InvoiceKey } from '../../invoice.ts'
+import { isInvoiceId } from '../../invoice.ts'
 import type { DocumentNames, DocumentWrites } from '../document-store.ts'
 import { writeRows } from './contents.ts'
-import { columnsFor, type Db, type Insertion, queryAny } from './db.ts'
-import { findClaimants, findDocuments, findPaid } from './read-documents.ts'
+import { columnsFor, type Db, type Insertion } from './db.ts'
+import { askForClients } from './links.ts'
+import { findClaimants, findNamed } from './named-invoices.ts'
+import { findDocuments } from './read-documents.ts'
 import type { SharedRows } from './shared-rows.ts'
 
 const entriesKept = 50
@@ -12,8 +14,8 @@ const entriesKept = 50
 const documentInsertion: Insertion = {
   into: 'fatura.documents',
   columns: columnsFor('documents', 'id', 'client_id', 'misses', 'observed_at'),
-  rest: `ON CONFLICT (id) DO UPDATE SET status = excluded.status, reference = excluded.reference, date = excluded.date,
-    client_id = excluded.client_id, body = excluded.body, misses = 0, observed_at = excluded.observed_at
+  rest: `ON CONFLICT (id) DO UPDATE SET status = excluded.status, reference = excluded.reference, uid = excluded.uid,
+    date = excluded.date, client_id = excluded.client_id, body = excluded.body, misses = 0, observed_at = excluded.observed_at
     WHERE stored.observed_at <= excluded.observed_at`,
 }
 
@@ -31,12 +33,21 @@ const trimEntries = (db: Db) => `
       FROM fatura.journal WHERE ${db.isAmong('customer_id', '$1')} AND ${db.isAmong('invoice_id', '$2')}) AS entries
     WHERE place > ${entriesKept})`
 
+/** An invoice has many references beside its ID. They share so many locks: a transaction of thousands of invoices needs few. */
+const sharedNames = 256
+
 const namesOf = ({ ids = [], references = [] }: Partial<DocumentNames>) => [
   ...ids.map(id => `document ${id}`),
-  ...references.map(text => `reference ${text}`),
+  ...references.map(text =>
+    isInvoiceId(text) ? `reference ${text}` : `references ${hashOf(text) % sharedNames}`,
+  ),
 ]
 
-/** A reader that ties invoices shares the names, a writer has them alone: else a document and its invoice of the same moment miss each other. */
+function hashOf(text: string): number {
+  return [...text].reduce((hash, character) => (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0, 0)
+}
+
+/** A reader that ties invoices shares the names of references, a writer has them alone: else a document and its invoice of the same moment miss each other. */
 function holdDocuments(db: Db, alone: Partial<DocumentNames>, shared: Partial<DocumentNames> = {}) {
   return db.holdNames(namesOf(alone), namesOf(shared))
 }
@@ -50,7 +61,7 @@ export function documentWrites(
     async saveDocuments(documents, observedAt) {
       await holdDocuments(db, {
         ids: documents.map(({ id }) => id),
-        references: documents.flatMap(({ reference }) => reference ?? []),
+        references: documents.flatMap(({ reference, uid }) => [reference ?? [], uid ?? []].flat()),
       })
       // Each once, the last one given: a page may hold one twice while documents are being made.
       const given = new Map(documents.map(document => [document.id, document]))
@@ -61,11 +72,11 @@ export function documentWrites(
       const bodies = new Map(stored.map(({ id, body }) => [id, body]))
       const changed: number[] = []
       const rows = [...given.values()].map(document => {
-        const { id, status, reference, date, client_id } = document
+        const { id, status, reference, uid = null, date, client_id } = document
         const before = bodies.get(id)
         const body = JSON.stringify(keepFields(document, before))
         if (before !== undefined && before !== body) changed.push(id)
-        return [id, status, reference, date, client_id, body, 0, observedAt]
+        return [id, status, reference, uid, date, client_id, body, 0, observedAt]
       })
       await db.insert(documentInsertion, rows)
       if (changed.length > 0)
@@ -86,6 +97,12 @@ export function documentWrites(
       raiseObserved(observedAt)
     },
     saveClient: (id, taxId, observedAt) => writeRows(db, 'clients', [[id, taxId, observedAt]]),
+    async findClient(id) {
+      const select = 'SELECT tax_id, observed_at FROM fatura.document_clients WHERE id = $1'
+      const [found = null] = await db.query<{ tax_id: string | null; observed_at: number }>(select, [id])
+      return found
+    },
+    askForClients: ids => askForClients(db, ids),
     async saveRelations(id, relations, observedAt) {
       await db.query(
         `UPDATE fatura.document_relations SET relations = coalesce($2, relations), observed_at = $3 WHERE id = $1`,
@@ -96,21 +113,15 @@ export function documentWrites(
       // Of two invoices that claim a document at the same moment, the later transaction sees the earlier one's claim.
       await holdDocuments(db, { ids: wanted.ids }, { references: wanted.references })
       const found = await findDocuments(db, wanted)
-      // A document found by its reference alone may be about to lose it.
+      // A document found by its reference alone may be about to lose it, or be found by another invoice at the same moment.
       const named = new Set(wanted.ids)
       const others = found.map(({ id }) => id).filter(id => !named.has(id))
       if (others.length === 0) return found
-      const isDoubtful = await holdDocuments(db, {}, { ids: others })
+      const isDoubtful = await holdDocuments(db, { ids: others })
       return isDoubtful ? findDocuments(db, wanted) : found
     },
-    findClaimants: documents => findClaimants(db, documents),
-    findPaid: payments => findPaid(db, payments),
-    findLinked: async ({ documents, invoices }) =>
-      queryAny<InvoiceKey>(db, 'SELECT customer_id, invoice_id AS id FROM fatura.links', [
-        ['claimed_id', documents],
-        ['ix_id', documents],
-        ['invoice_id', invoices],
-      ]),
+    findClaimants: wanted => findClaimants(db, wanted),
+    findLinked: wanted => findNamed(db, wanted),
     async saveEntries(entries) {
       const rows = entries.map(({ customer_id, id, cause, type, happened_at, at, outcome, detail }) => {
         return [customer_id, id, cause, type, happened_at, at, outcome, detail]

@@ -154,17 +154,20 @@ CREATE TABLE fatura.links (
   claimed_id  bigint,
   ix_id       bigint,
   claim       text COLLATE "C" NOT NULL,
+  number      text COLLATE "C",
   PRIMARY KEY (customer_id, invoice_id)
 );
 CREATE INDEX links_by_invoice ON fatura.links (invoice_id);
 CREATE INDEX links_by_claim ON fatura.links (claimed_id) WHERE claimed_id IS NOT NULL;
 CREATE INDEX links_by_document ON fatura.links (ix_id) WHERE ix_id IS NOT NULL;
+CREATE INDEX links_by_number ON fatura.links USING hash (number);
 CREATE INDEX links_creating ON fatura.links (customer_id, invoice_id) WHERE state = 'creating';
 
 CREATE TABLE fatura.documents (
   id          bigint PRIMARY KEY,
   status      text COLLATE "C",
   reference   text COLLATE "C",
+  uid         text COLLATE "C",
   date        text COLLATE "C",
   client_id   bigint,
   body        text COLLATE "C",
@@ -173,6 +176,8 @@ CREATE TABLE fatura.documents (
 );
 -- A reference may be of any length, and is only ever looked for as a whole.
 CREATE INDEX documents_by_reference ON fatura.documents USING hash (reference);
+CREATE INDEX documents_by_uid ON fatura.documents USING hash (uid);
+CREATE INDEX documents_by_client ON fatura.documents (client_id, id) WHERE client_id IS NOT NULL;
 CREATE INDEX documents_by_date ON fatura.documents (date, id);
 CREATE INDEX documents_open ON fatura.documents (id) WHERE status IN ('draft', 'final', 'sent');
 

@@ -157,11 +157,14 @@ CREATE TABLE links (
   claimed_id  INTEGER,
   ix_id       INTEGER,
   claim       TEXT NOT NULL,
+  -- The invoice's printed number: a document may refer to it.
+  number      TEXT,
   PRIMARY KEY (customer_id, invoice_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX links_by_invoice ON links (invoice_id);
 CREATE INDEX links_by_claim ON links (claimed_id) WHERE claimed_id IS NOT NULL;
 CREATE INDEX links_by_document ON links (ix_id) WHERE ix_id IS NOT NULL;
+CREATE INDEX links_by_number ON links (number) WHERE number IS NOT NULL;
 CREATE INDEX links_creating ON links (customer_id, invoice_id) WHERE state = 'creating';
 
 -- The invoicing system's documents; one that was asked for and never seen has no body.
@@ -169,6 +172,7 @@ CREATE TABLE documents (
   id          INTEGER NOT NULL PRIMARY KEY,
   status      TEXT,
   reference   TEXT,
+  uid         TEXT,
   date        TEXT,
   client_id   INTEGER,
   body        TEXT,
@@ -176,6 +180,8 @@ CREATE TABLE documents (
   observed_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX documents_by_reference ON documents (reference) WHERE reference IS NOT NULL;
+CREATE INDEX documents_by_uid ON documents (uid) WHERE uid IS NOT NULL;
+CREATE INDEX documents_by_client ON documents (client_id, id) WHERE client_id IS NOT NULL;
 CREATE INDEX documents_by_date ON documents (date, id);
 CREATE INDEX documents_open ON documents (id) WHERE status IN ('draft', 'final', 'sent');
 
