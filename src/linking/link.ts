@@ -120,16 +120,24 @@ export function findRefusal(
     : { kind: 'claimed_twice', why: `document ${id} is recorded for ${first.id} too, which was issued first` }
 }
 
-/** Whether an invoice loses the document at once, however many others do: it is another invoice's, or names several. */
+/**
+ * Whether an invoice loses the document at once, however many others do: because another invoice owns it, or because it names
+ * several. Where nobody else owns it, as when only its client's tax ID differs, many losses at a time may be held back.
+ */
 export function isLostAtOnce(
   known: KnownDocument,
   invoice: Invoice,
   claimants: readonly Claimed[],
   rules: LinkRules,
 ): boolean {
-  return (
-    findRefusal(known, invoice, claimants, rules) !== null ||
-    resolveNames(known, claimants, rules).ids.size > 1
+  const { ids } = resolveNames(known, claimants, rules)
+  if (ids.size > 0) return ids.size > 1 || !ids.has(invoice.id)
+  if (findRefusal(known, invoice, claimants, rules) === null) return false
+  return claimants.some(
+    other =>
+      other.claim.ix_id === known.id &&
+      keyOf(other.invoice) !== keyOf(invoice) &&
+      !isOtherClient(other.invoice, known.client_tax_id),
   )
 }
 

@@ -39,7 +39,18 @@ export const kinds = {
   documents: {
     names: ['document', 'documents'],
     tables: ['documents'],
-    columns: ['id', 'status', 'reference', 'uid', 'date', 'client_id', 'body', 'misses', 'observed_at'],
+    columns: [
+      'id',
+      'status',
+      'reference',
+      'uid',
+      'date',
+      'client_id',
+      'client_tax_id',
+      'body',
+      'misses',
+      'observed_at',
+    ],
     keyLength: 1,
   },
   clients: {

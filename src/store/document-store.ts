@@ -10,7 +10,10 @@ export interface KnownDocument {
   /** Number of answers in a row that there is no such document. */
   misses: number
   observed_at: number
-  /** Tax ID of the client that it is made out to; null when there is none, or it was not read. */
+  /**
+   * Tax ID of the client that it is made out to: the document's own, else its client's when it was issued, as far as that was seen.
+   * Null when there is none, or it was not read.
+   */
   client_tax_id: string | null
   /** Null or absent when they were not read. */
   relations?: Relations | null
@@ -114,6 +117,8 @@ export interface DocumentWrites {
   /** There is no such document. Not counted again when it was missed after `unlessSince` already. */
   missDocument(id: number, observedAt: number, unlessSince?: number): Promise<void>
   saveClient(id: number, taxId: string | null, observedAt: number): Promise<void>
+  /** The tax ID of a client that was read for the first time: its documents issued so far keep it, whatever it becomes. */
+  keepClientTaxId(clientId: number, taxId: string | null): Promise<void>
   /** Null when it is not wanted; without a moment when it was not read. */
   findClient(id: number): Promise<{ tax_id: string | null; observed_at: number } | null>
   /** Has clients read that were not yet. */

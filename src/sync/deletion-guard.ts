@@ -89,13 +89,13 @@ export const advice = 'look with fatura status, and let it through with fatura s
 
 const reasons: Record<Loss, string> = {
   deletion: 'the draft is gone at the payment platform',
-  downgrade: 'its document is not found any more',
+  downgrade: 'its document is gone, or its client has another tax ID',
 }
 
 export function formatHeld({ deletion, downgrade }: Record<Loss, number>): string | null {
   const parts = [
     deletion > 0 && `${deletion} drafts that are gone at the payment platform are still shown`,
-    downgrade > 0 && `${downgrade} invoices keep documents that are not found any more`,
+    downgrade > 0 && `${downgrade} invoices keep documents that are gone, or whose client has another tax ID`,
   ].filter(part => part !== false)
   return parts.length === 0 ? null : parts.join('; ')
 }

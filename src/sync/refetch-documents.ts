@@ -177,6 +177,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
   /** Returns whether the client's documents are to be linked again. */
   async function noteTaxId(tx: WriteTransaction, id: number, taxId: string | null): Promise<boolean> {
     const before = await tx.findClient(id)
+    if (!before?.observed_at) await tx.keepClientTaxId(id, taxId)
     const last = before?.tax_id ?? null
     const isSame = last === taxId || (isNobody(last) && isNobody(taxId))
     if (isSame && before?.observed_at !== beingLinked) return false

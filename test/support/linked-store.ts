@@ -8,7 +8,7 @@ import { completePaymentFacts } from '../../src/payment.ts'
 import type { DocumentSource, Observation } from '../../src/sources.ts'
 import { observationStamp, type WriteStore } from '../../src/store/store.ts'
 import { applyObservations } from '../../src/sync/apply.ts'
-import { noGuard } from '../../src/sync/deletion-guard.ts'
+import { type DeletionGuard, noGuard } from '../../src/sync/deletion-guard.ts'
 import { relinkInvoices } from '../../src/sync/link-invoices.ts'
 import { createDocumentRefetch, nothingSwept } from '../../src/sync/refetch-documents.ts'
 import { createSetAside } from '../../src/sync/set-aside-documents.ts'
@@ -70,8 +70,12 @@ export function observe(
 
 export const gone = ({ id, customer_id }: Given): Observation => ({ id, customer_id, map: null })
 
-export function linkedStore(store: WriteStore, rules: LinkRules = usualRules) {
-  const linking = { rules, guard: noGuard }
+export function linkedStore(
+  store: WriteStore,
+  rules: LinkRules = usualRules,
+  guard: DeletionGuard = noGuard,
+) {
+  const linking = { rules, guard }
   const relink = (documents: readonly Document[]) =>
     store.transaction(tx => {
       const wanted = { documents: documents.map(({ id }) => id), ...invoicesNamedBy(documents, rules) }

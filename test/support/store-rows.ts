@@ -54,7 +54,7 @@ export async function createFilledStore(t: TestContext, engineName: 'sqlite' | '
   await store.transaction(async tx => {
     await tx.saveInvoices([...big, ...some], 1_000)
     await tx.writeContents('documents', [
-      [100, 'settled', 'in_some0', 'pi_1', '2026-03-02', 9, '{"id":100}', 0, 1_000],
+      [100, 'settled', 'in_some0', 'pi_1', '2026-03-02', 9, 'PT123456789', '{"id":100}', 0, 1_000],
     ])
     await tx.writeContents('clients', [[9, 'PT123456789', 1_000]])
     await tx.writeContents('relations', [[100, '{"has_qr":true,"documents":[]}', 1_000]])

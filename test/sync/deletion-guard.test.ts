@@ -6,10 +6,12 @@ import { createDocuments, type DocumentAccount } from '../../sandbox/invoicexpre
 import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
 import type { StripeAccount } from '../../sandbox/stripe/account.ts'
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
+import { usualRules } from '../../src/linking/link.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { examineHere } from '../support/examine.ts'
+import { linkedStore, makeDocument, observe } from '../support/linked-store.ts'
 import { createSyncWorld, fillStore, readStatus, readStored, type SyncWorld } from '../support/sync-truth.ts'
 
 const once = ['sync', '--once']
@@ -106,6 +108,30 @@ describe('the deletion guard', { concurrency: 3 }, () => {
       )
       const allowed = (await Promise.all(asked)).filter(Boolean).length
       assert.deepEqual([allowed, guard.held('deletion')], [20, 10])
+    })
+
+    it(`keeps documents that all at once seem to be made out to somebody else, but none that another invoice owns: ${engine.name}`, async t => {
+      const store = await openWriteStore(await engine.createStore(t))
+      t.after(() => store.close())
+      const guard = await createDeletionGuard(store, pino({ level: 'silent' }), false)
+      const { apply, save, saveClient, ties } = linkedStore(store, usualRules, guard)
+      const ids = Array.from({ length: 25 }, (_, index) => 100 + index)
+      const taxId = (ix_id: number) => `PT000000${ix_id}`
+      await save(...ids.map(id => makeDocument(id, { client_id: id })))
+      await apply(
+        ...ids.map(ix_id => {
+          const customer = { customer_id: `cus_${ix_id}`, customer_tax_id: taxId(ix_id) }
+          return observe({ id: `in_${ix_id}`, ...customer }, { ix_id })
+        }),
+      )
+      for (const id of ids) await saveClient(id, '555555555')
+      const kept = Object.values(await ties()).filter(ix_id => ix_id !== null)
+      assert.deepEqual([kept, guard.held('downgrade')], [ids.slice(20), 5])
+
+      const owner = { id: 'in_owner', customer_id: 'cus_owner', customer_tax_id: 'PT555555555' }
+      await apply(observe(owner, { ix_id: 124 }))
+      const { in_owner, in_124, in_123 } = await ties()
+      assert.deepEqual({ in_owner, in_124, in_123 }, { in_owner: 124, in_124: null, in_123: 123 })
     })
 
     it(`keeps documents that vanish all at once, until somebody lets go of them: ${engine.name}`, async t => {

@@ -159,7 +159,7 @@ describe('documents', { concurrency: engines.length }, () => {
             assert.equal((await rig.invoice(id)).ix_sync_state, 'ignored', id)
       })
 
-      test('a document is found by the PaymentIntent of its invoice, and by its number once its client is read', async t => {
+      test('a document is found by the PaymentIntent of its invoice, and by its number when its client is the customer', async t => {
         const rules = templates('{id}', '{payment}', '{number}')
         const rig = await startOrdinary(t, engine, { invoices: 60, rules })
         const { account, documents, sync, connector } = rig
@@ -170,14 +170,13 @@ describe('documents', { concurrency: engines.length }, () => {
         documents.change('refer', openDocument, payments.data[0]?.payment.payment_intent)
         const { number } = account.invoices.get(paid) ?? assert.fail()
         documents.change('refer', paidDocument, number)
-        // Its client is not known under this tax ID yet.
         const { client } = documents.documents.get(paidDocument) ?? assert.fail()
-        const known = documents.clients.get(client.id) ?? assert.fail()
-        documents.clients.set(client.id, { ...known, fiscal_id: '501964843' })
-        account.invoices.set(paid, {
-          ...(account.invoices.get(paid) ?? assert.fail()),
-          customer_tax_ids: [{ type: 'pt_nif', value: '509442013' }],
-        })
+        const { fiscal_id } = documents.clients.get(client.id) ?? assert.fail()
+        const setTaxId = (value: string) => {
+          const invoice = account.invoices.get(paid) ?? assert.fail()
+          account.invoices.set(paid, { ...invoice, customer_tax_ids: [{ type: 'pt_nif', value }] })
+        }
+        setTaxId('501964843')
         await connector.catchUp()
         while ((await sync.sweepMonth()) !== null);
         await sync.refreshOpen()
@@ -185,9 +184,9 @@ describe('documents', { concurrency: engines.length }, () => {
           [(await rig.invoice(open)).ix_id, (await rig.invoice(paid)).ix_id],
           [openDocument, null],
         )
-        documents.clients.set(client.id, { ...known, fiscal_id: '509442013' })
-        await rig.store.transaction(tx => tx.saveClient(client.id, '501964843', 1))
-        await sync.refreshOpen()
+        setTaxId(fiscal_id ?? assert.fail())
+        account.setMetadata(paid, { note: 'another tax ID' })
+        await connector.catchUp()
         assert.equal((await rig.invoice(paid)).ix_id, paidDocument)
       })
 

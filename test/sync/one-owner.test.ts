@@ -85,6 +85,35 @@ for (const engine of engines)
       assert.deepEqual(await ties(), { in_a: null, in_b: 77 })
     })
 
+    it('a document keeps its invoice when its client’s tax ID is edited after the issue', async t => {
+      const { apply, save, saveClient, relink, ties } = linkedStore((await openStores(t, engine)).store)
+      const taxed = { customer_id: 'cus_a', customer_tax_id: 'PT111111111' }
+      const later = makeDocument(78, { client_id: 9 })
+      await save(makeDocument(77, { client_id: 9 }), { ...later, status: 'draft' })
+      await saveClient(9, '111111111')
+      await apply(
+        observe({ id: 'in_a', ...taxed }, { ix_id: 77 }),
+        observe({ id: 'in_b', ...taxed }, { ix_id: 78 }),
+      )
+      await saveClient(9, '222222222')
+      assert.deepEqual(await ties(), { in_a: 77, in_b: null }, 'a draft has its client’s tax ID of today')
+      await save(later)
+      await saveClient(9, '111111111')
+      await relink([later])
+      assert.deepEqual(await ties(), { in_a: 77, in_b: null }, 'it was issued to 222222222')
+    })
+
+    it('an issued document without a tax ID keeps its invoice when its client gets one', async t => {
+      const { apply, save, saveClient, ties } = linkedStore((await openStores(t, engine)).store)
+      await save(makeDocument(77, { client_id: 9 }))
+      await apply(
+        observe({ id: 'in_a', customer_id: 'cus_a', customer_tax_id: 'PT111111111' }, { ix_id: 77 }),
+      )
+      await saveClient(9, null)
+      await saveClient(9, '222222222')
+      assert.deepEqual(await ties(), { in_a: 77 })
+    })
+
     it('two invoices that two processes store at the same moment do not both get the document they claim', async t => {
       const { store, url } = await openStores(t, engine)
       const { save, readInvoices } = linkedStore(store)

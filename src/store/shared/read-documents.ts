@@ -26,10 +26,12 @@ import { findInvoicesOf } from './tied-invoices.ts'
 const isThere = `misses < ${missesToBelieve}`
 
 const withRelations = `
-  SELECT d.id AS id, d.body, d.misses, d.observed_at, r.relations
+  SELECT d.id AS id, d.client_tax_id, d.body, d.misses, d.observed_at, r.relations
   FROM fatura.documents d LEFT JOIN fatura.document_relations r ON r.id = d.id`
 
-interface DocumentRow extends Omit<KnownDocument, 'document' | 'client_tax_id' | 'relations'> {
+interface DocumentRow extends Omit<KnownDocument, 'document' | 'relations'> {
+  /** As it was when the document was issued: '' for none, null when that was not seen. */
+  client_tax_id: string | null
   body: string | null
   relations?: string | null
 }
@@ -41,6 +43,7 @@ interface LinkedRow extends Omit<LinkedInvoice, 'claim' | 'document' | 'client_t
   body: string | null
   misses: number
   seen_at: number
+  issued_to: string | null
   client_read_at: number | null
   tax_id: string | null
 }
@@ -52,12 +55,12 @@ const linked = (page: string) => `
     FROM fatura.invoices i LEFT JOIN fatura.links l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
     ${page}),
   tied AS MATERIALIZED (
-    SELECT id, body, misses, observed_at, client_id FROM fatura.documents
+    SELECT id, body, misses, observed_at, client_id, client_tax_id FROM fatura.documents
     WHERE id IN (SELECT document_id FROM page)),
   clients AS MATERIALIZED (
     SELECT id, observed_at, tax_id FROM fatura.document_clients WHERE id IN (SELECT client_id FROM tied))
   SELECT p.customer_id, p.id, p.summary, p.payment, p.observed_at, p.claim, d.id AS document_id, d.body, d.misses,
-    d.observed_at AS seen_at, c.observed_at AS client_read_at, c.tax_id
+    d.observed_at AS seen_at, d.client_tax_id AS issued_to, c.observed_at AS client_read_at, c.tax_id
   FROM page p LEFT JOIN tied d ON d.id = p.document_id LEFT JOIN clients c ON c.id = d.client_id
   ORDER BY p.customer_id, p.id`
 
@@ -68,14 +71,15 @@ export async function findDocuments(db: Db, { ids, references }: DocumentNames):
 
 /** Clients do not lie with documents on Citus. */
 async function withClients(db: Db, rows: readonly DocumentRow[]): Promise<KnownDocument[]> {
-  const found = rows.map(row => readDocument(row, null))
+  const found = rows.map(row => ({ row, document: readBody(row.body) }))
   const ids = [...new Set(found.flatMap(({ document }) => document?.client_id ?? []))]
   const select = 'SELECT id, tax_id FROM fatura.document_clients'
   const clients = await queryAny<{ id: number; tax_id: string | null }>(db, select, [['id', ids]])
   const taxIds = new Map(clients.map(({ id, tax_id }) => [id, tax_id]))
-  return found.map(known => ({
-    ...known,
-    client_tax_id: taxIdOf(known.document, taxIds.get(known.document?.client_id ?? -1) ?? null),
+  return found.map(({ row: { id, misses, observed_at, relations = null, client_tax_id }, document }) => ({
+    ...{ id, document, misses, observed_at },
+    relations: relations === null ? null : JSON.parse(relations),
+    client_tax_id: taxIdOf(document, client_tax_id, taxIds.get(document?.client_id ?? -1) ?? null),
   }))
 }
 
@@ -182,7 +186,7 @@ export function documentReads(db: Db): DocumentReads {
     },
     async readInForce(after, limit, days) {
       const rows = await db.query<DocumentRow>(
-        `SELECT id, body, misses, observed_at FROM fatura.documents
+        `SELECT id, client_tax_id, body, misses, observed_at FROM fatura.documents
          WHERE id > $1 AND status NOT IN (${literals([...notInForce, copyStatus])}) AND ${isThere}
            ${days === null ? '' : 'AND date BETWEEN $3 AND $4'} ORDER BY id LIMIT $2`,
         [after, limit, ...(days === null ? [] : [days.from, days.to])],
@@ -210,7 +214,7 @@ export function documentReads(db: Db): DocumentReads {
     async readRelated(month, after, limit) {
       // Relations are of documents that were seen; the text narrows them down, and whoever asks looks at each day.
       const rows = await db.query<DocumentRow>(
-        `SELECT r.id, d.body, d.misses, d.observed_at, r.relations FROM fatura.document_relations r
+        `SELECT r.id, d.client_tax_id, d.body, d.misses, d.observed_at, r.relations FROM fatura.document_relations r
          JOIN fatura.documents d ON d.id = r.id
          WHERE r.id > $1 AND r.relations LIKE $2 AND d.body IS NOT NULL ORDER BY r.id LIMIT $3`,
         [after, `%"date":"${month}-%`, limit],
@@ -249,32 +253,28 @@ export function documentReads(db: Db): DocumentReads {
   }
 }
 
-function readDocument(
-  { body, relations = null, ...known }: DocumentRow,
-  client_tax_id: string | null,
-): KnownDocument {
-  const document: Document | null = body === null ? null : JSON.parse(body)
-  const own = { document, client_tax_id: taxIdOf(document, client_tax_id) }
-  return { ...known, ...own, relations: relations === null ? null : JSON.parse(relations) }
-}
-
 function readLinked(row: LinkedRow): LinkedInvoice {
-  const { claim, payment, document_id, body, misses, seen_at, client_read_at, tax_id, ...invoice } = row
-  const known =
-    document_id === null
-      ? null
-      : readDocument({ id: document_id, body, misses, observed_at: seen_at }, tax_id)
+  const { claim, payment, document_id: id, body, misses, seen_at, ...rest } = row
+  const { issued_to, client_read_at, tax_id, ...invoice } = rest
+  const document = readBody(body)
+  // A client that is only known to be wanted has no moment yet.
+  const client_tax_id = taxIdOf(document, issued_to, client_read_at ? tax_id : undefined)
+  const known = { document, misses, observed_at: seen_at, client_tax_id: client_tax_id ?? null }
   return {
     ...invoice,
     claim: claim === null ? null : JSON.parse(claim),
     payment: JSON.parse(payment),
-    document: known,
-    // A client that is only known to be wanted has no moment yet.
-    client_tax_id: taxIdOf(known?.document ?? null, client_read_at ? tax_id : undefined),
+    document: id === null ? null : { id, ...known, relations: null },
+    client_tax_id,
   }
 }
 
-/** The document's own where it has one: its client may have been edited since. */
-function taxIdOf<T>(document: Document | null, ofClient: T): string | null | T {
-  return document?.tax_id === undefined ? ofClient : document.tax_id
+function readBody(body: string | null): Document | null {
+  return body === null ? null : JSON.parse(body)
+}
+
+/** The document's own where it has one, else its client's when it was issued, else its client's of today. */
+function taxIdOf<T>(document: Document | null, whenIssued: string | null, ofToday: T): string | null | T {
+  if (document?.tax_id !== undefined) return document.tax_id
+  return whenIssued === null ? ofToday : whenIssued || null
 }

@@ -15,7 +15,9 @@ const documentInsertion: Insertion = {
   into: 'fatura.documents',
   columns: columnsFor('documents', 'id', 'client_id', 'misses', 'observed_at'),
   rest: `ON CONFLICT (id) DO UPDATE SET status = excluded.status, reference = excluded.reference, uid = excluded.uid,
-    date = excluded.date, client_id = excluded.client_id, body = excluded.body, misses = 0, observed_at = excluded.observed_at
+    date = excluded.date, client_id = excluded.client_id, body = excluded.body, misses = 0, observed_at = excluded.observed_at,
+    client_tax_id = CASE WHEN stored.client_id = excluded.client_id
+      THEN coalesce(stored.client_tax_id, excluded.client_tax_id) ELSE excluded.client_tax_id END
     WHERE stored.observed_at <= excluded.observed_at`,
 }
 
@@ -70,13 +72,15 @@ export function documentWrites(
         [[...given.keys()]],
       )
       const bodies = new Map(stored.map(({ id, body }) => [id, body]))
+      const taxIds = await readTaxIds(db, documents)
       const changed: number[] = []
       const rows = [...given.values()].map(document => {
         const { id, status, reference, uid = null, date, client_id } = document
         const before = bodies.get(id)
         const body = JSON.stringify(keepFields(document, before))
         if (before !== undefined && before !== body) changed.push(id)
-        return [id, status, reference, uid, date, client_id, body, 0, observedAt]
+        const taxId = status === 'draft' ? null : (taxIds.get(client_id) ?? null)
+        return [id, status, reference, uid, date, client_id, taxId, body, 0, observedAt]
       })
       await db.insert(documentInsertion, rows)
       if (changed.length > 0)
@@ -101,6 +105,13 @@ export function documentWrites(
       const select = 'SELECT tax_id, observed_at FROM fatura.document_clients WHERE id = $1'
       const [found = null] = await db.query<{ tax_id: string | null; observed_at: number }>(select, [id])
       return found
+    },
+    async keepClientTaxId(clientId, taxId) {
+      await db.query(
+        `UPDATE fatura.documents SET client_tax_id = $2
+         WHERE client_id = $1 AND client_tax_id IS NULL AND status <> 'draft'`,
+        [clientId, taxId ?? ''],
+      )
     },
     askForClients: ids => askForClients(db, ids),
     async saveRelations(id, relations, observedAt) {
@@ -135,6 +146,17 @@ export function documentWrites(
       ])
     },
   }
+}
+
+/** The tax IDs of the documents' clients that were read, '' for none. */
+async function readTaxIds(db: Db, documents: readonly Document[]): Promise<Map<number | null, string>> {
+  const ids = [...new Set(documents.flatMap(({ client_id }) => client_id ?? []))]
+  if (ids.length === 0) return new Map()
+  const read = await db.query<{ id: number; tax_id: string | null }>(
+    `SELECT id, tax_id FROM fatura.document_clients WHERE ${db.isAmong('id', '$1')} AND observed_at > 0`,
+    [ids],
+  )
+  return new Map(read.map(({ id, tax_id }) => [id, tax_id ?? '']))
 }
 
 /** Fields that are not given stay as they were; always in one order, so that texts can be compared. */

@@ -170,6 +170,8 @@ CREATE TABLE fatura.documents (
   uid         text COLLATE "C",
   date        text COLLATE "C",
   client_id   bigint,
+  -- Its client's tax ID when it was first seen issued, '' for none: clients are edited later. NULL: a draft, or the client was not read.
+  client_tax_id text COLLATE "C",
   body        text COLLATE "C",
   misses      integer NOT NULL,
   observed_at bigint NOT NULL

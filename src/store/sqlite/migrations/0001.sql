@@ -175,6 +175,8 @@ CREATE TABLE documents (
   uid         TEXT,
   date        TEXT,
   client_id   INTEGER,
+  -- Its client's tax ID when it was first seen issued, '' for none: clients are edited later. NULL: a draft, or the client was not read.
+  client_tax_id TEXT,
   body        TEXT,
   misses      INTEGER NOT NULL,
   observed_at INTEGER NOT NULL
