@@ -4,6 +4,7 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import { leaving } from './guarded-server.ts'
+import { type MoreSockets, noMoreSockets } from './more-sockets.ts'
 
 /** Silence of all connections before those without a request are closed. */
 const graceMs = 1_000
@@ -62,7 +63,7 @@ export type ClosePort = (taken: number) => Promise<boolean>
  * connects for a moment, connections are accepted and not read: a client that waits for an answer does not connect again
  * meanwhile. Then all are read.
  */
-async function stopListening(server: Server, closePort: ClosePort): Promise<void> {
+async function stopListening(server: Server, sockets: MoreSockets, closePort: ClosePort) {
   const taken: Socket[] = []
   const take = (socket: Socket) => {
     taken.push(socket)
@@ -73,8 +74,10 @@ async function stopListening(server: Server, closePort: ClosePort): Promise<void
   do await untilQuiet(taken)
   while (!(await closePort(taken.length)))
   server.close()
+  const closed = sockets.close()
   server.off('connection', take)
   for (const socket of taken) socket.resume()
+  return { closed }
 }
 
 /** Until nobody connects for a moment, or the longest wait is over. */
@@ -83,7 +86,7 @@ async function untilQuiet(taken: readonly Socket[]): Promise<void> {
   let [last, seen] = [started, taken.length]
   do {
     await sleep(quietMs / 4)
-    // Until all that had connected were taken, however late that is: a turn of the event loop takes one.
+    // Until all that had connected were taken, however late that is: a turn of the event loop takes one of each socket.
     for (let before = -1; before < taken.length && taken.length < seen + backlog; ) {
       before = taken.length
       await immediate()
@@ -97,13 +100,15 @@ async function untilQuiet(taken: readonly Socket[]): Promise<void> {
 export async function closeGently(
   server: Server,
   close: () => Promise<unknown> = () => once(server.close(), 'close'),
+  sockets = noMoreSockets,
   closePort: ClosePort = async () => true,
 ): Promise<void> {
   const cutOff = setTimeout(() => server.closeAllConnections(), patienceMs)
-  await stopListening(server, closePort)
+  const { closed } = await stopListening(server, sockets, closePort)
   // Right after what has arrived was read.
   const letGo = setInterval(() => setImmediate(() => server.closeIdleConnections()), 50)
   await close()
+  await closed
   clearInterval(letGo)
   clearTimeout(cutOff)
 }

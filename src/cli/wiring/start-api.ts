@@ -10,6 +10,7 @@ import {
   endConnectionsByAnswers,
   holdConnections,
 } from '../../server/close-connections.ts'
+import { noMoreSockets, openMoreSockets, sharedPlace } from '../../server/more-sockets.ts'
 import { openReadStore } from '../../store/engines.ts'
 import type { apiOf } from '../settings/connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
@@ -80,9 +81,10 @@ export async function prepareApi(options: ApiOptions) {
     ending: ending.signal,
   })
   holdConnections(app.server)
+  let sockets = noMoreSockets
   /** Lets go of the port, lets the requests in flight finish, then closes the store. */
   const stop = async (closePort?: ClosePort) => {
-    await closeGently(app.server, () => app.close(), closePort)
+    await closeGently(app.server, () => app.close(), sockets, closePort)
     verifiers?.close()
     await store.close()
   }
@@ -91,9 +93,13 @@ export async function prepareApi(options: ApiOptions) {
     discard: () => stop(),
     async listen() {
       try {
+        // Several processes share one socket, which the first of them holds.
+        const place = workers > 1 ? { host, port, reusePort: false } : await sharedPlace({ host, port })
+        const address = await app.listen(place)
+        sockets = await openMoreSockets(app.server, place)
         return {
           /** As in http://127.0.0.1:3000. */
-          address: await app.listen({ host, port }),
+          address,
           readConnections: () => store.readConnections(),
           readNodes: () => store.readNodes(),
           leave,

@@ -7,6 +7,7 @@ import { createDriftMeasure, driftEveryMs } from '../../checks/measure-drift.ts'
 import { deliverChanges } from '../../endpoints/deliver-changes.ts'
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
 import { closeGently } from '../../server/close-connections.ts'
+import { listenOnSockets, noMoreSockets } from '../../server/more-sockets.ts'
 import { type Notification, SourceError } from '../../sources.ts'
 import { StoreError, StoreReplaced } from '../../store/store.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
@@ -92,10 +93,10 @@ async function follow(options: Opened): Promise<void> {
     return connector.applyNotification(notification)
   }
   const server = webhooks && createWebhookServer({ stripe, secret: webhooks.secret, apply, log })
+  let sockets = noMoreSockets
   try {
     if (server !== null && webhooks !== null) {
-      server.listen(webhooks.port, webhooks.host)
-      await once(server, 'listening').catch(error => {
+      sockets = await listenOnSockets(server, webhooks).catch(error => {
         throw new CliError(`Cannot receive webhooks on ${webhooks.host}:${webhooks.port}: ${error.message}`)
       })
       log.info({ address: server.address() }, 'receiving webhooks')
@@ -123,10 +124,11 @@ async function follow(options: Opened): Promise<void> {
         deliverChanges({ store, allowPrivate: options.endpointsPrivate, log, signal }),
         graceAfter(signal),
       ]),
-      server && aborted(signal).then(() => closeGently(server)),
+      server && aborted(signal).then(() => closeGently(server, undefined, sockets)),
     ])
   } finally {
     server?.close()
+    void sockets.close()
     server?.closeAllConnections()
     await store.close()
   }
