@@ -1,4 +1,7 @@
-/** What npm runs after an installation. Plain JavaScript: a Node that is too old must get an answer as well. */
+/**
+ * What npm runs after an installation in a checkout. Plain JavaScript: a Node that is too old must get an answer as well. The script
+ * is named `postprepare`: of one named `prepare`, npm would warn everybody who installs the package.
+ */
 import { createRequire } from 'node:module'
 
 /** @param {string} name */

@@ -57,6 +57,11 @@ export async function openReadStore(url: string, sharedBy = 1, onLeftOut?: OnLef
   return (await import('./postgres/reader.ts')).openPostgresReader(url, sharedBy)
 }
 
+/** Why searches of this store cannot run below pages in this process; null when they can. PostgreSQL searches elsewhere. */
+export async function findSearchObstacle(url: string): Promise<Error | null> {
+  return isServer(url) ? null : (await import('./sqlite/thread-priority.ts')).findPriorityObstacle()
+}
+
 /** Opens for commands that only look: the store's connections refuse to write. */
 export async function openOperatorStore(url: string): Promise<OperatorStore> {
   const file = fileOf(url)

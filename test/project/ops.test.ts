@@ -78,6 +78,13 @@ test('the units start commands that exist, after what they need, and start again
   }
 })
 
+test('the units of the API let searches run below pages', () => {
+  const filters = (unit: string) =>
+    [...read(`ops/systemd/${unit}`).matchAll(/^SystemCallFilter=(.*)$/gm)].map(([, filter]) => filter)
+  for (const unit of ['fatura.service', 'fatura-serve.service'])
+    assert.deepEqual(filters(unit), ['@system-service', '~@privileged @resources', 'setpriority'], unit)
+})
+
 test('systemd finds nothing wrong with the units, and exposes little', {
   skip: spawnSync('systemd-analyze', ['--version']).status !== 0 && 'systemd-analyze is not installed',
 }, () => {

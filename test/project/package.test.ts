@@ -124,6 +124,12 @@ describe('the package', { concurrency: 2 }, () => {
     assert.ok(bytes > 1e6 && bytes <= 45e6, `${(bytes / 1e6).toFixed(1)} MB`)
   })
 
+  it('has no script that npm runs or warns of where it is installed', () => {
+    const { scripts } = JSON.parse(readFileSync(join(app, 'node_modules/fatura/package.json'), 'utf8'))
+    const told = ['preinstall', 'install', 'postinstall', 'prepare'].filter(name => name in scripts)
+    assert.deepEqual(told, [])
+  })
+
   it('runs: npx fatura demo serves invoices and PDFs, and Ctrl-C ends it', async () => {
     const { child, output, exited } = start(
       app,

@@ -11,7 +11,7 @@ import {
   holdConnections,
 } from '../../server/close-connections.ts'
 import { noMoreSockets, openMoreSockets, sharedPlace } from '../../server/more-sockets.ts'
-import { openReadStore } from '../../store/engines.ts'
+import { findSearchObstacle, openReadStore } from '../../store/engines.ts'
 import type { apiOf } from '../settings/connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { explainListening } from './explain-listening.ts'
@@ -51,6 +51,9 @@ export async function prepareApi(options: ApiOptions) {
       ? log.info({ node }, 'a database server is read from again')
       : log.warn({ node, behindMs }, 'a database server is left out: another has newer content'),
   )
+  const searchObstacle = await findSearchObstacle(url)
+  if (searchObstacle !== null)
+    log.warn({ err: searchObstacle }, 'searches are not run below pages: setpriority is forbidden here')
   const coversCustomer = (id: string, customerId: string) => store.coversCustomer(id, customerId)
   const ending = new AbortController()
   let hasLeft = false
