@@ -1,7 +1,7 @@
 /** Names that every later version keeps: of the API, settings, commands, package exports, columns of exports and metrics. */
-import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import type { Command } from 'commander'
 import { settingNames } from '../src/cli/settings/settings.ts'
 import { invoiceColumns, lineColumns } from '../src/export/columns.ts'
 
@@ -20,7 +20,7 @@ export async function listPublicNames(): Promise<string[]> {
   return [
     ...namesOf('api', { paths, components }),
     ...settingNames.map(name => `setting ${name}`),
-    ...commandNames(),
+    ...(await commandNames()),
     ...Object.entries(exported).flatMap(([from, names]) =>
       Object.keys(names).map(name => `export ${from} ${name}`),
     ),
@@ -40,12 +40,28 @@ function namesOf(place: string, value: object): string[] {
   })
 }
 
-/** Each command, and each option of it, as the completion of a shell knows them. */
-function commandNames(): string[] {
-  const script = execFileSync(process.execPath, [join(root, 'bin/fatura.js'), 'completion', 'fish'])
-  const lines = script.toString().matchAll(/__fatura_at '(.*?)'"(?: -f)?(?: -a '(.*?)')?(?: -l (\S+))?/g)
-  return [...lines].flatMap(([, place = '', words, option]) => {
-    if (option !== undefined) return `command fatura${place} --${option}`
-    return words?.split(' ').map(word => `command fatura${place} ${word}`) ?? []
-  })
+/** Each command, and each option of it. */
+async function commandNames(): Promise<string[]> {
+  return (await listCommands()).flatMap(({ name, options }) => [
+    `command ${name}`,
+    ...options.map(option => `command ${name} ${option}`),
+  ])
+}
+
+/** Each command with its words, as in "token create", and its long options, in the order of the files. */
+export async function listCommands(): Promise<{ name: string; options: string[] }[]> {
+  const folder = join(root, 'src/cli/commands')
+  const listed = await Promise.all(
+    readdirSync(folder).map(async file => {
+      const { [`${basename(file, '.ts')}Command`]: create } = await import(join(folder, file))
+      return create === undefined ? [] : walk(create(), '')
+    }),
+  )
+  return listed.flat()
+}
+
+function walk(command: Command, above: string): { name: string; options: string[] }[] {
+  const name = `${above}${command.name()}`
+  const options = command.options.flatMap(({ long }) => long ?? [])
+  return [{ name, options }, ...command.commands.flatMap(each => walk(each, `${name} `))]
 }

@@ -46,7 +46,6 @@ const examples: Readonly<Record<string, string | null>> = {
   copy: 'fatura copy sqlite:data/fatura.db postgres://fatura_owner:secret@127.0.0.1:5432/fatura',
   openapi: 'fatura openapi > openapi.json',
   sandbox: 'fatura sandbox --invoices 2000 --differences 21',
-  completion: 'source <(fatura completion bash)',
 }
 
 const program = new Command('fatura')
@@ -98,11 +97,11 @@ try {
   }
 }
 
-/** Only the given command is loaded; all are for the help and for completion. */
+/** Only the given command is loaded; all are for the help. */
 function namesFor(asked: string): string[] {
   if (asked === '--version' || asked === '-V') return []
   const names = Object.keys(examples).filter(name => !name.includes(' '))
-  return names.includes(asked) && asked !== 'completion' ? [asked] : names
+  return names.includes(asked) ? [asked] : names
 }
 
 function nameOf(command: Command): string {

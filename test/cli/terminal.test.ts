@@ -1,4 +1,4 @@
-/** Output on a terminal: readable log lines, colours, completion, JSON. */
+/** Output on a terminal: readable log lines, colours, JSON. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
@@ -109,64 +109,6 @@ describe('fatura doctor without a store', () => {
     )
   })
 })
-
-describe('fatura completion', () => {
-  const isThere = (shell: string) => spawnSync(shell, ['-c', 'exit 0']).status === 0
-  /** Words that are offered after each of these, and words that must not be. */
-  const cases: [typed: string[], offered: string[], not: string[]][] = [
-    [[''], ['serve', 'token', 'completion'], ['create']],
-    [['tok'], ['token'], ['serve']],
-    [['token', ''], ['create', 'list', 'revoke'], ['serve']],
-    [['token', 'create', '--cus'], ['--customer'], ['--all-customers']],
-    [['serve', '--work'], ['--workers'], ['--webhooks']],
-    [['reconcile', '--format', ''], ['csv', 'json', 'table'], ['--month']],
-    [['completion', ''], ['bash', 'fish', 'zsh'], ['token']],
-    [['import', '--skip'], ['--skip-invalid'], ['--json']],
-  ]
-  const questions: Record<string, (typed: string[]) => string> = {
-    bash: typed => `COMP_WORDS=(fatura ${quoted(typed)}); COMP_CWORD=${typed.length}; COMPREPLY=()
-      _fatura; printf '%s\\n' "\${COMPREPLY[@]}"`,
-    // Asked as the completion system asks it; what it is told is printed, and narrowed down as the system does.
-    zsh: typed => `words=(fatura ${quoted(typed)}); CURRENT=${typed.length + 1}; print -l -- $(_fatura)`,
-    fish: typed => `complete -C 'fatura ${typed.join(' ')}'`,
-  }
-  const prefaces: Record<string, string> = {
-    bash: '',
-    zsh: `compdef() { :; }; compadd() { shift; narrow "$@" }
-      _describe() { local -a all=("\${(@P)2}"); narrow "\${(@)all%%:*}" }
-      narrow() { local each; for each in "$@"; do [[ $each == "\${words[CURRENT]}"* ]] && print -r -- "$each"; done }
-      _files() { :; }\n`,
-    fish: '',
-  }
-  for (const [shell, ask] of Object.entries(questions))
-    it(`completes commands, options and values in ${shell}`, {
-      skip: !isThere(shell) && `${shell} is not installed`,
-    }, async t => {
-      const cli = await createCli(t)
-      const { code, stdout: script } = await cli.run(['completion', shell])
-      assert.equal(code, 0)
-      const asked = cases.map(([typed]) => `${ask(typed)}\necho ----`).join('\n')
-      const answers = execFileSync(shell, ['-c', `${prefaces[shell]}${script}\n${asked}`], {
-        encoding: 'utf8',
-      }).split('----\n')
-      for (const [index, [typed, offered, not]] of cases.entries()) {
-        const words = (answers[index] ?? '').split('\n').map(line => line.split('\t')[0])
-        for (const word of offered) assert.ok(words.includes(word), `${typed}: ${word} in ${words}`)
-        for (const word of not) assert.ok(!words.includes(word), `${typed}: no ${word} in ${words}`)
-      }
-    })
-
-  it('refuses a shell that it does not know', async t => {
-    const cli = await createCli(t)
-    const { code, stderr } = await cli.run(['completion', 'tcsh'])
-    assert.equal(code, 2)
-    assert.match(stderr, /bash, zsh, fish/)
-  })
-})
-
-function quoted(typed: readonly string[]): string {
-  return typed.map(word => `'${word}'`).join(' ')
-}
 
 describe('--json', () => {
   it('prints facts only, one object a line, with every moment as ISO 8601 in UTC', async t => {
