@@ -22,7 +22,7 @@ describe('paying', () => {
   test('an open invoice has a button in the list and in the detail, in both languages', options, async t => {
     const pages = await startPages({ records, payments })
     // Stands for Stripe's: no other host is asked.
-    address = `${pages.service.address}/docs/api.html`
+    address = `${pages.service.address}/llms.txt`
     const { page, assertClean } = await pages.open(t)
     const button = page.getByRole('button', { name: 'Pay invoice FT-1, in a new tab' })
     await button.waitFor()

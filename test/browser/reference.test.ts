@@ -69,21 +69,4 @@ describe('the API reference', { concurrency: 3 }, () => {
     assert.ok(!page.url().includes(token))
     assert.deepEqual(watched.problems, [])
   })
-
-  test('/docs/api.html is styled under its policy, fits a phone, and asks for nothing', {
-    timeout: 180_000,
-    skip: lacksChromium,
-  }, async () => {
-    const { page, watched } = await open('/docs/api.html', { width: 320, height: 700 })
-    assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Fatura API reference')
-    // Run by the test's own hand: the page allows no script.
-    assert.equal(
-      await page.evaluate('getComputedStyle(document.querySelector("table")).borderCollapse'),
-      'collapse',
-    )
-    assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= 320)
-    if (process.env.SCREENSHOTS) await page.screenshot({ path: `${process.env.SCREENSHOTS}/api-phone.png` })
-    assert.equal(watched.requests.length, 1)
-    assert.deepEqual(watched.problems, [])
-  })
 })

@@ -10,7 +10,6 @@ export interface ApiDocument {
 }
 
 interface Operation {
-  operationId: string
   summary: string
   description: string
   tags: readonly string[]
@@ -22,27 +21,17 @@ interface Operation {
 interface Parameter {
   name: string
   in: 'path' | 'query' | 'header'
-  required?: boolean
   description: string
-  example?: unknown
   schema: Schema
 }
 
-export interface Answer {
-  description: string
-  headers?: Record<string, { description: string }>
-  content?: Record<string, { schema: Schema; examples?: Record<string, { summary: string }> }>
+interface Answer {
+  content?: Record<string, { examples?: Record<string, { summary: string }> }>
 }
 
-export interface Schema {
+interface Schema {
   $ref?: string
-  type?: string | readonly string[]
-  format?: string
   enum?: readonly string[]
-  items?: Schema
-  description?: string
-  properties?: Record<string, Schema>
-  examples?: readonly unknown[]
 }
 
 export function nameOf(reference: string): string {

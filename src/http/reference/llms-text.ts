@@ -38,7 +38,6 @@ ${listErrors(operations)
 ## Reference
 
 - [OpenAPI 3.1 document](/api/v1/openapi.json): every operation, parameter, field and error
-- [Reference to read](/docs/api.html): the same as one page without scripts
 - [Reference to try](/docs): with requests that can be sent
 `
 }

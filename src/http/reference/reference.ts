@@ -1,9 +1,7 @@
-/** The API reference: an interactive page, a plain page without a script, and a text for language models. */
-import { hash } from 'node:crypto'
+/** The API reference: an interactive page, and a text for language models. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { makeStaticFile, nameContent, type StaticFile } from '../static-files.ts'
 import type { ApiDocument } from './api-document.ts'
-import { writeApiPage } from './api-page.ts'
 import { writeLlmsText } from './llms-text.ts'
 
 const html = 'text/html; charset=utf-8'
@@ -11,15 +9,8 @@ const html = 'text/html; charset=utf-8'
 /** `folder` holds the script, as `scripts/build-reference.ts` made it. */
 export function loadReference(apiDescription: Buffer, folder: URL): StaticFile[] {
   const document: ApiDocument = JSON.parse(apiDescription.toString())
-  const { page, style } = writeApiPage(document)
   return [
     ...interactivePage(document, folder),
-    makeStaticFile({
-      path: '/docs/api.html',
-      type: html,
-      content: page,
-      policy: { 'style-src': `'sha256-${hash('sha256', style, 'base64')}'`, 'img-src': 'data:' },
-    }),
     makeStaticFile({
       path: '/llms.txt',
       type: 'text/plain; charset=utf-8',
@@ -95,7 +86,7 @@ ${startReference}`
 <title>${info.title} API reference</title>
 <link rel="icon" href="data:,">
 <div id="reference"></div>
-<noscript><p>This page needs JavaScript. <a href="/docs/api.html">The same without it</a>.</p></noscript>
+<noscript><p>This page needs JavaScript. <a href="/llms.txt">A text without it</a>.</p></noscript>
 <script src="${startPath}"></script>
 <script src="/docs/${name}"></script>
 </html>
