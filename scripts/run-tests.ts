@@ -9,6 +9,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import './build.ts'
+import { describeFullDisks } from './full-disks.ts'
 import { isPromise, runCampaign } from './run-campaign.ts'
 
 const given = process.argv.slice(2)
@@ -25,13 +26,14 @@ const passed =
       ? run(1, given)
       : runTogether(files)
 process.exitCode = passed ? 0 : 1
+if (!passed) for (const line of describeFullDisks()) process.stderr.write(`\n${line}\n`)
 
 /**
  * Loading the program takes as long as the tests of many a file: files of a folder share processes, by modules that import them. One
  * that does something when it is loaded has a process of its own.
  */
 function runTogether(files: readonly string[]): boolean {
-  const folder = mkdtempSync(join(tmpdir(), 'fatura-tests-'))
+  const folder = makeFolder()
   const groups: { place: string; size: number; files: string[] }[] = []
   for (const file of files) {
     const source = readFileSync(file, 'utf8')
@@ -52,6 +54,15 @@ function runTogether(files: readonly string[]): boolean {
   const passed = run(atATime, modules.toReversed())
   rmSync(folder, { recursive: true })
   return passed
+}
+
+function makeFolder(): string {
+  try {
+    return mkdtempSync(join(tmpdir(), 'fatura-tests-'))
+  } catch (error) {
+    for (const line of describeFullDisks()) process.stderr.write(`\n${line}\n`)
+    throw error
+  }
 }
 
 function run(filesAtATime: number, args: readonly string[]): boolean {

@@ -212,8 +212,12 @@ export class SourceError extends Error {
 
 /** The platform answered, and a record does not fit. */
 export class UnfitRecord extends SourceError {
-  constructor(message: string) {
+  /** Whether the same question may bring another answer: the record was not the one that was asked for. */
+  readonly mayPass: boolean
+
+  constructor(message: string, mayPass = false) {
     super('failed', message)
+    this.mayPass = mayPass
   }
 }
 

@@ -4,13 +4,14 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import { maxLinkSeconds } from '../access/link-form.ts'
 import { parseObject } from '../access/parse-object.ts'
+import { createWindows, secondsLeft } from '../access/windows.ts'
 import { createLinkToken, type LinkKey } from '../customer-link/create-link.ts'
 import { errorCodes } from '../errors.ts'
 import { createRequestId } from '../http/request-id.ts'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
 import { writeBareAnswer } from '../server/bare-answer.ts'
 import type { UnreadableRequest } from '../server/connection.ts'
-import { findFault } from '../server/find-fault.ts'
+import { findFault, isRepeated, withoutOrigin } from '../server/find-fault.ts'
 import { createGuardedServer, tunnelRequested } from '../server/guarded-server.ts'
 
 export interface AdminOptions {
@@ -64,9 +65,13 @@ const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
 const maxBodyBytes = 4_096
 const keepAliveMs = 5_000
 
+/** Wrong tokens of one address that are answered as such within the window. The right one is never refused for them. */
+const guesses = { most: 20, seconds: 60 }
+
 export function createAdminServer(options: AdminOptions): Server {
   const { token, askReady, writeMetrics, log } = options
   const expected = digest(token)
+  const windows = createWindows(guesses.seconds)
   const healthy = { status: 'ok' }
   const createLink: Route['answer'] = async (...exchange) =>
     createLinkFor(await readJson(...exchange), options)
@@ -89,7 +94,7 @@ export function createAdminServer(options: AdminOptions): Server {
     const route = routes.get(pathOf(request))
     if (route === undefined)
       throw new AdminError('route_not_found', `Served here: ${[...routes.keys()].join(', ')}.`)
-    if (route.isGuarded) checkToken(request.headers.authorization)
+    if (route.isGuarded) checkToken(request)
     const allowed = route.method === 'GET' ? 'GET, HEAD' : route.method
     if (!allowed.split(', ').includes(request.method ?? ''))
       throw new AdminError('method_not_allowed', `Allowed here: ${allowed}.`, { allow: allowed })
@@ -97,16 +102,29 @@ export function createAdminServer(options: AdminOptions): Server {
   }
 
   /** In constant time, which reveals nothing of the right token. */
-  function checkToken(authorization: string | undefined): void {
+  function checkToken(request: IncomingMessage): void {
+    const { authorization } = request.headers
+    if (isRepeated('authorization', request.rawHeaders))
+      throw new AdminError('invalid_request', 'Send the Authorization header once.')
     if (authorization === undefined)
       throw new AdminError('missing_token', 'Send ADMIN_TOKEN in the header Authorization: Bearer <token>.', {
         'www-authenticate': 'Bearer realm="fatura-admin"',
       })
     const [, given = ''] = /^bearer +(\S+) *$/i.exec(authorization) ?? []
-    if (!timingSafeEqual(digest(given), expected))
-      throw new AdminError('invalid_token', 'The token is not ADMIN_TOKEN.', {
-        'www-authenticate': 'Bearer realm="fatura-admin", error="invalid_token"',
-      })
+    if (timingSafeEqual(digest(given), expected)) return
+    noteGuess(addressOf(request))
+    throw new AdminError('invalid_token', 'The token is not ADMIN_TOKEN.', {
+      'www-authenticate': 'Bearer realm="fatura-admin", error="invalid_token"',
+    })
+  }
+
+  function noteGuess(client: string): void {
+    const nowMs = performance.now()
+    const window = windows.add(client, nowMs)
+    if (window.count <= guesses.most) return
+    if (window.count === guesses.most + 1) log.warn({ client }, 'ADMIN_TOKEN was guessed wrong too often')
+    const message = `This address sent ${guesses.most} wrong tokens within ${guesses.seconds} s.`
+    throw new AdminError('rate_limited', message, { 'retry-after': String(secondsLeft(window, nowMs)) })
   }
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -132,7 +150,9 @@ export function createAdminServer(options: AdminOptions): Server {
     response.end(request.method === 'HEAD' ? '' : body)
     const path = pathOf(request)
     const route = routes.has(path) ? path : null
-    log.info({ request_id: requestId, port: 'admin', method: request.method, route, status }, 'request')
+    const { method } = request
+    const client = status === 401 || status === 429 ? { client: addressOf(request) } : {}
+    log.info({ request_id: requestId, port: 'admin', method, route, status, ...client }, 'request')
   }
 
   return createGuardedServer({
@@ -143,7 +163,12 @@ export function createAdminServer(options: AdminOptions): Server {
 }
 
 function pathOf({ url = '' }: IncomingMessage): string {
-  return url.split('?')[0] ?? ''
+  return withoutOrigin(url).split('?')[0] ?? ''
+}
+
+/** IPv4 as such, also where the port listens on both. */
+function addressOf({ socket }: IncomingMessage): string {
+  return (socket.remoteAddress ?? '').replace(/^::ffff:(?=[\d.]+$)/, '')
 }
 
 function digest(text: string): Buffer {

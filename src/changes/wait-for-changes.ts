@@ -2,17 +2,28 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReadStore } from '../store/store.ts'
 import { changeWaiting } from '../telemetry.ts'
+import { Places } from './places.ts'
 
 const lookEveryMs = 500
 /** More changes than these between two looks wake everybody. */
 const readAtOnce = 1_000
-const maxWaiting = 2_000
+const usualPlaces = 2_000
 
 const anyone = ''
 
-export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>) {
+export interface Waiter {
+  /** Resolves with true at a change since it joined or was last woken; with false after the given time, or at the signal. */
+  wait(ms: number, signal: AbortSignal): Promise<boolean>
+  /** Whether it is to be answered now, whatever it waits for. */
+  isOver(): boolean
+  /** Ends the wait: another takes its place. */
+  giveWay(): void
+  leave(): void
+}
+
+export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>, mostWaiting = usualPlaces) {
   const members = new Map<string, Set<() => void>>()
-  let count = 0
+  const places = new Places<Waiter>(mostWaiting)
   let isReleased = false
   let timer: NodeJS.Timeout | undefined
   /** The place up to which the feed is known to the present members. */
@@ -39,38 +50,47 @@ export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>) {
     timer = setTimeout(() => void look(), lookEveryMs).unref()
   }
 
-  function add(name: string) {
+  function createWaiter(name: string, owner: string) {
     let woken = Promise.withResolvers<boolean>()
     const wakeOne = () => woken.resolve(true)
     if (isReleased) wakeOne()
     const group = members.get(name) ?? new Set()
-    members.set(name, group.add(wakeOne))
-    return {
-      /** Resolves with true at a change since it joined or was last woken; with false after the given time, or at the signal. */
-      async wait(ms: number, signal: AbortSignal): Promise<boolean> {
+    let hasGivenWay = false
+    const waiter: Waiter = {
+      async wait(ms, signal) {
         const passed = sleep(ms, false, { signal, ref: false }).catch(() => false)
         const isWoken = await Promise.race([woken.promise, passed])
         if (isWoken && !isReleased) woken = Promise.withResolvers()
         return isWoken
       },
-      leave(): void {
+      isOver: () => isReleased || hasGivenWay,
+      giveWay() {
+        hasGivenWay = true
+        wakeOne()
+      },
+      leave() {
+        places.leave(owner, waiter)
         group.delete(wakeOne)
         changeWaiting.publish(-1)
         if (group.size === 0) members.delete(name)
-        if (--count > 0) return
+        if (members.size > 0) return
         clearTimeout(timer)
         place = null
       },
     }
+    const { isTaken, gaveWay } = places.take(owner, waiter)
+    if (!isTaken) return null
+    gaveWay?.giveWay()
+    members.set(name, group.add(wakeOne))
+    changeWaiting.publish(1)
+    return waiter
   }
 
   return {
-    /** Resolves once every later change is noticed: read changes after this, then wait. Null when too many wait already. */
-    async join(customerId: string | null) {
-      if (count >= maxWaiting) return null
-      count++
-      changeWaiting.publish(1)
-      const waiter = add(customerId ?? anyone)
+    /** Resolves once every later change is noticed: read changes after this, then wait. Null when there is no place for the owner. */
+    async join(customerId: string | null, owner: string) {
+      const waiter = createWaiter(customerId ?? anyone, owner)
+      if (waiter === null) return null
       try {
         if (place === null) {
           const begun = store.readChanges(null, null, 1).then(page => page?.next ?? null)

@@ -29,11 +29,26 @@ const overdueAfterMs: Record<string, number> = { [invoices.relist]: 2 * everyMs.
 
 const startSync = 'Is fatura sync running? Start it with fatura sync, or fatura up.'
 
+/** What each stream reads, for people. */
+const readBy: Record<string, string> = {
+  [invoices.backfill]: 'all invoices',
+  [invoices.relist]: 'all invoices once more',
+  [invoices.events]: 'events',
+  [invoices.unsettled]: 'invoices that may change',
+  [documents.all]: 'all documents',
+  [documents.recent]: 'recent documents',
+  [documents.open]: 'open documents',
+}
+
+/** What must have been read before the store can be compared with both systems. */
+const readsAll = [invoices.backfill, documents.all]
+
+/** Returns whether the first run is under way: until its end, the store is expected to differ from both systems. */
 export function checkStreams(
   report: Report,
   streams: readonly Stream[],
   connected: { stripe: boolean; invoiceXpress: boolean },
-): void {
+): { isFirstRun: boolean } {
   const expected = [
     ...(connected.stripe ? [invoices.backfill, invoices.events, invoices.relist] : []),
     ...(connected.invoiceXpress && connected.stripe ? [documents.all, documents.recent, documents.open] : []),
@@ -44,12 +59,34 @@ export function checkStreams(
       'nothing was synchronized or imported yet',
       'Connect Stripe and run fatura sync, or run fatura import FILE.',
     )
+  const hasSucceeded = (name: string) => known.get(name)?.succeeded_at != null
+  const isFirstRun = expected.some(name => readsAll.includes(name) && !hasSucceeded(name))
+  if (isFirstRun) reportFirstRun(report, expected, hasSucceeded)
   for (const name of new Set([...expected, ...known.keys()])) {
     const stream = known.get(name)
+    const isReported = isFirstRun && !hasSucceeded(name) && (stream?.failed_at ?? null) === null
+    if (isReported) continue
     if (stream === undefined) report(`Stream ${name}`).warn('never ran', startSync)
     else checkStream(report, stream)
   }
+  return { isFirstRun }
 }
+
+function reportFirstRun(
+  report: Report,
+  expected: readonly string[],
+  hasSucceeded: (name: string) => boolean,
+): void {
+  const list = (names: readonly string[]) => names.map(name => readBy[name] ?? name).join(', ') || 'nothing'
+  const [read, left] = [expected.filter(hasSucceeded), expected.filter(name => !hasSucceeded(name))]
+  report('First run').warn(
+    `under way: read are ${list(read)}; not yet read to the end are ${list(left)}`,
+    `Let it end, and run this again; fatura status shows its progress. ${startSync}`,
+  )
+}
+
+/** Of moments that another process of ours stored. */
+const clockTolerance = 5 * 60_000
 
 function checkStream(report: Report, { name, succeeded_at, failed_at, error }: Stream): void {
   const check = report(`Stream ${name}`)
@@ -63,6 +100,11 @@ function checkStream(report: Report, { name, succeeded_at, failed_at, error }: S
     )
   else if (succeeded_at === null)
     check.warn('running, and not finished yet', 'Let fatura sync run; fatura status shows its progress.')
+  else if (age < -clockTolerance)
+    check.warn(
+      `last success ${formatSpan(-age)} in the future: a clock was ahead when it was stored, or this one is behind`,
+      'Let NTP or chrony set the clock of this machine. The next success replaces the moment.',
+    )
   else if (age > (overdueAfterMs[name] ?? Number.POSITIVE_INFINITY))
     check.fail(
       `last success ${last}: overdue, and changes without an event may be missing`,

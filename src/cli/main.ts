@@ -81,6 +81,7 @@ try {
       .showHelpAfterError(`(${nameOf(command)} --help shows what it takes)`)
       .configureOutput({ writeErr: text => process.stderr.write(hideSecrets(text)) })
   }
+  program.hook('preAction', (_, command) => refuseFlagAsValue(command))
   await program.parseAsync()
 } catch (error) {
   movingLine.clear()
@@ -102,6 +103,17 @@ function namesFor(asked: string): string[] {
   if (asked === '--version' || asked === '-V') return []
   const names = Object.keys(examples).filter(name => !name.includes(' '))
   return names.includes(asked) ? [asked] : names
+}
+
+/** `--output --force` takes the second flag for a file's name. Who means it writes `--output=--force`. */
+function refuseFlagAsValue(command: Command): void {
+  for (const option of command.options.filter(({ required }) => required)) {
+    const value = command.getOptionValue(option.attributeName())
+    const isTyped = command.getOptionValueSource(option.attributeName()) === 'cli'
+    for (const text of [value].flat().filter(each => isTyped && /^--[a-z]/.test(String(each))))
+      if (!process.argv.includes(`${option.long}=${text}`))
+        command.error(`error: option '${option.flags}' has no value: '${text}' is read as the next option`)
+  }
 }
 
 function nameOf(command: Command): string {

@@ -91,11 +91,13 @@ export function readLinkKey(key: unknown): LinkKey {
 /** The address in the one form that links name it by: without a slash at its end. Throws a TypeError. */
 export function readPublicUrl(publicUrl: string): string {
   const url = URL.canParse(publicUrl) ? new URL(publicUrl) : null
-  if (url === null || !/^https?:$/.test(url.protocol) || url.href !== url.origin + url.pathname)
-    throw new TypeError('publicUrl must be an address like https://invoices.example.com, without a query.')
+  if (url === null || !/^https?:$/.test(url.protocol) || url.href.replace(/\/+$/, '') !== url.origin)
+    throw new TypeError(
+      'publicUrl must be an address like https://invoices.example.com, without a path or a query.',
+    )
   if (url.protocol === 'http:' && !loopback.test(url.hostname))
     throw new TypeError('publicUrl must begin with https; http is allowed for this machine alone.')
-  return url.href.replace(/\/+$/, '')
+  return url.origin
 }
 
 function isText(value: unknown, form: RegExp): value is string {

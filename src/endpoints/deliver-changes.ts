@@ -66,7 +66,7 @@ async function followFeed(id: string, options: DeliverOptions): Promise<void> {
   while (!signal.aborted) {
     const endpoint = (await store.listEndpoints()).find(each => each.id === id)
     if (endpoint === undefined || endpoint.state !== 'active') return
-    const dueMs = (endpoint.next_at ?? 0) - now()
+    const dueMs = leftOfPause(endpoint, now())
     const delivery = dueMs > 0 ? null : await deliverSome(endpoint, delivered, options)
     if (delivery === null) {
       await pause(dueMs > 0 ? Math.min(dueMs, second) : lookEveryMs, signal)
@@ -79,6 +79,12 @@ async function followFeed(id: string, options: DeliverOptions): Promise<void> {
       )
     if (!(await store.transaction(tx => tx.saveDelivery(id, endpoint.cursor, delivery)))) delivered.clear()
   }
+}
+
+/** A moment that is further ahead than the attempt's own pause comes from a clock that was ahead: nothing is left. */
+function leftOfPause({ next_at, attempts }: StoredEndpoint, nowMs: number): number {
+  const left = (next_at ?? 0) - nowMs
+  return left > (pausesMs[attempts - 1] ?? 0) ? 0 : left
 }
 
 /** Null when there is nothing to deliver. */
@@ -111,7 +117,7 @@ async function deliverSome(
         allowPrivate,
       )
       if (isSuccess(answer)) delivered.add(change.seq)
-      webhookSent.publish({ isDelivered: isSuccess(answer), seconds: (now() - change.at) / 1000 })
+      webhookSent.publish({ isDelivered: isSuccess(answer), seconds: Math.max(0, now() - change.at) / 1000 })
       return answer
     }),
   )

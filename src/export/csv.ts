@@ -7,11 +7,23 @@ const dialects = {
   'csv-pt': { separator: ';', decimalSign: ',', mark: byteOrderMark },
 }
 
+/** Whether a text begins with the line of these columns, in either form. */
+export function hasHead(text: string, columns: readonly { name: string }[]): boolean {
+  return Object.values(dialects).some(dialect => text.startsWith(headOf(dialect, columns)))
+}
+
+function headOf(
+  { separator, mark }: (typeof dialects)['csv' | 'csv-pt'],
+  columns: readonly { name: string }[],
+): string {
+  return `${mark}${columns.map(({ name }) => quote(name, separator)).join(separator)}\r\n`
+}
+
 export function createCsvWriter<Source>(
   format: keyof typeof dialects,
   { columns, writeMoment, write }: RowOptions<Source>,
 ): RowWriter<Source> {
-  const { separator, decimalSign, mark } = dialects[format]
+  const { separator, decimalSign } = dialects[format]
   const join = (cells: readonly string[]) =>
     `${cells.map(cell => quote(cell, separator)).join(separator)}\r\n`
   /** A number is no formula, also below zero. */
@@ -31,7 +43,7 @@ export function createCsvWriter<Source>(
         return /^-?\d+(\.\d+)?$/.test(text) ? text.replace('.', decimalSign) : defuse(text)
     }
   }
-  const head = mark + join(columns.map(({ name }) => name))
+  const head = headOf(dialects[format], columns)
   const writeRow = (row: Source) => join(columns.map(({ kind, read }) => writeCell(kind, read(row))))
   return createTextWriter(head, writeRow, write)
 }

@@ -11,20 +11,29 @@ import { logRequests } from './log-requests.ts'
 import { addOtherMethods, answerOptions } from './methods.ts'
 import { refuseExcess } from './overload.ts'
 import { compileParameters, parseQuery } from './parameters.ts'
+import { createTakeTurn, type RateLimit } from './rate-limit.ts'
 import { createRequestId } from './request-id.ts'
 import { addRoutes, mcpPath, type RouteDependencies } from './routes.ts'
+import { StoreOutage } from './store-outage.ts'
 
 /** Longer than the proxies in front of it keep theirs. */
 const keepAliveMs = 72_000
 
-export interface AppOptions extends Omit<RouteDependencies, 'addressOf'> {
+export interface AppOptions extends Omit<RouteDependencies, 'addressOf' | 'takeTurn' | 'outage'> {
+  /** Of each token; null: none. */
+  rateLimit: RateLimit | null
   /** Proxies whose forwarding headers are believed; null: none. */
   trustedProxies?: BlockList | null
 }
 
-export function createApp({ trustedProxies = null, ...dependencies }: AppOptions): FastifyInstance {
+export function createApp({
+  trustedProxies = null,
+  rateLimit,
+  ...dependencies
+}: AppOptions): FastifyInstance {
   const { log, corsOrigins = [] } = dependencies
   const addressOf = createAddressOf(trustedProxies)
+  const faults = { log, outage: new StoreOutage(log) }
   const cors = createCors(corsOrigins)
   const readsBody: ReadsBody = ({ method, url }) =>
     dependencies.mcp !== undefined && method === 'POST' && url?.split('?')[0] === mcpPath
@@ -52,15 +61,25 @@ export function createApp({ trustedProxies = null, ...dependencies }: AppOptions
     // A request that arrives on an open connection during the shutdown is served; the connection then closes.
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) =>
-      checkRequest(request, reply, refusal => sendError(refusal ?? error, request, reply, log)),
+      checkRequest(request, reply, refusal => sendError(refusal ?? error, request, reply, faults)),
   })
 
   app.decorateRequest('grant', null)
-  handleErrors(app, log)
+  handleErrors(app, faults)
   app.addHook('onRequest', checkRequest)
   logRequests(app, log, addressOf)
+  app.addHook('onResponse', ({ grant, routeOptions }, { statusCode }, done) => {
+    const isRead = routeOptions.url === '/ready' || (grant !== null && routeOptions.url !== mcpPath)
+    if (isRead && statusCode < 400) faults.outage.noteSuccess()
+    done()
+  })
   addOtherMethods(app)
-  addRoutes(app, { ...dependencies, addressOf })
+  addRoutes(app, {
+    ...dependencies,
+    addressOf,
+    takeTurn: createTakeTurn(rateLimit),
+    outage: faults.outage,
+  })
   return app
 
   function checkRequest(

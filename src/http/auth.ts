@@ -7,7 +7,7 @@ import { isCustomerId, isInvoiceId } from '../invoice.ts'
 import { isRepeated } from '../server/find-fault.ts'
 import type { AddressOf } from './client-address.ts'
 import { hasParameter } from './parameters.ts'
-import { createRateLimiter, type RateLimit } from './rate-limit.ts'
+import { isCounted, type TakeTurn } from './rate-limit.ts'
 import { type Identity, locateMetadata } from './resource-metadata.ts'
 
 declare module 'fastify' {
@@ -20,7 +20,8 @@ declare module 'fastify' {
 export interface AuthOptions {
   authenticate: Authenticate
   addressOf: AddressOf
-  rateLimit: RateLimit | null
+  /** Null: there is no rate limit. */
+  takeTurn: TakeTurn | null
   /** Absent: there is no identity provider. */
   identity?: Identity
 }
@@ -30,13 +31,12 @@ export interface AuthOptions {
  * customers where the path names none, unless the handler asks the grant.
  */
 export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions, checksPath = true): void {
-  const { authenticate, addressOf, rateLimit, identity } = options
-  const takeTurn = rateLimit === null ? null : limitTurns(rateLimit)
+  const { authenticate, addressOf, takeTurn, identity } = options
 
   /** A promise only when the store has to be asked. */
   function admit(request: FastifyRequest, reply: FastifyReply, grant: Grant): undefined | Promise<void> {
     request.grant = grant
-    takeTurn?.(grant, reply)
+    if (!isCounted(request)) takeTurn?.(grant, reply)
     if (!checksPath) return
     const { customerId, invoiceId = null } = request.params as { customerId?: string; invoiceId?: string }
     if (customerId === undefined) return checkAllCustomers(grant)
@@ -96,22 +96,6 @@ function readAuthorization(request: FastifyRequest): string | undefined {
       'Send the access token in the Authorization header, never in the URL.',
     )
   return request.headers.authorization
-}
-
-function limitTurns(rateLimit: RateLimit) {
-  const take = createRateLimiter(rateLimit)
-  const policy = `"default";q=${rateLimit.requests};w=${rateLimit.seconds}`
-  return (grant: Grant, reply: FastifyReply): void => {
-    const { allowed, remaining, reset } = take(grant.token_id)
-    reply.header('ratelimit-policy', policy)
-    reply.header('ratelimit', `"default";r=${remaining};t=${reset}`)
-    if (!allowed)
-      throw new ApiError(
-        'rate_limited',
-        `This token may send ${rateLimit.requests} requests in ${rateLimit.seconds} s.`,
-        { retryAfter: reset },
-      )
-  }
 }
 
 const challenged = ['missing_token', 'invalid_token', 'insufficient_scope', 'invalid_request']

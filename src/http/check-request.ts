@@ -2,7 +2,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
-import { findFault, isChunked } from '../server/find-fault.ts'
+import { findFault, isChunked, withoutOrigin } from '../server/find-fault.ts'
 
 export const maxUrlBytes = 8_192
 
@@ -45,9 +45,8 @@ const slash = 0x2f
  */
 export function prepareRequests(handle: RequestListener, readsBody: ReadsBody): RequestListener {
   return (request, response) => {
-    // A server must take a whole URL as well, as a proxy would (RFC 9112, section 3.2.2).
-    if (request.url?.charCodeAt(0) !== slash)
-      request.url = request.url?.replace(/^https?:\/\/[^/?]*(?=\/)/i, '')
+    if (request.url !== undefined && request.url.charCodeAt(0) !== slash)
+      request.url = withoutOrigin(request.url)
     const { 'transfer-encoding': coding } = request.headers
     if (coding === undefined || !isChunked(request) || readsBody(request)) handle(request, response)
     else ignoreBody(request, response, handle)

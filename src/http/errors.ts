@@ -12,6 +12,7 @@ import { type Cors, findOrigin } from './cors.ts'
 import { allowedMethods, answerOptions, refuseMethod } from './methods.ts'
 import { createRequestId } from './request-id.ts'
 import { sendJson } from './send-json.ts'
+import type { StoreOutage } from './store-outage.ts'
 
 export const overloaded = new ApiError(
   'overloaded',
@@ -23,7 +24,13 @@ export function writeError({ code, message, param }: ApiError, requestId: string
   return JSON.stringify({ error: { code, message, param, request_id: requestId } })
 }
 
-export function handleErrors(app: FastifyInstance, log: Logger): void {
+/** Where failures are told. */
+export interface FaultLog {
+  log: Logger
+  outage: StoreOutage
+}
+
+export function handleErrors(app: FastifyInstance, faults: FaultLog): void {
   app.setNotFoundHandler(async (request, reply) => {
     // Asked of the server as a whole (RFC 9110, section 9.3.7).
     if (request.method === 'OPTIONS' && request.raw.url === '*') return answerOptions(reply)
@@ -32,20 +39,26 @@ export function handleErrors(app: FastifyInstance, log: Logger): void {
       'Nothing is served at this path; /api/v1/openapi.json lists the routes.',
     )
   })
-  app.setErrorHandler((error, request, reply) => sendError(error as Error, request, reply, log))
+  app.setErrorHandler((error, request, reply) => sendError(error as Error, request, reply, faults))
 }
 
-export function sendError(error: Error, request: FastifyRequest, reply: FastifyReply, log: Logger): void {
-  const known = logError(error, request.id, log)
+export function sendError(
+  error: Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  faults: FaultLog,
+): void {
+  const known = logError(error, request.id, faults)
   if (known.retryAfter !== undefined) reply.header('retry-after', String(known.retryAfter))
   reply.code(errorCodes[known.code].status).header('cache-control', 'no-store')
   sendJson(reply, writeError(known, request.id))
 }
 
 /** Returns the error that is sent. */
-export function logError(error: Error, requestId: string, log: Logger): ApiError {
+export function logError(error: Error, requestId: string, { log, outage }: FaultLog): ApiError {
   const known = toApiError(error)
-  if (known.code === 'internal') log.error({ request_id: requestId, err: error }, 'unexpected error')
+  if (known.cause instanceof StoreUnavailable) outage.noteFailure(requestId, known.cause)
+  else if (known.code === 'internal') log.error({ request_id: requestId, err: error }, 'unexpected error')
   else if (known.cause !== undefined) log.warn({ request_id: requestId, err: known.cause }, known.code)
   return known
 }

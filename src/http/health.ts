@@ -30,11 +30,12 @@ export function addHealth(app: FastifyInstance, store: ReadStore, options: Healt
 
   async function checkLag(maxLagMs: number): Promise<void> {
     const synced_at = await store.readFreshness()
-    if (synced_at !== null && Date.now() - synced_at <= maxLagMs) return
+    // A moment in the future is as wrong as one in the past: one of both clocks is.
+    if (synced_at !== null && Math.abs(Date.now() - synced_at) <= maxLagMs) return
     const age = synced_at === null ? 'were never synchronized' : `are of ${new Date(synced_at).toISOString()}`
     throw new ApiError(
       'unavailable',
-      `The records ${age}: older than READY_MAX_LAG allows. Is fatura sync running?`,
+      `The records ${age}: further from now than READY_MAX_LAG allows. Is fatura sync running?`,
       { retryAfter: 5 },
     )
   }

@@ -22,7 +22,11 @@ const recheckMs = 1_000
 /** Requests of a token that wait at once. */
 const waitingPerToken = 100
 
-type Options = Pick<AuthOptions, 'authenticate' | 'addressOf'> & { store: ReadStore }
+interface Options extends Pick<AuthOptions, 'authenticate' | 'addressOf'> {
+  store: ReadStore
+  /** Requests that wait at once, of all tokens. */
+  mostWaiting?: number | undefined
+}
 
 interface ChangesRoute {
   /** Without a customer: of all. */
@@ -31,8 +35,9 @@ interface ChangesRoute {
 }
 
 /** Both routes share those who wait. */
-export function createListChanges(app: FastifyInstance, { store, authenticate, addressOf }: Options) {
-  const waiters = createChangeWaiters(store)
+export function createListChanges(app: FastifyInstance, options: Options) {
+  const { store, authenticate, addressOf, mostWaiting } = options
+  const waiters = createChangeWaiters(store, mostWaiting)
   const waiting = new Map<string, number>()
   app.decorateRequest('waitedMs', 0)
   app.server.once(leaving, waiters.release)
@@ -54,7 +59,7 @@ export function createListChanges(app: FastifyInstance, { store, authenticate, a
   ): Promise<ChangePage> {
     if (waiters.isReleased())
       throw new ApiError('unavailable', 'This process is about to end; ask again.', { retryAfter: 1 })
-    const waiter = await waiters.join(customerId)
+    const waiter = await waiters.join(customerId, request.grant?.token_id ?? '')
     if (waiter === null)
       throw new ApiError('unavailable', 'Too many requests wait for changes.', {
         retryAfter: changeLimits.waitSeconds,
@@ -62,7 +67,7 @@ export function createListChanges(app: FastifyInstance, { store, authenticate, a
     const gone = new AbortController()
     reply.raw.once('close', () => gone.abort())
     const began = performance.now()
-    const isOver = () => performance.now() - began >= waitMs || gone.signal.aborted || waiters.isReleased()
+    const isOver = () => performance.now() - began >= waitMs || gone.signal.aborted || waiter.isOver()
     try {
       for (;;) {
         const page = await read()

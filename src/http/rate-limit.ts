@@ -1,5 +1,9 @@
 /** The rate limit of tokens: a fixed window for each, counted in this process. */
+import { randomUUID } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Grant } from '../access/grant.ts'
 import { createWindows, secondsLeft } from '../access/windows.ts'
+import { ApiError } from '../errors.ts'
 
 export interface RateLimit {
   requests: number
@@ -18,4 +22,33 @@ export function createRateLimiter({ requests, seconds }: RateLimit) {
       reset: secondsLeft(window, nowMs),
     }
   }
+}
+
+/** Takes one request from the token's budget; throws when nothing is left of it. */
+export type TakeTurn = (grant: Grant, reply: FastifyReply) => void
+
+/** Null without a limit. One for all routes, so that a token has one budget. */
+export function createTakeTurn(rateLimit: RateLimit | null): TakeTurn | null {
+  if (rateLimit === null) return null
+  const take = createRateLimiter(rateLimit)
+  const policy = `"default";q=${rateLimit.requests};w=${rateLimit.seconds}`
+  return (grant, reply) => {
+    const { allowed, remaining, reset } = take(grant.token_id)
+    reply.header('ratelimit-policy', policy)
+    reply.header('ratelimit', `"default";r=${remaining};t=${reset}`)
+    if (!allowed)
+      throw new ApiError(
+        'rate_limited',
+        `This token may send ${rateLimit.requests} requests in ${rateLimit.seconds} s.`,
+        { retryAfter: reset },
+      )
+  }
+}
+
+/** The header of a read that the service makes of its own routes, for a request that was counted. Its value never leaves the process. */
+export const countedHeader = 'fatura-counted'
+export const countedValue = randomUUID()
+
+export function isCounted({ headers }: FastifyRequest): boolean {
+  return headers[countedHeader] === countedValue
 }

@@ -35,8 +35,7 @@ function notFound(message: string): ApiError {
   return new ApiError('route_not_found', message)
 }
 
-/** The metadata's address: its path stands between the host and the path of the resource (RFC 9728, section 3.1). */
+/** The metadata's address (RFC 9728, section 3.1). A public address has no path. */
 export function locateMetadata(publicUrl: string): string {
-  const { origin, pathname } = new URL(publicUrl)
-  return `${origin}${metadataPath}${pathname === '/' ? '' : pathname}`
+  return `${publicUrl}${metadataPath}`
 }

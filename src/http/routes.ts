@@ -13,6 +13,7 @@ import { listAllChangesSchema, listChangesSchema, openapiSchema } from './openap
 import { addResourceMetadata } from './resource-metadata.ts'
 import { sendJson } from './send-json.ts'
 import { addStaticFiles, type StaticFile } from './static-files.ts'
+import type { StoreOutage } from './store-outage.ts'
 
 export const mcpPath = '/mcp'
 
@@ -21,6 +22,9 @@ export interface RouteDependencies extends Sources, AuthOptions, HealthOptions {
   pay?: boolean | undefined
   /** Origins allowed by CORS. Empty: none. */
   corsOrigins?: readonly string[] | undefined
+  /** Requests that wait for changes at once; 2,000 when left out. */
+  mostWaiting?: number | undefined
+  outage: StoreOutage
   apiDescription: Buffer
   /** Served beside the API; none of them stands in the OpenAPI document. */
   files?: readonly StaticFile[]

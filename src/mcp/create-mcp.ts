@@ -1,10 +1,12 @@
 /** Read-only tools for assistants, by the Model Context Protocol. Stateless: each request stands alone. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
 import type * as Library from '@modelcontextprotocol/server'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
 import { guardCustomerRoutes } from '../http/auth.ts'
 import { logError } from '../http/errors.ts'
+import { countedHeader, countedValue } from '../http/rate-limit.ts'
 import { type AddMcp, mcpPath, type RouteDependencies } from '../http/routes.ts'
 import { METHODS } from '../node-http.ts'
 import { locateFile, version } from '../package.ts'
@@ -28,6 +30,7 @@ export function createMcp(options: ExplainOptions): AddMcp {
     app.register(async scope => {
       refuseForeign(scope, dependencies)
       guardCustomerRoutes(scope, dependencies, false)
+      refuseOtherTypes(scope)
       scope.removeAllContentTypeParsers()
       scope.addContentTypeParser('*', (_request, body, done) => done(null, body))
       scope.route({ ...route, method: 'POST', handler: createHandler(app, dependencies, options) })
@@ -50,32 +53,77 @@ function refuseForeign(scope: FastifyInstance, { identity }: RouteDependencies):
   })
 }
 
+/** Before Fastify reads the header, which calls a type that it cannot read a failure. */
+function refuseOtherTypes(scope: FastifyInstance): void {
+  const message = 'Unsupported Media Type: Content-Type must be application/json'
+  scope.addHook('onRequest', (request, reply, done) => {
+    if (sdk.isJsonContentType(request.headers['content-type'])) done()
+    else {
+      const refusal = Response.json(
+        { jsonrpc: '2.0', id: null, error: { code: -32_000, message } },
+        { status: 415 },
+      )
+      sendResponse(request, reply, refusal).catch(done)
+    }
+  })
+}
+
+/** A request of HTTP, and how far it was dealt with. */
+interface Exchange {
+  request: FastifyRequest
+  reply: FastifyReply
+  /** Of the messages of a batch. */
+  answered: number
+  isRefusalLogged: boolean
+}
+
 function createHandler(app: FastifyInstance, dependencies: RouteDependencies, options: ExplainOptions) {
-  const { store, log, identity } = dependencies
+  const { store, log, identity, takeTurn, outage } = dependencies
   const explain = createExplain(options)
+  const exchanges = new AsyncLocalStorage<Exchange>()
   const handler = sdk.createMcpHandler(createServer, {
     maxRequestBodySize: maxRequestBytes,
     // Nothing can be subscribed to: the tools are always the same.
     maxSubscriptions: 0,
-    onerror: err => log.warn({ err }, 'a request of MCP was refused'),
+    onerror: logRefusal,
   })
 
+  /** Once a request: the library tells of some refusals twice. */
+  function logRefusal(error: Error): void {
+    const exchange = exchanges.getStore()
+    if (exchange?.isRefusalLogged) return
+    if (exchange !== undefined) exchange.isRefusalLogged = true
+    log.warn({ request_id: exchange?.request.id, reason: reasonOf(error) }, 'a request of MCP was refused')
+  }
+
+  /** The first message was counted with its request. */
+  function countMessage(exchange: Exchange): void {
+    const { request, reply } = exchange
+    if (exchange.answered++ > 0 && request.grant !== null) takeTurn?.(request.grant, reply)
+  }
+
   function createServer({ authInfo }: Library.McpRequestContext) {
-    const request = authInfo?.extra?.request as FastifyRequest
+    const exchange = authInfo?.extra?.exchange as Exchange
+    const { request } = exchange
     const offered = tools.filter(tool => mayCall(tool, request))
     const server = new sdk.Server({ name: 'fatura', version }, serverOptions)
-    server.setRequestHandler('tools/list', () => ({ tools: offered.map(describeTool) }))
+    server.setRequestHandler('tools/list', () => {
+      countMessage(exchange)
+      return { tools: offered.map(describeTool) }
+    })
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
       const tool = tools.find(({ name }) => name === params.name)
-      if (tool !== undefined) return callTool(tool, params.arguments ?? {}, request, mcpReq.signal)
+      if (tool !== undefined) return callTool(tool, params.arguments ?? {}, exchange, mcpReq.signal)
       const message = `There is no such tool, only ${offered.map(({ name }) => name).join(', ')}.`
       throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, message)
     })
     return server
   }
 
-  async function callTool(tool: Tool, given: object, request: FastifyRequest, signal: AbortSignal) {
+  async function callTool(tool: Tool, given: object, exchange: Exchange, signal: AbortSignal) {
+    const { request } = exchange
     try {
+      countMessage(exchange)
       if (!mayCall(tool, request))
         throw new ApiError('insufficient_scope', 'This tool needs a token of all customers.')
       // Without PUBLIC_URL, links are paths: nothing repeats `Host`.
@@ -86,7 +134,7 @@ function createHandler(app: FastifyInstance, dependencies: RouteDependencies, op
     } catch (error) {
       // Nobody waits for the answer any more.
       if (signal.aborted) throw error
-      return writeRefusal(logError(error as Error, request.id, log), request.id)
+      return writeRefusal(logError(error as Error, request.id, { log, outage }), request.id)
     }
   }
 
@@ -97,10 +145,20 @@ function createHandler(app: FastifyInstance, dependencies: RouteDependencies, op
     // Under another spelling of the path, the server has read the body already.
     const body = request.body === undefined || request.raw.readableEnded ? null : Readable.toWeb(request.raw)
     const init = { method: 'POST', headers: headersOf(request), body, duplex: 'half', signal: left.signal }
-    const authInfo = { token: '', clientId: '', scopes: [], extra: { request } }
-    const response = await handler.fetch(new Request(address, init as RequestInit), { authInfo })
+    const exchange: Exchange = { request, reply, answered: 0, isRefusalLogged: false }
+    const authInfo = { token: '', clientId: '', scopes: [], extra: { exchange } }
+    const inner = new Request(address, init as RequestInit)
+    const response = await exchanges.run(exchange, () => handler.fetch(inner, { authInfo }))
     return sendResponse(request, reply, response)
   }
+}
+
+const longestReason = 200
+
+/** Without what a client sent, as far as that can be told: a header is cut and cleaned, and a parser quotes the body. */
+function reasonOf(error: Error): string {
+  if (error instanceof SyntaxError) return 'the body is not valid JSON'
+  return error.message.replace(/[^\x20-\x7e]+/g, ' ').slice(0, longestReason)
 }
 
 /** Headers that the inner request takes over: the token, and the way that the request came. */
@@ -115,7 +173,10 @@ async function readApi(
 ): Promise<ReadAnswer> {
   const answer = await app.inject({
     ...{ method: 'GET', url, signal, remoteAddress: raw.socket.remoteAddress ?? '' },
-    headers: Object.fromEntries(passedOn.flatMap(name => (headers[name] ? [[name, headers[name]]] : []))),
+    headers: {
+      ...Object.fromEntries(passedOn.flatMap(name => (headers[name] ? [[name, headers[name]]] : []))),
+      [countedHeader]: countedValue,
+    },
   })
   const json = JSON.parse(answer.body, keepDigits)
   const { 'fatura-synced-at': syncedAt, 'retry-after': retryAfter } = answer.headers

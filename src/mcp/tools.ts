@@ -221,7 +221,7 @@ export const tools: readonly Tool[] = [
     output: record({ ...fresh, age_seconds: optionalInteger }),
     async run(_given, { store }) {
       const synced_at = await readFreshness(store)
-      const ageMs = synced_at === null ? null : Date.now() - Date.parse(synced_at)
+      const ageMs = synced_at === null ? null : Math.max(0, Date.now() - Date.parse(synced_at))
       return { synced_at, facts: { age_seconds: ageMs && Math.max(0, Math.round(ageMs / 1000)) } }
     },
   },

@@ -44,7 +44,8 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
   const gauges: Record<keyof typeof definitions, Gauge<string>> = Object.fromEntries(made)
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<Reading> | undefined
-  const secondsSince = (moment: number) => Math.max(0, (Date.now() - moment) / 1000)
+  // A success in the future was stored by a clock that was ahead: it says nothing of how fresh the records are.
+  const secondsSince = (moment: number) => Math.abs(Date.now() - moment) / 1000
 
   async function readDetails(operator: Operator): Promise<void> {
     const [streams, aside, drifts] = await Promise.all([

@@ -18,6 +18,11 @@ export function findFault(request: IncomingMessage): string | null {
   return null
 }
 
+/** A server must take a whole URL as well, as a proxy would (RFC 9112, section 3.2.2). */
+export function withoutOrigin(target: string): string {
+  return target.replace(/^https?:\/\/[^/?]*(?=\/)/i, '')
+}
+
 export function isChunked({ headers, httpVersionMinor }: IncomingMessage): boolean {
   return httpVersionMinor === 1 && headers['transfer-encoding']?.toLowerCase() === 'chunked'
 }

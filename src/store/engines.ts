@@ -39,12 +39,24 @@ export function splitAddresses(url: string): string[] {
 
 export { hostsOf }
 
+/** The file of a store, for who must not touch it; null for a server, and for what is no address. */
+export function storeFileOf(url: string): string | null {
+  return isServer(url) ? null : pathOf(url)
+}
+
 /** The fault of an address, as in "must be …"; null when it is one. */
 export function findAddressProblem(url: string): string | null {
-  if (!isServer(url)) return pathOf(url) === null ? addressForm : null
+  if (!isServer(url)) return findPathProblem(pathOf(url))
   const { urls, problem } = splitHosts(url) ?? { urls: [url], problem: null }
   if (splitAddresses(url).length > 1 || !urls.every(each => URL.canParse(each))) return addressForm
   return problem
+}
+
+function findPathProblem(path: string | null): string | null {
+  if (path === null) return addressForm
+  if (/-(wal|shm|journal)$/.test(path))
+    return 'must not end in -wal, -shm or -journal: SQLite keeps its own data under such names'
+  return null
 }
 
 /** Opens for reading only, on a schema of exactly this version. `sharedBy` processes share a server's connections. */

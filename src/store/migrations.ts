@@ -141,6 +141,6 @@ function explainHistory(where: string, hashes: SchemaState['hashes'], { migratio
   if (other !== -1)
     return `${where} was made by an unreleased Fatura whose schema version ${other + 1} is another. Start with a new store: run fatura sync or fatura import again, and make tokens and keys again.`
   return hashes.length > migrations.length
-    ? `${where} has schema version ${hashes.length}, newer than this Fatura's ${migrations.length}. Upgrade Fatura.`
+    ? `${where} has schema version ${hashes.length}, newer than this Fatura's ${migrations.length}. Upgrade Fatura, or restore the backup of before the upgrade: docs/backup.md.`
     : null
 }

@@ -118,7 +118,8 @@ export function createBillingSource(
       unlessGone(id, async () => {
         const path = `/v1/invoices/${encodeURIComponent(id)}`
         const answer = await getExpanded<Stripe.Invoice>(path, '')
-        if (answer.id !== id) throw new UnfitRecord('Stripe sent another invoice than the requested one')
+        if (answer.id !== id)
+          throw new UnfitRecord('Stripe sent another invoice than the requested one', true)
         // A deleted draft is marked so, or not found at all: both occur.
         return (answer as { deleted?: unknown }).deleted === true ? null : checkInvoice(answer)
       }),

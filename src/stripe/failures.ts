@@ -1,5 +1,5 @@
 import type Stripe from 'stripe'
-import { SourceError } from '../sources.ts'
+import { SourceError, UnfitRecord } from '../sources.ts'
 import { type Failures, readRetryAfter } from '../upstream/failures.ts'
 import { StripeSdk } from './sdk.ts'
 
@@ -7,6 +7,8 @@ export const stripeFailures: Failures = {
   name: 'Stripe',
   /** A refusal of the key or of the request stays; any other failure may pass. */
   mayPass: error => {
+    // A record that does not fit is set aside at once, and fetched again later.
+    if (error instanceof UnfitRecord) return error.mayPass
     if (error instanceof SourceError) return error.failure !== 'missing'
     const status = statusOf(error)
     return status === undefined || status === 409 || status === 429 || status >= 500

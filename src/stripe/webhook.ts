@@ -144,6 +144,7 @@ function refuseUnreadable({ code }: UnreadableRequest): string {
 
 /** Null unless the signature is right for these very bytes. */
 function verify(client: Stripe, body: Buffer, signature: string, secret: string) {
+  if (!isSignedNow(signature)) return null
   try {
     if (isThin(body)) {
       const event = client.parseEventNotification(body, signature, secret) as unknown as ThinEvent
@@ -154,6 +155,19 @@ function verify(client: Stripe, body: Buffer, signature: string, secret: string)
   } catch {
     return null
   }
+}
+
+/** Stripe's own tolerance of clocks, in seconds. */
+const toleratedSeconds = 300
+
+/** Stripe's library refuses old moments alone: one that is no number, or years ahead, could be used for ever. */
+function isSignedNow(signature: string): boolean {
+  const [signedAt = '', ...others] = signature
+    .split(',')
+    .map(part => part.trim())
+    .filter(part => part.startsWith('t='))
+  if (others.length > 0 || !/^t=\d{1,12}$/.test(signedAt)) return false
+  return Math.abs(Date.now() / 1_000 - Number(signedAt.slice(2))) <= toleratedSeconds
 }
 
 interface ThinEvent {

@@ -102,14 +102,14 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
   }
 
   async function refreshRelations(round: Round): Promise<void> {
-    const before = observationStamp(round.at - relationsEvery)
+    const before = round.stamp - observationStamp(relationsEvery)
     const due = await store.readDueRelations(before, Math.min(fetchesPerRun, 500))
     const keys = due.filter(({ id }) => !setAside.has('relations', id))
     await refetch.fetchRelations({ ...round, source: sweepSource }, keys)
   }
 
   async function* dueClients(): AsyncGenerator<number> {
-    const before = observationStamp(Date.now() - dayMs)
+    const before = nextStamp() - observationStamp(dayMs)
     let left = fetchesPerRun
     const read = async (after: number, limit: number) =>
       (await store.readClients(before, after, limit)).map(id => ({ id }))
@@ -122,7 +122,7 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
 
   /** Records the end of a round, as of its beginning; or the cursor with which the next run goes on. */
   async function end(stream: Stream, { at }: Round, next: string | null): Promise<void> {
-    const since = readCursor(stream)?.since ?? at
+    const since = Math.min(readCursor(stream)?.since ?? at, at)
     await store.transaction(tx =>
       next === null
         ? tx.saveSuccess(stream.name, since)
@@ -138,7 +138,8 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
         const round = begin(sweepSource)
         const thisMonth = monthOf(round.at)
         const first = (await store.readFirstIssued()) ?? round.at
-        const month = readCursor(stream)?.next ?? thisMonth
+        const cursor = readCursor(stream)?.next ?? thisMonth
+        const month = cursor < thisMonth ? cursor : thisMonth
         const span = {
           from: `${month}-01`,
           to: month >= thisMonth ? dayOf(round.at + 31 * dayMs) : lastDayOf(month),

@@ -2,6 +2,7 @@
 import { refusedKinds, type SetAside, waitingKind } from '../store/connector-store.ts'
 import { type Applied, addApplied, noId, nothingApplied } from './apply.ts'
 import type { Refetch } from './refetch-invoices.ts'
+import { leftSince, realClocks } from './schedule.ts'
 import type { SyncContext } from './sync-context.ts'
 
 const batchSize = 100
@@ -38,11 +39,11 @@ export function createRetry({ source: { system }, store, calls, signal }: SyncCo
   async function retryRefused(): Promise<Applied[]> {
     const done: Applied[] = []
     for (const kind of refusedKinds) {
-      const ageMs = ({ last_at }: SetAside) => Date.now() - last_at
+      const isOlder = ({ last_at }: SetAside, ms: number) => leftSince(last_at, ms, realClocks) === 0
       const oldest = await store.listSetAside(batchSize, system, { kind })
-      const due = oldest.filter(record => record.id !== noId && ageMs(record) > refusedAgainMs)
+      const due = oldest.filter(record => record.id !== noId && isOlder(record, refusedAgainMs))
       if (due.length > 0) done.push(await fetchAgain(due))
-      const forgotten = oldest.filter(record => record.id === noId && ageMs(record) > forgetNamelessMs)
+      const forgotten = oldest.filter(record => record.id === noId && isOlder(record, forgetNamelessMs))
       if (forgotten.length > 0) await store.transaction(tx => tx.clearSetAside(forgotten))
     }
     return done

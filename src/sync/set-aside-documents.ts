@@ -28,10 +28,10 @@ export async function createSetAside(system: string, store: WriteStore, log: Log
       await tx.clearSetAside(keys)
       for (const key of keys) tx.afterCommit(() => known.delete(nameOf(key)))
     },
-    /** The ids tried longest ago, and not since a moment. */
+    /** The ids tried longest ago, and not since a moment; also those that a clock which was ahead has tried in the future. */
     async due(since: number) {
       const oldest = await store.listSetAside(triesPerRound, system)
-      const due = oldest.filter(({ last_at }) => last_at <= since)
+      const due = oldest.filter(({ last_at }) => last_at <= since || last_at > Date.now())
       for (const key of due) known.add(nameOf(key))
       const ids = (kind: DocumentRecordKind) =>
         due.filter(each => each.kind === kind).map(({ id }) => Number(id))

@@ -59,7 +59,8 @@ export function createGuardedCall(failures: Failures) {
     if (error instanceof BrokenCircuitError) return leftAlone()
     if (error instanceof HeldBack) return error
     const pause = failures.pauseFor(error)
-    if (pause > 0) pausedUntil = Math.max(pausedUntil, Date.now() + pause)
+    const pausedFor = isAhead(pausedUntil, longestPauseMs) ? pausedUntil : 0
+    if (pause > 0) pausedUntil = Math.max(pausedFor, Date.now() + pause)
     const { failure, message, retryAfter } = failures.explain(error)
     const wait =
       pause > 0 ? secondsUntil(pausedUntil) : failures.mayPass(error) ? retryAfterSeconds : retryAfter
@@ -68,7 +69,7 @@ export function createGuardedCall(failures: Failures) {
 
   function leftAlone(): SourceError {
     return new SourceError('failed', `${name} failed too often and is left alone for a while`, {
-      retryAfter: secondsUntil(brokenUntil),
+      retryAfter: Math.min(secondsUntil(brokenUntil), breakMs / 1000),
     })
   }
 

@@ -162,6 +162,35 @@ describe('the admin port', { concurrency: 3 }, () => {
     assert.ok(await isRefused(port))
   })
 
+  it('refuses two tokens, takes an absolute target, and bounds and logs guesses with their address', async t => {
+    const cli = await createCli(t)
+    const { serving, port, ask } = await startAdmin(cli)
+    const get = (target: string, ...lines: string[]) =>
+      sendRaw(port, [`GET ${target} HTTP/1.1`, 'Host: x', 'Connection: close', ...lines, '', ''].join('\r\n'))
+    const right = `Authorization: Bearer ${token}`
+    const [twice] = await get('/metrics', right, 'authorization: Bearer other')
+    assert.deepEqual([twice?.status, twice?.json.error.code], [400, 'invalid_request'])
+    for (const target of ['http://x/live', 'HTTP://x:4012/metrics?a=b'])
+      assert.equal((await get(target, right))[0]?.status, 200, target)
+    assert.equal((await get('http://x/nothing', right))[0]?.status, 404)
+
+    const statuses: number[] = []
+    for (let i = 0; i < 22; i++) {
+      const { status, headers } = await ask('/metrics', { authorization: `Bearer wrong${i}` })
+      statuses.push(status)
+      if (status === 429) assert.match(String(headers.get('retry-after')), /^\d+$/)
+    }
+    assert.deepEqual([statuses.filter(status => status === 401).length, statuses.at(-1)], [20, 429])
+    assert.equal((await get('/metrics', right))[0]?.status, 200, 'the right token is never refused for them')
+    const { stdout } = await serving.stop()
+    assert.match(stdout, /"status":401,"client":"127\.0\.0\.1","msg":"request"/)
+    assert.equal(
+      stdout.match(/"client":"127\.0\.0\.1","msg":"ADMIN_TOKEN was guessed wrong too often"/g)?.length,
+      1,
+    )
+    assert.doesNotMatch(stdout, /wrong\d/)
+  })
+
   it('with workers, belongs to the process that was started, and is ready while a worker serves', async t => {
     const cli = await createCli(t)
     const { serving, port, ask, post } = await startAdmin(cli, ['--workers', '2', '--shutdown-delay', '2s'])

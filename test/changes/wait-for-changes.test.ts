@@ -23,7 +23,7 @@ test('a look under way while all leave does not go on beside that of those who c
       return store.readChanges(...given)
     },
   })
-  const join = async () => (await waiters.join('cus_ana')) ?? assert.fail()
+  const join = async () => (await waiters.join('cus_ana', 'token')) ?? assert.fail()
   let waiter = await join()
   for (let round = 0; round < 4; round++) {
     const { promise, resolve } = Promise.withResolvers<void>()

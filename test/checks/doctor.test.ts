@@ -471,6 +471,45 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     })
   })
 
+  it('tells once that the first run is under way, what was read and what was not', async t => {
+    const clinic = await open(t)
+    await prepareStore(clinic.url)
+    const firstRun = async () => {
+      const { wrong, findings } = await clinic.examine()
+      assert.deepEqual(resultsOf(wrong), { 'First run': 'warn', Sample: 'skip' })
+      assert.match(wrong.Sample?.detail ?? '', /first run is under way/)
+      assert.ok(!JSON.stringify(findings).includes('bug'))
+      return wrong['First run']?.detail ?? ''
+    }
+    assert.match(
+      await firstRun(),
+      /read are nothing; not yet read to the end are all invoices, .*all documents/,
+    )
+    // Invoices are there; the documents that they are tied to are not.
+    await fillStore(clinic)
+    assert.match(await firstRun(), /read are all invoices, .*; not yet read to the end are all documents/)
+    await clinic.sync()
+    assert.deepEqual((await clinic.examine()).wrong, {})
+  })
+
+  it('names the setting that a misspelt one is near to, and not its value', async t => {
+    const clinic = await open(t)
+    await prepareStore(clinic.url)
+    const { findings } = await clinic.look({
+      STRIPE_API_KEYS: 'sk_test_canaryKey',
+      DATABASE_URI: 'x',
+      HOME_URL: 'y',
+    })
+    const warnings = findings.filter(({ check, result }) => check === 'Settings' && result === 'warn')
+    assert.deepEqual(
+      warnings.map(({ detail, next }) => [detail, next]),
+      [
+        ['STRIPE_API_KEYS is not a setting, and is ignored', 'If STRIPE_API_KEY was meant, rename it.'],
+        ['DATABASE_URI is not a setting, and is ignored', 'If DATABASE_URL was meant, rename it.'],
+      ],
+    )
+  })
+
   it('works without any system connected', async t => {
     const clinic = await open(t)
     await prepareStore(clinic.url)

@@ -67,7 +67,7 @@ describe('the file .env', { concurrency: 3 }, () => {
     await program.stop()
     assert.equal(
       program.stderr,
-      'The file .env has names that are not settings, and are ignored: STRIPE_KEY.\n',
+      'The file .env has names that are not settings, and are ignored: STRIPE_KEY\n(STRIPE_API_KEY?).\n',
     )
     const { stderr } = await cli.run(['doctor', '--sample', '0', '--json'])
     assert.equal(stderr, program.stderr)

@@ -40,6 +40,7 @@ const commands: [command: string, mentions: string[]][] = [
       'csv-pt',
       '--lines',
       '--output',
+      '--force',
       '--pdfs',
       'Exit code',
     ],
@@ -114,6 +115,9 @@ describe('the command line', { concurrency: 3 }, () => {
     ['token make', /unknown command 'make'/],
     ['import', /missing required argument 'file'/],
     ['serve --port', /'--port <port>' argument missing/],
+    ['export --pdfs --help', /'--pdfs <folder>' has no value: '--help' is read as the next option/],
+    ['export --output --force', /'--output <file>' has no value: '--force'/],
+    ['token create --customer cus_a --customer --name', /'--customer <id>' has no value: '--name'/],
     ['migrate now', /too many arguments/],
   ]
   for (const [args, says] of mistakes)

@@ -24,6 +24,10 @@ describe('the settings of an identity provider', { concurrency: 3 }, () => {
       [{ AUTH_SCOPE: 'two scopes' }, /^fatura: AUTH_SCOPE must be one scope/],
       [{ AUTH_TYP: 'at jwt' }, /^fatura: AUTH_TYP must be a type/],
       [{ PUBLIC_URL: 'http://billing.example.com' }, /^fatura: PUBLIC_URL must begin with https/],
+      [
+        { PUBLIC_URL: 'https://example.com/billing' },
+        /^fatura: PUBLIC_URL must be an address like \S+, without a path: .*, not 'https:\/\/example.com\/billing'/,
+      ],
       [{ AUTH_ISSUER: '' }, /^fatura: AUTH_ISSUER must be set as well: /],
     ]
     for (const [env, message] of wrong)

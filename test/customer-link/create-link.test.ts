@@ -54,7 +54,7 @@ describe('createLink', () => {
     const text = JSON.stringify({ ...key, alg: 'EdDSA', use: 'sig' })
     for (const [given, aud] of [
       ['https://Invoices.Example.com/', publicUrl],
-      ['https://example.com/billing//', 'https://example.com/billing'],
+      ['https://example.com//', 'https://example.com'],
       ['http://127.0.0.1:3000', 'http://127.0.0.1:3000'],
       ['https://facturação.example', 'https://xn--facturao-xza3b.example'],
     ] as const) {
@@ -79,6 +79,7 @@ describe('createLink', () => {
       [{ publicUrl: 'invoices.example.com' }, /publicUrl/],
       [{ publicUrl: 'ftp://example.com' }, /publicUrl/],
       [{ publicUrl: 'http://example.com' }, /publicUrl.*https/],
+      [{ publicUrl: 'https://example.com/billing' }, /publicUrl.*path/],
       [{ publicUrl: 'https://example.com/?a=1' }, /publicUrl/],
       [{ publicUrl: 'https://example.com/#a' }, /publicUrl/],
       [{ publicUrl: 'https://user:secret@example.com' }, /publicUrl/],
@@ -108,11 +109,17 @@ describe('createLink', () => {
   })
 
   it('names the service as the setting PUBLIC_URL does', async () => {
-    for (const address of ['https://Example.com:443/', 'https://example.com/b//', 'http://[::1]:3000/']) {
+    for (const address of ['https://Example.com:443/', 'https://example.com//', 'http://[::1]:3000/']) {
       const link = await createLink({ ...options, publicUrl: address })
       assert.equal(link.split('/#t=')[0], settings.PUBLIC_URL.parse(address))
     }
-    for (const wrong of ['http://example.com', 'ftp://example.com', 'https://a@example.com', 'https://a/?b'])
+    for (const wrong of [
+      'http://example.com',
+      'ftp://example.com',
+      'https://a@example.com',
+      'https://a/?b',
+      'https://a/b',
+    ])
       assert.throws(() => settings.PUBLIC_URL.parse(wrong))
   })
 

@@ -344,3 +344,17 @@ describe('endpoints', () => {
     t.diagnostic(`${kills} kills, ${seqs.length} changes, 0 lost, ${twice} sent again`)
   })
 })
+
+it('a pause by a clock that was a day ahead is over', { timeout: 120_000 }, async t => {
+  const { store } = await openStore(t, sqlite)
+  const receiver = await receive(t, 204)
+  await write(store, 1, 1)
+  await addEndpoint(store, {
+    url: receiver.url,
+    attempts: 1,
+    next_at: Date.now() + 86_400_000,
+    error: 'failed',
+  })
+  await deliverUntil({ store }, async () => (await findEndpoint(store)).attempts === 0)
+  assert.equal(receiver.requests.length, 1)
+})

@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { type Change, createClient } from '../../src/client/client.ts'
 import { engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
-import { type Service, startService } from '../support/service.ts'
+import { assertError, type Service, startService } from '../support/service.ts'
 import { type StoppedClock, stopClock, until } from '../support/stopped-clock.ts'
 
 const own = '/api/v1/client/cus_ana/changes'
@@ -172,6 +172,39 @@ describe('waits for changes', () => {
     await service.save(makeRecord({ id: 'in_2' }))
     assert.equal(await status(), 200)
   })
+
+  it(
+    'when all places are taken, the oldest of the greediest token is answered, and the newcomer waits',
+    patient,
+    async t => {
+      const waiting = countWaiting(t)
+      const service = await startService(t, engine, { mostWaiting: 4 })
+      const [greedy, modest] = [await service.createToken(), await service.createToken()]
+      const ask = (token: string) => service.get(`${own}?after=0&wait=25`, { token })
+      const answers: number[] = []
+      const waits: Promise<unknown>[] = []
+      const begin = async (index: number, token: string, count: number) => {
+        waits.push(
+          ask(token).then(({ status, json }) => {
+            assert.deepEqual([status, json.changes.length], [200, answers.length < 2 ? 0 : 1])
+            answers.push(index)
+          }),
+        )
+        await until(() => waiting() === count)
+      }
+      for (let index = 0; index < 4; index++) await begin(index, greedy, index + 1)
+      assertError(await ask(greedy), 503, 'unavailable')
+      await begin(4, modest, 4)
+      await until(() => answers.length === 1)
+      await begin(5, modest, 4)
+      await until(() => answers.length === 2)
+      assert.deepEqual(answers, [0, 1], 'the oldest first')
+      for (const token of [greedy, modest]) assertError(await ask(token), 503, 'unavailable')
+      await service.save(makeRecord({ id: 'in_2' }))
+      await Promise.all(waits)
+      assert.deepEqual(answers.toSorted(), [0, 1, 2, 3, 4, 5])
+    },
+  )
 
   it('the client follows them without end, from a cursor or from now on', patient, async t => {
     const waiting = countWaiting(t)

@@ -324,16 +324,6 @@ describe('what is told of identity, whatever the store is', () => {
     )
   })
 
-  test('behind a path, the metadata stands between the host and the path', async t => {
-    const { service } = await start(t, engine, { publicUrl: 'https://example.com/billing' })
-    const { headers } = await service.list('', { token: null })
-    assert.equal(
-      headers['www-authenticate'],
-      `Bearer realm="fatura", resource_metadata="https://example.com${metadata}/billing"`,
-    )
-    assert.equal((await service.get(metadata)).json.resource, 'https://example.com/billing')
-  })
-
   test('while the provider’s keys cannot be read, JWTs are 503 with Retry-After, and other tokens work', async t => {
     const provider = await startProvider(t)
     provider.respond = response => response.destroy()

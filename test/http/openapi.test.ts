@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { errorCodes } from '../../src/errors.ts'
-import { createApp } from '../../src/http/app.ts'
+import { type AppOptions, createApp } from '../../src/http/app.ts'
 import { describeApi } from '../../src/http/describe-api.ts'
-import type { RouteDependencies } from '../../src/http/routes.ts'
+
 import { loadWebFiles, readApiDescription } from '../../src/http/web-files.ts'
 import { engines } from '../support/engines.ts'
 import { findFaults } from '../support/fits-schema.ts'
@@ -27,7 +27,7 @@ test('openapi.json is what the routes’ schemas say now (npm run openapi writes
 
 test('every route is in the document or a file for browsers, and everything in the document is a route', async () => {
   const files = loadWebFiles(readApiDescription())
-  const app = createApp({ rateLimit: null, files } as unknown as RouteDependencies)
+  const app = createApp({ rateLimit: null, files } as unknown as AppOptions)
   await app.ready()
   const routes = readRoutes(app.printRoutes({ commonPrefix: false, method: 'GET' }))
   await app.close()

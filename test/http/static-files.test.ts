@@ -5,8 +5,8 @@ import { get, type IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { createApp } from '../../src/http/app.ts'
-import type { RouteDependencies } from '../../src/http/routes.ts'
+import { type AppOptions, createApp } from '../../src/http/app.ts'
+
 import { loadWebFiles, readApiDescription } from '../../src/http/web-files.ts'
 import { engines } from '../support/engines.ts'
 import { assertError, startService } from '../support/service.ts'
@@ -17,7 +17,7 @@ const document = JSON.parse(apiDescription.toString())
 /** A service without a store: none of these needs one. Bodies are bytes as they come. */
 async function startFiles(t: TestContext) {
   const files = loadWebFiles(apiDescription)
-  const app = createApp({ rateLimit: null, files } as unknown as RouteDependencies)
+  const app = createApp({ rateLimit: null, files } as unknown as AppOptions)
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   t.after(() => app.close())
   return async (path: string, headers: Record<string, string> = {}) => {

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { describe, it } from 'node:test'
 import { checkResourceAllowed, discoverOAuthProtectedResourceMetadata } from '@modelcontextprotocol/client'
 import { noClaim } from '../../src/document.ts'
+import { countedHeader } from '../../src/http/rate-limit.ts'
 import { usualRules } from '../../src/linking/link.ts'
 import { createExplain } from '../../src/mcp/explain.ts'
 import { eventually } from '../support/cli.ts'
@@ -282,7 +283,15 @@ describe('MCP', () => {
     ])
       assert.equal((await post({ ...call, headers })).status, 200, JSON.stringify(headers))
 
-    assert.equal((await post({ headers: { 'content-type': 'text/plain' } })).status, 415)
+    for (const type of [
+      'text/plain',
+      'text/plain; charset=application/json',
+      '',
+      'json',
+      '/',
+      'application/',
+    ])
+      assert.equal((await post({ headers: { 'content-type': type } })).status, 415, type)
     assert.equal((await post({ body: '{' })).status, 400)
     assert.equal((await post({ body: '' })).status, 400)
     const large = await post({ body: `{"padding":"${'x'.repeat(70_000)}"}` })
@@ -386,19 +395,36 @@ it('cuts a page that is too large, and goes on where it cut: no row is lost', as
   }
 })
 
-it("counts by the API's own limits", async t => {
+/** A batch of the revisions of 2025. */
+const batchOf = (count: number, method = 'tools/call', params: object = { name: 'freshness' }) =>
+  JSON.stringify(Array.from({ length: count }, (_, id) => ({ jsonrpc: '2.0', id, method, params })))
+
+it('has one budget a token with the API: a request takes one, and each call of a batch', async t => {
   const service = await startService(t, sqlite, { mcp: true, rateLimit: { requests: 20, seconds: 3_600 } })
   const token = await service.createToken()
-  const { call } = await openMcpClient(t, service.address, token)
-  assert.equal((await call('invoices_search', ana)).isError, false)
-  const { headers } = await service.list('', { token })
-  assert.match(String(headers.ratelimit), /;r=18;/, 'the read of the tool counts')
-  for (let i = 0; i < 18; i++) await service.list('', { token })
-  assertRefused(await call('invoices_search', ana), /^rate_limited: .*Try again in \d+ s\./)
-  let status = 200
-  for (let i = 0; i < 20 && status === 200; i++)
-    status = (await postMcp(service, { token, method: 'ping' })).status
-  assert.equal(status, 429)
+  const left = async (answer: { headers: Record<string, unknown> }) =>
+    Number(/;r=(\d+);/.exec(String(answer.headers.ratelimit))?.[1])
+  const search = { method: 'tools/call', params: { name: 'invoices_search', arguments: ana } }
+  const post = (options: object) => postMcp(service, { token, ...options })
+  assert.equal(await left(await service.list('', { token })), 19)
+  assert.equal(await left(await post(search)), 18, 'the read of a tool is no second request')
+  assert.equal(await left(await post({ method: 'ping' })), 17)
+  assert.equal(await left(await post({ body: batchOf(5, search.method, search.params) })), 12)
+  assert.equal(await left(await post({ body: batchOf(4, 'tools/list', {}) })), 8)
+
+  const { text } = await post({ body: batchOf(10) })
+  assert.equal(text.match(/"isError":true/g)?.length, 2, 'eight calls are within the budget')
+  assert.match(text, /rate_limited: .*Try again in \d+ s\./)
+  assertError(await service.list('', { token }), 429, 'rate_limited')
+  assertError(await post(search), 429, 'rate_limited')
+  assert.equal((await service.list('', { token: await service.createToken() })).status, 200)
+})
+
+it('no header of a client makes its requests uncounted', async t => {
+  const service = await startService(t, sqlite, { mcp: true, rateLimit: { requests: 1, seconds: 3_600 } })
+  const headers = { [countedHeader]: 'true' }
+  assert.equal((await service.list('', { headers })).status, 200)
+  assertError(await service.list('', { headers }), 429, 'rate_limited')
 })
 
 it('leads to the identity provider, whose tokens it takes', async t => {
@@ -424,6 +450,26 @@ it('leads to the identity provider, whose tokens it takes', async t => {
   const { data } = await call('invoice_get', { ...ana, invoice_id: 'in_1' })
   assert.equal(data.downloads.payments, `${publicUrl}/api/v1/client/cus_ana/invoice/in_1/payments/download`)
   assertRefused(await call('invoices_search', { customer_id: 'cus_rui' }), /^insufficient_scope: /)
+})
+
+it('logs a refused protocol version once, cut and cleaned, with the id of the request', async t => {
+  const service = await startService(t, sqlite, { mcp: true })
+  const token = await service.createToken()
+  const version = `2031-01-01\u00e9"\t${'x'.repeat(12_000)}`
+  const answer = await postMcp(service, { token, headers: { 'mcp-protocol-version': version } })
+  assert.equal(answer.status, 400)
+  const [refusal, ...others] = service.logs.filter(line => line.includes('2031-01-01'))
+  assert.deepEqual(others, [])
+  const { request_id, reason, msg } = JSON.parse(refusal ?? '')
+  assert.deepEqual([msg, request_id], ['a request of MCP was refused', answer.headers['request-id']])
+  assert.match(reason, /^[\x20-\x7e]{1,200}$/)
+})
+
+it('logs of a body that is no JSON that it is none, and nothing of it', async t => {
+  const service = await startService(t, sqlite, { mcp: true })
+  const token = await service.createToken()
+  assert.equal((await postMcp(service, { token, body: 'canary@example.com' })).status, 400)
+  assert.ok(!service.logs.join('').includes('canary'))
 })
 
 it('logs no error when a client leaves before its answer', async t => {

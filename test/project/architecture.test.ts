@@ -164,6 +164,7 @@ const rules: Record<string, Rule> = {
       ...domain,
       'src/access/link-form.ts',
       'src/access/parse-object.ts',
+      'src/access/windows.ts',
       'src/customer-link/',
       'src/server/',
       'src/http/request-id.ts',

@@ -176,7 +176,7 @@ for (const engine of engines) {
         makeNext(schema, prefix, () => {}),
       )
       const told = new RegExp(
-        `has schema version ${version + 1}, newer than this Fatura's ${version}. Upgrade Fatura.`,
+        `has schema version ${version + 1}, newer than this Fatura's ${version}. Upgrade Fatura, or restore the backup of before the upgrade: docs/backup.md.`,
       )
       await assert.rejects(save(), told)
       await assert.rejects(migrateStore(url), told)

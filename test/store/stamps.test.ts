@@ -3,9 +3,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createStamps } from '../../src/store/stamps.ts'
 
+const still = [() => 5, () => 0] as const
+
 test('a stamp is the current microsecond, or the one after the last stamp', () => {
   let nowMs = 5
-  const nextStamp = createStamps(0, () => nowMs)
+  const nextStamp = createStamps(
+    0,
+    () => nowMs,
+    () => 0,
+  )
   assert.equal(nextStamp(), 5_000)
   assert.equal(nextStamp(), 5_001, 'within the same millisecond')
   nowMs = 4
@@ -14,7 +20,21 @@ test('a stamp is the current microsecond, or the one after the last stamp', () =
   assert.equal(nextStamp(), 9_000)
 })
 
+test('stamps ahead of the calendar go on at its pace', () => {
+  let elapsedMs = 100
+  const nextStamp = createStamps(
+    9_000_000,
+    () => 5,
+    () => elapsedMs,
+  )
+  assert.equal(nextStamp(), 9_000_001)
+  elapsedMs += 4.5
+  assert.equal(nextStamp(), 9_004_001)
+  elapsedMs += 0.5
+  assert.equal(nextStamp(), 9_005_001, 'parts of milliseconds add up')
+})
+
 test('the first stamp is later than any that is stored', () => {
-  assert.equal(createStamps(7_000, () => 5)(), 7_001)
-  assert.equal(createStamps(4_999, () => 5)(), 5_000)
+  assert.equal(createStamps(7_000, ...still)(), 7_001)
+  assert.equal(createStamps(4_999, ...still)(), 5_000)
 })

@@ -282,7 +282,10 @@ describe('sqlite', () => {
     for (const open of [openReadStore, openWriteStore, migrateStore])
       await assert.rejects(open(`sqlite:${foreign}`), /belongs to another program/)
     await mkdir(join(folder, 'dir.db'))
-    await assert.rejects(migrateStore(`sqlite:${join(folder, 'dir.db')}`), /Cannot open the database/)
+    await assert.rejects(
+      migrateStore(`sqlite:${join(folder, 'dir.db')}`),
+      /Cannot open the database|is a folder/,
+    )
     await assert.rejects(migrateStore(`sqlite:${join(file, 'below/a/file.db')}`), /Cannot create the folder/)
   })
 

@@ -16,7 +16,7 @@ import {
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
 import { syncOn } from '../../src/cli/wiring/start-sync.ts'
 import { usualRules } from '../../src/linking/link.ts'
-import { prepareStore } from '../../src/store/engines.ts'
+import { openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { createWebhookServer } from '../../src/stripe/webhook.ts'
 import { campaign, reportFigure } from '../support/campaign.ts'
@@ -299,6 +299,9 @@ describe('webhooks', beside, () => {
         { signature: 'canary' },
         { signature: sign(body, webhookSecret, Math.floor(Date.now() / 1000) - 3_600) },
         { signature: sign(`${body} `, webhookSecret) },
+        { signature: sign(body, webhookSecret, Number.NaN) },
+        { signature: sign(body, webhookSecret, Math.floor(Date.now() / 1000) + 3_600) },
+        { signature: sign(body, webhookSecret, 253_402_300_799) },
       ]
       for (const options of refused) assert.equal(await post(receiver.url, body, options), 400)
       for (const text of ['', '{}', 'canary', body.slice(0, 100)])
@@ -308,6 +311,30 @@ describe('webhooks', beside, () => {
       assert.deepEqual(await look(), before, 'nothing is stored, and nothing is asked for')
       await assertTaken(receiver.url, event)
     })
+
+    await t.test(
+      'of an invoice that does not fit are acknowledged, and it is set aside at once',
+      async () => {
+        const { account, sandbox } = world
+        const id = createOurs(account)
+        const event = account.events.at(-1) as StripeEvent
+        const invoice = account.invoices.get(id) as { currency: unknown }
+        const { currency } = invoice
+        invoice.currency = 7
+        sandbox.requests.clear()
+        assert.equal(await postEvent(receiver.url, event), 200)
+        assert.equal(sandbox.requests.get('retrieve_invoice'), 1, 'it would not fit the second time either')
+        const store = await openWriteStore(world.url)
+        const [aside, ...others] = await store.listSetAside(9, undefined, { id })
+        await store.close()
+        assert.deepEqual([aside?.kind, others], ['invoice', []])
+        assert.match(String(aside?.reason), /currency is a number/)
+        invoice.currency = currency
+        account.change('update', id)
+        await assertTaken(receiver.url, account.events.at(-1) as StripeEvent)
+        assert.deepEqual((await readStored(world.url)).records.get(id), trueRecord(account, id) ?? undefined)
+      },
+    )
 
     await t.test(
       'of the thin kind name no customer, and a deleted draft is taken away all the same',

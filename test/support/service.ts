@@ -37,6 +37,8 @@ export interface ServiceOptions {
   provider?: ProviderOptions
   /** Where customer links are for. */
   publicUrl?: string
+  /** Requests that wait for changes at once. */
+  mostWaiting?: number
   /** Whether MCP is served; not unless told. */
   mcp?: boolean
 }
@@ -128,6 +130,7 @@ export async function startService(
     log,
     apiDescription: readApiDescription(),
     pay: options.pay,
+    mostWaiting: options.mostWaiting,
     mcp: options.mcp
       ? (await import('../../src/mcp/create-mcp.ts')).createMcp({ operatorUrl: url, rules: usualRules })
       : undefined,

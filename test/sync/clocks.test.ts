@@ -1,11 +1,19 @@
 /** A clock that was set back, or was ahead for a while, loses nothing. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { pino } from 'pino'
+import type { Drift, SetAsideKey } from '../../src/store/connector-store.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { observationStamp } from '../../src/store/store.ts'
+import { noId, nothingApplied } from '../../src/sync/apply.ts'
+import type { Refetch } from '../../src/sync/refetch-invoices.ts'
+import { createRetry } from '../../src/sync/retry-set-aside.ts'
+import { createSetAside } from '../../src/sync/set-aside-documents.ts'
+import type { SyncContext } from '../../src/sync/sync-context.ts'
 import { createCli, ndjson } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { makeInvoice } from '../support/records.ts'
+import { startService } from '../support/service.ts'
 import { readAll } from '../support/sync.ts'
 
 const day = 86_400_000
@@ -67,3 +75,67 @@ for (const engine of engines)
       await copied.close()
     })
   })
+
+/** Stored by a clock that was a day ahead, and is right again. */
+describe('moments in the future', () => {
+  for (const engine of engines)
+    it(`records that were tried in the future are the oldest, and tried again, on ${engine.name}`, async t => {
+      const store = await openWriteStore(await engine.createStore(t))
+      t.after(() => store.close())
+      const tried = (system: string, kind: SetAsideKey['kind'], id: string, at: number) =>
+        store.transaction(tx => tx.setAside({ system, kind, id, reason: 'no_customer' }, at))
+      await tried('stripe', 'refused', 'in_now', Date.now())
+      await tried('stripe', 'refused', 'in_ahead', Date.now() + day)
+      await tried('stripe', 'refused', noId, Date.now() + day)
+      const fetched: string[] = []
+      const { retrySetAside } = createRetry(
+        {
+          ...{ source: { system: 'stripe' }, store, signal: new AbortController().signal },
+          calls: { expect: () => {} },
+        } as unknown as SyncContext,
+        {
+          fetchEach: async (keys: { id: string }[]) => {
+            fetched.push(...keys.map(({ id }) => id))
+            return nothingApplied
+          },
+        } as unknown as Refetch,
+      )
+      await retrySetAside()
+      assert.deepEqual(fetched, ['in_ahead'])
+      const left = await store.listSetAside(1, 'stripe')
+      assert.deepEqual(
+        left.map(({ id }) => id),
+        ['in_ahead'],
+        'the oldest',
+      )
+      assert.equal((await store.listSetAside(9, 'stripe', { id: noId })).length, 0, 'forgotten')
+
+      await tried('ix', 'document', '7', Date.now() + day)
+      const setAside = await createSetAside('ix', store, pino({ level: 'silent' }))
+      assert.deepEqual((await setAside.due(Date.now() - 1_000)).documents, [7])
+    })
+
+  for (const engine of engines)
+    it(`comparisons of hours to come count as none, on ${engine.name}`, async t => {
+      const store = await openWriteStore(await engine.createStore(t))
+      t.after(() => store.close())
+      const [some, none] = [1, 0].map(count => {
+        const others = { listed: 0, missing: 0, repaired: 0, neighbours: 0 }
+        return { ...others, compared: count, differing: count }
+      }) as [Drift, Drift]
+      await store.transaction(tx => tx.addDrift(1_024, some, 0))
+      await store.transaction(tx => tx.addDrift(1_000, { ...none, compared: 3 }, 0))
+      const { compared, differing } = await store.readDrift(990)
+      assert.deepEqual([compared, differing], [3, 0])
+    })
+
+  it('records of the future are not ready', async t => {
+    const [engine] = engines as [Engine]
+    const service = await startService(t, engine, { readyMaxLagMs: 3_600_000 })
+    const ready = async (at: number) => {
+      await service.store.transaction(tx => tx.saveSuccess('import', at))
+      return (await service.get('/ready')).status
+    }
+    assert.equal(await ready(Date.now() + day), 503)
+  })
+})

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { type KindName, kindNames, kinds, tellCount } from '../../store/contents.ts'
 import { checkTarget, copyStore, type Digest, digestStore } from '../../store/copy-store.ts'
 import {
@@ -5,6 +6,7 @@ import {
   migrateStore,
   openOperatorStore,
   openWriteStore,
+  storeFileOf,
   useStore,
 } from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
@@ -35,6 +37,8 @@ async function runCopy(fromUrl: string, toUrl: string, options: { json?: true })
     const problem = findAddressProblem(url)
     if (problem !== null) throw new CliError(`<${name}> ${problem}.`, { exitCode: 2 })
   }
+  if (isSameFile(fromUrl, toUrl))
+    throw new CliError('The two addresses are of the same file; there is nothing to copy.')
   // The driver takes from the environment what an address leaves out, such as PGPASSWORD.
   loadEnvFile()
   await useStore(openOperatorStore(fromUrl), async from => {
@@ -42,6 +46,12 @@ async function runCopy(fromUrl: string, toUrl: string, options: { json?: true })
     const opening = openWriteStore(toUrl, { onWait: printWaiting })
     await useStore(opening, to => copyAndCompare(from, to, options.json === true))
   })
+}
+
+/** One file has many paths: relative ones, and links. */
+function isSameFile(fromUrl: string, toUrl: string): boolean {
+  const [from, to] = [fromUrl, toUrl].map(url => statSync(storeFileOf(url) ?? '', { throwIfNoEntry: false }))
+  return from !== undefined && to !== undefined && from.dev === to.dev && from.ino === to.ino
 }
 
 async function copyAndCompare(from: OperatorStore, to: WriteStore, asJson: boolean): Promise<void> {

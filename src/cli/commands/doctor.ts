@@ -5,7 +5,7 @@ import type { Checked } from '../../checks/run-checks.ts'
 import { isInvoiceXpressOwn } from '../../invoicexpress/client.ts'
 import { isStripesOwn } from '../../stripe/client.ts'
 import { invoiceXpressOf, linkRulesOf, providerOf, settingGroups, stripeOf } from '../settings/connections.ts'
-import { loadEnvFile } from '../settings/environment.ts'
+import { findMisspelt, loadEnvFile } from '../settings/environment.ts'
 import { readWholeFlag } from '../settings/parsers.ts'
 import { isSet, type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { type Setting, settingNames } from '../settings/settings.ts'
@@ -75,6 +75,11 @@ export function readChecked(report: Report, options: Options): Checked {
     }
   }
   loadEnvFile()
+  for (const { name, nearest } of findMisspelt())
+    report('Settings').warn(
+      `${printable(name)} is not a setting, and is ignored`,
+      `If ${nearest} was meant, rename it.`,
+    )
   const given = settingNames.filter(name => isSet(name, options))
   const right = given.filter(name => read(() => readSettings(options, [name]), `Setting ${name}`) !== null)
   report('Settings').ok(right.length === 0 ? 'none is set' : `well-formed: ${right.join(', ')}`)

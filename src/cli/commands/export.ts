@@ -2,12 +2,13 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Option } from 'commander'
 import type { Write } from '../../export/columns.ts'
-import { createCsvWriter } from '../../export/csv.ts'
+import { createCsvWriter, hasHead } from '../../export/csv.ts'
 import { type ExportFormat, exportFormats, exportInvoices } from '../../export/export-invoices.ts'
 import { exportPdfs, indexColumns } from '../../export/export-pdfs.ts'
+import { findObstacle } from '../../export/overwriting.ts'
 import { openPartFile, type PartFile } from '../../export/part-file.ts'
 import { type DocumentKind, documentKinds } from '../../invoice.ts'
-import { openOperatorStore } from '../../store/engines.ts'
+import { openOperatorStore, storeFileOf } from '../../store/engines.ts'
 import type { OperatorStore } from '../../store/store.ts'
 import { invoiceXpressOf, settingGroups, stripeOf } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
@@ -30,6 +31,7 @@ interface ExportFlags extends FilterOptions {
   format: ExportFormat
   lines?: true
   output?: string
+  force?: true
   pdfs?: string
   kind?: DocumentKind
 }
@@ -47,6 +49,7 @@ export function exportCommand() {
     )
     .option('--lines', 'one row for each line item instead of one for each invoice')
     .option('--output <file>', 'the file to write; without it, standard output')
+    .option('--force', 'replace a file that exists; a database never is')
     .option('--pdfs <folder>', 'fetch the PDFs into this folder instead, with an index.csv of them')
     .addOption(
       new Option(
@@ -103,6 +106,7 @@ function refuseMixture({ format, output, pdfs, kind, lines }: ExportFlags): void
 async function writeInvoices(task: Task): Promise<void> {
   const { options, scope, progress } = task
   const { format, output, lines: perLine = false } = options
+  if (output !== undefined) await refuseOverwriting(task, output)
   const { invoices, rows } = await withOutput(task, output ?? null, (store, write, signal) =>
     exportInvoices(store, scope.walk, {
       ...{ format, perLine, write, signal },
@@ -115,6 +119,17 @@ async function writeInvoices(task: Task): Promise<void> {
   progress.print(
     `Exported ${what}${output === undefined ? '' : ` to ${output}`} (${progress.pace(invoices)}).`,
   )
+}
+
+/** Before anything is read or fetched. `isOwn` recognizes the file of an earlier run. */
+async function refuseOverwriting(
+  { options, settings }: Task,
+  path: string,
+  isOwn?: (beginning: string) => boolean,
+): Promise<void> {
+  const force = options.force === true
+  const obstacle = await findObstacle(path, { storeFile: storeFileOf(settings.DATABASE_URL), force, isOwn })
+  if (obstacle !== null) throw new CliError(`${path} was not written: ${obstacle}.`)
 }
 
 const indexName = 'index.csv'
@@ -130,24 +145,23 @@ async function fetchPdfs(task: Task, folder: string): Promise<void> {
     ...(kind !== 'payments' && { ix: documents ?? refuseUnconnected('INVOICEXPRESS_API_KEY', 'ix', kind) }),
     ...(kind !== 'ix' && { payments: payments ?? refuseUnconnected('STRIPE_API_KEY', 'payments', kind) }),
   }
+  const indexPath = join(folder, indexName)
+  await refuseOverwriting(task, indexPath, beginning => hasHead(beginning, indexColumns))
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch(error => {
     throw explain(error, folder)
   })
   const format = options.format === 'csv-pt' ? 'csv-pt' : 'csv'
   let failures = 0
-  const { saved, kept, none, failed } = await withOutput(
-    task,
-    join(folder, indexName),
-    (store, write, signal) =>
-      exportPdfs(store.walkInvoices({ ...scope.walk, withLines: false }), {
-        ...{ folder, sources, signal },
-        index: createCsvWriter(format, { columns: indexColumns, writeMoment: scope.zone.writeMoment, write }),
-        onProgress: (pdfs, part) => progress.update('there', pdfs, part),
-        onFailure({ invoice: { number, id }, kind, detail }) {
-          if (++failures <= shownFailures)
-            progress.print(printable(`Failed: the ${kind} PDF of ${number ?? ''} ${id}: ${detail}`))
-        },
-      }),
+  const { saved, kept, none, failed } = await withOutput(task, indexPath, (store, write, signal) =>
+    exportPdfs(store.walkInvoices({ ...scope.walk, withLines: false }), {
+      ...{ folder, sources, signal },
+      index: createCsvWriter(format, { columns: indexColumns, writeMoment: scope.zone.writeMoment, write }),
+      onProgress: (pdfs, part) => progress.update('there', pdfs, part),
+      onFailure({ invoice: { number, id }, kind, detail }) {
+        if (++failures <= shownFailures)
+          progress.print(printable(`Failed: the ${kind} PDF of ${number ?? ''} ${id}: ${detail}`))
+      },
+    }),
   )
   if (failed > shownFailures) progress.print(`… and ${failed - shownFailures} more.`)
   const counts = `${saved} saved, ${kept} there already, ${none} not issued${failed === 0 ? '' : `, ${failed} failed`}`

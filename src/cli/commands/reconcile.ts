@@ -175,7 +175,7 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
     return
   }
   const last = succeededAt(documentNames.open)
-  if (last === null || Date.now() - last > dayMs)
+  if (last === null || Math.abs(Date.now() - last) > dayMs)
     print(
       `Warning: documents were last read ${last === null ? 'at an unknown time' : new Date(last).toISOString()}; later changes are not seen. Is fatura sync running?`,
     )

@@ -108,7 +108,7 @@ async function refuseUnread(store: OperatorStore): Promise<void> {
       `The documents were never read completely, so there is no report. Run fatura sync with ${knownSources.documents.name} connected until fatura status shows a success of ${documentNames.all}.`,
     )
   const last = succeededAt(documentNames.open)
-  if (last === null || Date.now() - last > dayMs)
+  if (last === null || Math.abs(Date.now() - last) > dayMs)
     print(
       `Warning: documents were last read ${last === null ? 'at an unknown time' : new Date(last).toISOString()}; later changes are not seen. Is fatura sync running?`,
     )

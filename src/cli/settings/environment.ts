@@ -4,7 +4,8 @@ import { parseEnv } from 'node:util'
 import { CliError } from '../terminal/cli-error.ts'
 import { hideSecrets } from '../terminal/hide-secrets.ts'
 import { formatParagraph } from '../terminal/table.ts'
-import { settings } from './settings.ts'
+import { findNearest } from './nearest-setting.ts'
+import { type Setting, settings } from './settings.ts'
 
 export function readVariable(name: string): string | undefined {
   return process.env[name]
@@ -26,10 +27,26 @@ export function loadEnvFile(): void {
     process.stderr.write(
       hideSecrets(
         formatParagraph(
-          `The file .env has names that are not settings, and are ignored: ${unknown.join(', ')}.`,
+          `The file .env has names that are not settings, and are ignored: ${unknown.map(describeUnknown).join(', ')}.`,
         ),
       ),
     )
+}
+
+/** A name in the file is meant for us: most of its letters are enough. */
+function describeUnknown(name: string): string {
+  const nearest = findNearest(name, 0.4)
+  return nearest === null ? name : `${name} (${nearest}?)`
+}
+
+/** Names in the environment that differ from a setting by a letter or two. Short ones may well be another program's. */
+export function findMisspelt(): { name: string; nearest: Setting }[] {
+  return Object.keys(process.env)
+    .filter(name => name.length >= 8 && name.includes('_') && !isKnown(name))
+    .flatMap(name => {
+      const nearest = findNearest(name, 0.15)
+      return nearest === null ? [] : [{ name, nearest }]
+    })
 }
 
 /** A setting, or a variable of the PostgreSQL driver or of Node that works in the file. */

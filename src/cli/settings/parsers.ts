@@ -75,12 +75,15 @@ export function parseRateLimit(text: string): RateLimit {
   return { requests: Number(requests), seconds: windowMs / 1_000 }
 }
 
-/** An address without a `/` at its end. */
+/** An address without a `/` at its end. The API and the page stand at the root of their host, so it has no path. */
 export function parsePublicUrl(text: string): string {
   const example = 'https://billing.example.com'
-  const { href } = readSecureUrl(text, example)
+  const { href, origin } = readSecureUrl(text, example)
   if (/[?#]/.test(text)) return refuse(`must be an address like ${example}, without a query`)
-  return href.replace(/\/+$/, '')
+  const address = href.replace(/\/+$/, '')
+  return address === origin
+    ? address
+    : refuse(`must be an address like ${example}, without a path: the service needs a host of its own`)
 }
 
 export function parseKeySetUrl(text: string): string {

@@ -95,7 +95,7 @@ export const settings = {
   PUBLIC_URL: optional({
     flag: '--public-url <url>',
     meaning:
-      'Address at which clients reach the API, like `https://billing.example.com`. [Customer links](access.md#customer-links) need it.',
+      'Address at which clients reach the API, like `https://billing.example.com`: scheme and host, without a path. [Customer links](access.md#customer-links) need it.',
     parse: parsePublicUrl,
   }),
   AUTH_JWKS_URL: optional({

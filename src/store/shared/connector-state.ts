@@ -29,13 +29,14 @@ export function connectorReads(db: Db): ConnectorReads {
       if (lease === undefined) throw new Error('The lease has no row: the store is damaged.')
       return lease
     },
+    // A try in the future was stored by a clock that was ahead: it is the oldest, so that it does not wait for its moment.
     listSetAside: (limit, system, { kind, id, reason, newestFirst = false } = {}) =>
       db.query<SetAside>(
         `SELECT system, kind, id, reason, first_at, last_at, tries FROM fatura.set_aside
          WHERE system = coalesce($1, system) AND kind = coalesce($2, kind) AND id = coalesce($3, id)
            AND reason = coalesce($4, reason)
-         ORDER BY last_at ${newestFirst ? 'DESC' : ''}, system, kind, id LIMIT $5`,
-        [system ?? null, kind ?? null, id ?? null, reason ?? null, limit],
+         ORDER BY CASE WHEN last_at > $6 THEN 0 ELSE last_at END ${newestFirst ? 'DESC' : ''}, system, kind, id LIMIT $5`,
+        [system ?? null, kind ?? null, id ?? null, reason ?? null, limit, Date.now()],
       ),
     async readDrift(sinceHour) {
       const sums = driftColumns.map(name => `CAST(coalesce(sum(${name}), 0) AS bigint) AS ${name}`)
@@ -111,7 +112,8 @@ export function connectorWrites(db: Db): ConnectorWrites {
          ON CONFLICT (hour) DO UPDATE SET ${driftColumns.map(name => `${name} = d.${name} + excluded.${name}`).join(', ')}`,
         [hour, ...driftColumns.map(name => drift[name])],
       )
-      await db.query('DELETE FROM fatura.drift WHERE hour < $1', [forgetBefore])
+      // Hours to come were stored by a clock that was ahead.
+      await db.query('DELETE FROM fatura.drift WHERE hour < $1 OR hour > $2', [forgetBefore, hour])
     },
     async setAside({ system, kind, id, reason }, at) {
       await db.query(

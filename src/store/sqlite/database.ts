@@ -80,8 +80,21 @@ export class StoreFile extends DatabaseSync {
 
 /** Null when there is no such file. It is never opened here: to close it would end SQLite's own locks on it. */
 function look(path: string): { id: string; size: number } | null {
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false })
+  const found = stat(path)
   return found === undefined ? null : { id: `${found.dev}:${found.ino}`, size: Number(found.size) }
+}
+
+/** Whether a file exists is not known to a user who may not enter its folder. */
+function stat(path: string) {
+  try {
+    return statSync(path, { bigint: true, throwIfNoEntry: false })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
+    throw new StoreUnavailable(
+      `Cannot reach the database ${path}: this user may not enter its folder. Let it enter, read and write the folder.`,
+      { cause: error },
+    )
+  }
 }
 
 function logOf(path: string): string {
@@ -100,7 +113,7 @@ function lostContent(path: string): StoreDamaged {
 }
 
 export function openReadOnly(path: string): StoreFile {
-  if (!existsSync(path))
+  if (look(path) === null)
     throw new StoreError(`There is no database at ${path}. Create it with: fatura migrate`)
   return translate(path, () => {
     const db = openOwn(path, { readOnly: true, timeout: readPatienceMs })
@@ -118,7 +131,7 @@ const writeCacheKb = 65_536
 /** Opens for writing. Every commit is on the disk before it returns: WAL with synchronous=FULL. */
 export async function openReadWrite(path: string, { create, ...wait }: { create: boolean } & LockWait) {
   if (create) translate(path, () => createFile(path))
-  else if (!existsSync(path))
+  else if (look(path) === null)
     throw new StoreError(`There is no database at ${path}. Create it with: fatura migrate`)
   // Fails at once where another process keeps the file locked, as to change it to WAL does.
   return waitForLock(path, wait, () =>
@@ -157,7 +170,7 @@ function openOwn(path: string, options: DatabaseSyncOptions): StoreFile {
 
 /** Names, addresses and tax ids lie in it: it is for its owner alone. SQLite makes the files beside it alike. */
 function createFile(path: string): void {
-  if (existsSync(path)) return
+  if (look(path) !== null) return
   createFolder(dirname(path))
   const draft = `${path}.new-${randomUUID()}`
   closeSync(openSync(draft, 'wx', 0o600))

@@ -1,4 +1,6 @@
 /** The meaning of failures of SQLite and of its file, for people. */
+import { accessSync, constants, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { changedBelow } from '../migrations.ts'
 import { StoreDamaged, StoreError, StoreUnavailable } from '../store.ts'
 
@@ -44,7 +46,38 @@ export function isBusy(error: unknown): boolean {
   return primaryCode(error as SqliteError) === 5
 }
 
+/** SQLite says no more than that it could not. */
+function whyNotOpened(path: string): string {
+  const folder = dirname(path)
+  const remedy = `Let ${whoThisIs()} read and write the file and its folder`
+  if (!mayUse(folder, constants.F_OK)) return 'its folder does not exist. Create it, or correct DATABASE_URL'
+  if (mayUse(path, constants.F_OK) && !mayUse(path, constants.R_OK))
+    return `this user may not read it. ${remedy}`
+  if (!mayUse(folder, constants.W_OK))
+    return `this user may not write into its folder, where SQLite keeps files beside it. ${remedy}`
+  return 'the file system refused it. Check the disk, and the rights of the file and its folder'
+}
+
+function isFolder(path: string): boolean {
+  return mayUse(path, constants.F_OK) && statSync(path).isDirectory()
+}
+
+function mayUse(path: string, mode: number): boolean {
+  try {
+    accessSync(path, mode)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function whoThisIs(): string {
+  const uid = process.getuid?.()
+  return uid === undefined ? 'this user' : `the user with uid ${uid}`
+}
+
 function explain(path: string, error: SqliteError): string {
+  if (isFolder(path)) return `The database ${path} is a folder. Point DATABASE_URL at a file.`
   switch (error.syscall === 'open' ? 14 : primaryCode(error)) {
     case 5:
     case 6:
@@ -54,7 +87,7 @@ function explain(path: string, error: SqliteError): string {
     case 13:
       return `The disk that holds ${path} is full. Free some space, then try again; nothing was written.`
     case 14:
-      return `Cannot open the database ${path}. Check that its folder exists and can be written to.`
+      return `Cannot open the database ${path}: ${whyNotOpened(path)}.`
     case 26:
       return `${path} is not a SQLite database. Point DATABASE_URL at another file; if it was the store, restore a backup.`
   }

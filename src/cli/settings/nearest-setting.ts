@@ -1,0 +1,26 @@
+/** Which setting a misspelt name was meant to be. */
+import { type Setting, settingNames } from './settings.ts'
+
+/** The nearest setting of which at most a share of the letters differs; null when none is near. A setting itself is none. */
+export function findNearest(name: string, share: number): Setting | null {
+  if (settingNames.includes(name as Setting)) return null
+  const byDistance = settingNames
+    .map(setting => ({ setting, distance: countEdits(name, setting) }))
+    .filter(({ setting, distance }) => distance <= share * setting.length)
+    .sort((a, b) => a.distance - b.distance)
+  return byDistance[0]?.setting ?? null
+}
+
+/** Letters to add, leave out or replace until both are the same (Levenshtein's distance). */
+function countEdits(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1)
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[to.length] ?? 0
+}

@@ -1,0 +1,54 @@
+/** A store's file that this user may not use: the message says what is wrong, and for whom. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { chmod, mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, it } from 'node:test'
+import { type Cli, createCli, entryPoint } from '../support/cli.ts'
+import { makeInvoice } from '../support/records.ts'
+
+/** Root may do everything: then another user runs it. */
+const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+
+function run({ folder }: Cli, ...args: string[]) {
+  const { status, stderr } = spawnSync(process.execPath, [entryPoint, ...args], {
+    ...{ cwd: folder, encoding: 'utf8', ...nobody, timeout: 120_000 },
+    env: { PATH: process.env.PATH },
+  })
+  assert.equal(status, 1, stderr)
+  assert.match(stderr, /^fatura: [^\n]+\n$/)
+  return stderr
+}
+
+describe('a database file', { skip: process.platform === 'win32' && 'rights are others there' }, () => {
+  it('without rights is not taken for one whose folder is missing', async t => {
+    const cli = await createCli(t)
+    await cli.load(makeInvoice({ id: 'in_1' }))
+    const folder = dirname(cli.database)
+    await chmod(cli.folder, 0o755)
+
+    await chmod(folder, 0o755)
+    await chmod(cli.database, 0o000)
+    assert.match(
+      run(cli, 'status'),
+      /data\/fatura\.db: this user may not read it\. Let the user with uid \d+/,
+    )
+    await chmod(cli.database, 0o600)
+    await chmod(folder, 0o600)
+    for (const command of ['status', 'migrate'])
+      assert.match(run(cli, command), /Cannot reach the database .*: this user may not enter its folder/)
+    await chmod(folder, 0o700)
+  })
+
+  it('in a folder that may not be written, or that is a folder itself, is named as such', async t => {
+    const cli = await createCli(t)
+    await chmod(cli.folder, 0o555)
+    await mkdir(join(cli.folder, 'closed'), { mode: 0o555 }).catch(() => {})
+    assert.match(
+      run(cli, 'migrate', '--database-url', 'sqlite:new.db'),
+      /new\.db: this user may not write into its folder/,
+    )
+    assert.match(run(cli, 'status', '--database-url', 'sqlite:.'), /database \. is a folder/)
+    await chmod(cli.folder, 0o700)
+  })
+})
