@@ -5,8 +5,8 @@ export const changeKinds = ['created', 'updated', 'deleted', 'document'] as cons
 export type ChangeKind = (typeof changeKinds)[number]
 
 export interface Change {
-  /** The cursor behind this change, in the feed that it was read from. */
-  seq: number
+  /** The place behind this change, in the feed that it was read from. */
+  cursor: string
   customer_id: string
   invoice_id: string
   kind: ChangeKind
@@ -19,5 +19,21 @@ export interface Change {
 export interface ChangeList {
   changes: Change[]
   /** Value of `after` for the next request. */
-  next: number
+  next: string
+}
+
+/** A place in a feed, and the life of the store that gave it: in another, the place means something else. */
+export interface Cursor {
+  life: string
+  seq: number
+}
+
+export function writeCursor({ life, seq }: Cursor): string {
+  return `${life}-${seq}`
+}
+
+/** Null for a text that no store gave. */
+export function readCursor(text: string): Cursor | null {
+  const [, life, digits] = /^([0-9a-f]{12})-(0|[1-9][0-9]{0,15})$/.exec(text) ?? []
+  return life === undefined ? null : { life, seq: Number(digits) }
 }

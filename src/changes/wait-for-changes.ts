@@ -1,5 +1,6 @@
 /** Requests that wait for a change: the feed of all customers is read twice a second for all of them, and those whose customer changed go on. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { ChangePage } from '../store/change-store.ts'
 import type { ReadStore } from '../store/store.ts'
 import { changeWaiting } from '../telemetry.ts'
 import { Places } from './places.ts'
@@ -27,7 +28,7 @@ export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>, mostW
   let isReleased = false
   let timer: NodeJS.Timeout | undefined
   /** The place up to which the feed is known to the present members. */
-  let place: Promise<number | null> | null = null
+  let place: Promise<ChangePage | null> | null = null
 
   const wake = (name: string) => members.get(name)?.forEach(wakeOne => void wakeOne())
   const wakeAll = () => [...members.keys()].forEach(wake)
@@ -36,13 +37,13 @@ export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>, mostW
     const seen = place
     const after = await seen
     // A store that cannot be read is reported to the requests themselves, when they read.
-    const page = await store.readChanges(null, after ?? null, readAtOnce).catch(() => null)
+    const page = await store.readChanges(null, after?.next ?? null, readAtOnce, after?.life).catch(() => null)
     // All have left meanwhile; for others who came, another look is planned.
     if (place !== seen) return
     if (page === null || after === null || page.changes.length === readAtOnce) wakeAll()
     for (const { customer_id } of page?.changes ?? []) wake(customer_id)
     if (page !== null && page.changes.length > 0) wake(anyone)
-    place = Promise.resolve(page?.next ?? null)
+    place = Promise.resolve(page)
     schedule()
   }
 
@@ -93,7 +94,7 @@ export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>, mostW
       if (waiter === null) return null
       try {
         if (place === null) {
-          const begun = store.readChanges(null, null, 1).then(page => page?.next ?? null)
+          const begun = store.readChanges(null, null, 1)
           place = begun
           await begun
           if (place === begun) schedule()

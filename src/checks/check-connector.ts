@@ -164,11 +164,16 @@ export async function checkAccounts(report: Report, store: OperatorStore, accoun
   }
 }
 
-/** Reports nothing where there is no endpoint. */
-export function checkEndpoints(report: Report, endpoints: readonly StoredEndpoint[]): void {
-  for (const { id, state, attempts, error } of endpoints) {
+/** Reports nothing where there is no endpoint. `end` is that of the feed. */
+export function checkEndpoints(report: Report, endpoints: readonly StoredEndpoint[], end: number): void {
+  for (const { id, state, attempts, error, cursor } of endpoints) {
     const check = report(`Endpoint ${id}`)
-    if (state === 'disabled')
+    if (cursor > end)
+      check.fail(
+        'it got changes that the store does not hold: the store is older, from a backup or a copy',
+        `Run: fatura migrate --restored. Then: fatura endpoint replay ${id} --from now`,
+      )
+    else if (state === 'disabled')
       check.fail(
         `disabled after ${attempts} attempts: it ${error ?? 'failed'}; changes wait`,
         `Repair the receiver, then: fatura endpoint replay ${id}`,

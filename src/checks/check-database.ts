@@ -210,7 +210,7 @@ export async function checkReadStore(
 
 /** Reads as the API does. Freshness is the same for every customer, and for none. */
 export function readFreshness(url: string): Promise<number | null> {
-  return useStore(openReadStore(url), store => store.readFreshness())
+  return useStore(openReadStore(url), async store => (await store.readFreshness()).synced_at)
 }
 
 /** All the rows are counted: about a minute a million, at most. */

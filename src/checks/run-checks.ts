@@ -101,8 +101,11 @@ async function checkStore(
   const connected = { stripe: stripe !== null, invoiceXpress: invoiceXpress !== null }
   const { isFirstRun } = streams === null ? { isFirstRun: false } : checkStreams(report, streams, connected)
   await checkConnector(report, store)
-  const endpoints = await report('Endpoints').attempt(lookFirst, () => store.listEndpoints())
-  if (endpoints !== null) checkEndpoints(report, endpoints)
+  const endpoints = await report('Endpoints').attempt(lookFirst, async () => {
+    const all = await store.listEndpoints()
+    return { all, end: (await store.readChanges(null, null, 1))?.next ?? 0 }
+  })
+  if (endpoints !== null) checkEndpoints(report, endpoints.all, endpoints.end)
   if (connected.stripe) await checkDrift(report, store)
   const count = repair
     ? () => useStore(openWriteStore(url, { onWait }), writer => writer.repairCounts(onCounted))

@@ -79,7 +79,7 @@ export interface ChangesQuery {
   /** Null, the default, is for all customers: the token must be. */
   customer?: string | null
   /** Cursor; the default is the feed's end. */
-  after?: number | undefined
+  after?: string | undefined
   /** Most changes of one answer. Default: 100. */
   limit?: number
 }
@@ -140,7 +140,7 @@ export function createClient(options: ClientOptions) {
   }
 
   return {
-    /** Changes after a cursor, without end; keep `seq` of the last one to go on from there later. */
+    /** Changes after a cursor, without end; keep `cursor` of the last one to go on from there later. */
     changes,
     /** One answer of that feed: waits for a change for 25 s, if there is a cursor. */
     listChanges,

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { writeCursor } from '../change.ts'
 import type { StoredChange } from '../store/change-store.ts'
 import type { Delivery, StoredEndpoint } from '../store/endpoint-store.ts'
 import type { WriteStore } from '../store/store.ts'
@@ -62,7 +63,7 @@ export async function deliverChanges(options: DeliverOptions): Promise<void> {
 async function followFeed(id: string, options: DeliverOptions): Promise<void> {
   const { store, log, signal, now = Date.now } = options
   /** Changes beyond the cursor that were delivered: another before them was not. */
-  const delivered = new Set<number>()
+  const delivered: Delivered = { life: '', seqs: new Set() }
   while (!signal.aborted) {
     const endpoint = (await store.listEndpoints()).find(each => each.id === id)
     if (endpoint === undefined || endpoint.state !== 'active') return
@@ -77,7 +78,8 @@ async function followFeed(id: string, options: DeliverOptions): Promise<void> {
         { endpoint: id, attempts: delivery.attempts, state: delivery.state },
         `the endpoint ${delivery.error}`,
       )
-    if (!(await store.transaction(tx => tx.saveDelivery(id, endpoint.cursor, delivery)))) delivered.clear()
+    if (!(await store.transaction(tx => tx.saveDelivery(id, endpoint.cursor, delivery))))
+      delivered.seqs.clear()
   }
 }
 
@@ -87,10 +89,16 @@ function leftOfPause({ next_at, attempts }: StoredEndpoint, nowMs: number): numb
   return left > (pausesMs[attempts - 1] ?? 0) ? 0 : left
 }
 
+/** Changes beyond an endpoint's cursor that it took already. In another life of the store, their places are those of others. */
+interface Delivered {
+  life: string
+  seqs: Set<number>
+}
+
 /** Null when there is nothing to deliver. */
 async function deliverSome(
   endpoint: StoredEndpoint,
-  delivered: Set<number>,
+  delivered: Delivered,
   { store, allowPrivate, send = sendWebhook, now = Date.now }: DeliverOptions,
 ): Promise<Delivery | null> {
   const { cursor, attempts, customers } = endpoint
@@ -103,27 +111,33 @@ async function deliverSome(
         'was not asked: changes after its cursor are no longer kept. Send them from another moment: fatura endpoint replay',
     }
   if (page.changes.length === 0) return null
+  const { life } = page
+  if (life !== delivered.life) {
+    delivered.life = life
+    delivered.seqs.clear()
+  }
   const wanted = customers && new Set(customers)
   // After a failure, one attempt shows whether the endpoint is back.
   const { some, until } = chooseSome(page.changes, wanted, attempts === 0 ? sentAtOnce : 1)
   const answers = await Promise.all(
     some.map(async (change): Promise<Answer> => {
-      if (delivered.has(change.seq)) return { status: 200, outcome: '' }
-      const body = writeBody(change)
+      if (delivered.seqs.has(change.seq)) return { status: 200, outcome: '' }
+      const cursor = writeCursor({ life, seq: change.seq })
+      const body = writeBody(change, cursor)
       const answer = await send(
         endpoint.url,
-        signWebhook(endpoint, `msg_${change.seq}`, body, now()),
+        signWebhook(endpoint, `msg_${cursor}`, body, now()),
         body,
         allowPrivate,
       )
-      if (isSuccess(answer)) delivered.add(change.seq)
+      if (isSuccess(answer)) delivered.seqs.add(change.seq)
       webhookSent.publish({ isDelivered: isSuccess(answer), seconds: Math.max(0, now() - change.at) / 1000 })
       return answer
     }),
   )
   const failed = answers.findIndex(answer => !isSuccess(answer))
   const reached = failed === -1 ? until : (some[failed] as StoredChange).seq - 1
-  for (const seq of delivered) if (seq <= reached) delivered.delete(seq)
+  for (const seq of delivered.seqs) if (seq <= reached) delivered.seqs.delete(seq)
   if (failed === -1) return { cursor: reached, state: 'active', attempts: 0, next_at: null, error: null }
   const { status, outcome } = answers[failed] as Answer
   const failures = reached > cursor && failed > 0 ? 1 : attempts + 1
@@ -154,11 +168,11 @@ function chooseSome(changes: readonly StoredChange[], wanted: Set<string> | null
 }
 
 /** Thin: whoever wants more retrieves the invoice, as it is then. */
-function writeBody({ customer_id, invoice_id, seq, kind, at }: StoredChange): string {
+function writeBody({ customer_id, invoice_id, kind, at }: StoredChange, cursor: string): string {
   return JSON.stringify({
     type: `invoice.${kind}`,
     timestamp: new Date(at).toISOString(),
-    data: { customer_id, invoice_id, seq, kind },
+    data: { customer_id, invoice_id, cursor, kind },
   })
 }
 

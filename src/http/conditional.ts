@@ -27,10 +27,11 @@ function writeMoment(moment: number): string {
 
 /**
  * Any change of the customer's invoices changes it, so it can be answered without reading one of them. Customers whose
- * invoices were written together have the same version, so the customer is named as well.
+ * invoices were written together have the same version, so the customer is named as well. So is the store's life: a restored
+ * backup gives versions again that it gave before.
  */
-function customerEtag(customerId: string, { version }: Snapshot, variant: string): string {
-  return `"${packageVersion}-${version}-${customerId}${variant === '' ? '' : `-${variant}`}"`
+function customerEtag(customerId: string, { version, life }: Snapshot, variant: string): string {
+  return `"${packageVersion}-${life}-${version}-${customerId}${variant === '' ? '' : `-${variant}`}"`
 }
 
 /**

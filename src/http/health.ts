@@ -29,7 +29,7 @@ export function addHealth(app: FastifyInstance, store: ReadStore, options: Healt
   })
 
   async function checkLag(maxLagMs: number): Promise<void> {
-    const synced_at = await store.readFreshness()
+    const { synced_at } = await store.readFreshness()
     // A moment in the future is as wrong as one in the past: one of both clocks is.
     if (synced_at !== null && Math.abs(Date.now() - synced_at) <= maxLagMs) return
     const age = synced_at === null ? 'were never synchronized' : `are of ${new Date(synced_at).toISOString()}`

@@ -1,6 +1,6 @@
 /** The feed of changes: of a customer, or of all. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ChangeList } from '../change.ts'
+import { type ChangeList, type Cursor, readCursor, writeCursor } from '../change.ts'
 import { createChangeWaiters } from '../changes/wait-for-changes.ts'
 import { ApiError } from '../errors.ts'
 import { leaving } from '../server/guarded-server.ts'
@@ -87,15 +87,15 @@ export function createListChanges(app: FastifyInstance, options: Options) {
   return async (request: FastifyRequest<ChangesRoute>, reply: FastifyReply): Promise<FastifyReply> => {
     const { query } = request
     const { customerId = null } = request.params
-    const after = checkCursor(query.after, customerId === null ? 1000 : 1)
+    const after = checkCursor(query.after)
     const limit = Math.min(Math.max(query.limit ?? changeLimits.usual, 1), changeLimits.most)
     const waitMs = Math.min(Math.max(query.wait ?? 0, 0), changeLimits.waitSeconds) * 1000
     const read = async () => {
-      const page = await store.readChanges(customerId, after, limit)
+      const page = await store.readChanges(customerId, after?.seq ?? null, limit, after?.life)
       if (page !== null) return page
       throw new ApiError(
         'cursor_expired',
-        'Changes after this cursor are no longer kept: request a new one without after, then list the invoices again.',
+        'Changes after this cursor are no longer kept, or the store was restored from a backup: request a new one without after, then list the invoices again.',
       )
     }
     const id = request.grant?.token_id ?? ''
@@ -116,21 +116,23 @@ export function createListChanges(app: FastifyInstance, options: Options) {
   }
 }
 
-/** Cursors are moments, in milliseconds or microseconds, by a clock that may be wrong: one of another feed would wait for a thousand years. */
-function checkCursor(after: number | undefined, perMs: number): number | null {
+/** Without a life for the beginning of a feed, which is a place in every life of the store. */
+function checkCursor(after: string | undefined): (Pick<Cursor, 'seq'> & Partial<Cursor>) | null {
   if (after === undefined) return null
-  if (after >= 0 && after <= 2 * Date.now() * perMs) return after
-  throw new ApiError('invalid_parameter', 'after must be a cursor of this feed, as in next.', {
+  const cursor = after === '0' ? { seq: 0 } : readCursor(after)
+  if (cursor !== null) return cursor
+  throw new ApiError('invalid_parameter', 'after must be a cursor, as in next, or 0 for the beginning.', {
     param: 'after',
   })
 }
 
-function send(reply: FastifyReply, { changes, next }: ChangePage): FastifyReply {
+function send(reply: FastifyReply, { changes, next, life }: ChangePage): FastifyReply {
   const list: ChangeList = {
     changes: changes.map(({ seq, customer_id, invoice_id, kind, version, at }) => {
-      return { seq, customer_id, invoice_id, kind, version, at: new Date(at).toISOString() }
+      const cursor = writeCursor({ life, seq })
+      return { cursor, customer_id, invoice_id, kind, version, at: new Date(at).toISOString() }
     }),
-    next,
+    next: writeCursor({ life, seq: next }),
   }
   return sendJson(reply.header('cache-control', 'no-store'), JSON.stringify(list))
 }

@@ -270,6 +270,6 @@ function pageOf(name: string, all: readonly object[], wanted: Arguments): Rows {
 }
 
 async function readFreshness(store: ToolContext['store']): Promise<string | null> {
-  const syncedAt = await store.readFreshness()
-  return syncedAt === null ? null : new Date(syncedAt).toISOString()
+  const { synced_at } = await store.readFreshness()
+  return synced_at === null ? null : new Date(synced_at).toISOString()
 }

@@ -93,7 +93,7 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
   async function read(): Promise<Reading> {
     try {
       const { reader, operator, readLogBytes } = await openStore()
-      const synced_at = await reader.readFreshness()
+      const { synced_at } = await reader.readFreshness()
       const logBytes = (await readLogBytes?.()) ?? null
       if (logBytes !== null) gauges.log.set(logBytes)
       gauges.freshness.set(synced_at === null ? Number.NaN : secondsSince(synced_at))

@@ -52,6 +52,7 @@ export async function copyStore(from: OperatorStore, to: WriteStore, onProgress:
   }
   // The target's feed begins here: cursors of the source mean nothing there.
   while ((await to.transaction(tx => tx.pruneChanges(Infinity, pruneAtOnce))) > 0);
+  await to.renewLife()
   return result
 }
 

@@ -41,11 +41,16 @@ export interface InvoiceQuery extends InvoiceFilter {
   page_size: number
 }
 
-export interface Snapshot {
-  /** Changes with every change of any of the customer's invoices; 0 for a customer without any. */
-  version: number
+export interface Freshness {
   /** Until when the records are known to follow their source, in milliseconds; null before the first success. */
   synced_at: number | null
+  /** A random text. The store's creation, a copy and a restored backup begin another; a version means nothing in another. */
+  life: string
+}
+
+export interface Snapshot extends Freshness {
+  /** Changes with every change of any of the customer's invoices; 0 for a customer without any. */
+  version: number
 }
 
 /** A page, its total and its snapshot, all read at one moment. */
@@ -130,7 +135,7 @@ export interface ReadStore extends ChangeReads {
   readOpen(customerId: string, day: string): Promise<OpenInvoices>
   readSnapshot(customerId: string): Promise<Snapshot>
   /** As in `Snapshot`. No customer's rows are needed for it. */
-  readFreshness(): Promise<number | null>
+  readFreshness(): Promise<Freshness>
   /** Null unless the invoice exists and belongs to the customer: the two are indistinguishable. */
   findInvoice(customerId: string, invoiceId: string): Promise<StoredInvoice | null>
   findToken(id: string): Promise<TokenAccess | null>
@@ -196,6 +201,8 @@ export interface WriteStore extends OperatorStore, LeaseWrites, EndpointCommands
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
   /** Counts those customers again of whom something is wrong, and returns how much was. */
   repairCounts(onProgress?: OnRecounted): Promise<number>
+  /** Begins another life: no ETag and no cursor that was given before is believed any more. */
+  renewLife(): Promise<void>
   /** Fails when there is a token of that id. */
   saveToken(token: StoredToken): Promise<void>
   /** Null when there is no such token. Revoking twice keeps the first moment. */

@@ -92,12 +92,11 @@ export function createAccountLists(context: SyncContext, refetch: Refetch) {
   return {
     /** Whether the whole account was listed. False again after a gap in the events that only a list can close. */
     isListed,
-    /** When everything was listed last, or the list that is under way began, by our calendar; 0 before the first list, and where a clock was ahead. */
+    /** When everything was listed last, or the list that is under way began, by our calendar; 0 before the first list. */
     async listedAt(): Promise<number> {
       const [backfill, relist] = [await streams.read(names.backfill), await streams.read(names.relist)]
       const begunAt = backfill.cursor === null ? null : readCursor(backfill.cursor).begunAt
-      const moments = [backfill.succeeded_at, relist.succeeded_at, begunAt].map(moment => moment ?? 0)
-      return Math.max(0, ...moments.filter(moment => moment <= Date.now()))
+      return Math.max(backfill.succeeded_at ?? 0, relist.succeeded_at ?? 0, begunAt ?? 0)
     },
     /** Resolves when a list that is about to begin has stored the moment to read events from. */
     begun: () => beginning,

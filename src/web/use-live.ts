@@ -45,7 +45,7 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
     const stop = new AbortController()
     const { signal } = stop
     let timer: ReturnType<typeof setTimeout> | undefined
-    let after: number | undefined
+    let after: string | undefined
     let hasFailed = false
 
     const update = (change: Partial<State<T>>) => {

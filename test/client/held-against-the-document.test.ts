@@ -169,7 +169,7 @@ const documentTax: Names<NonNullable<InvoiceDocument['taxes']>[number]> = {
 }
 
 const changeFields: Names<Change> = {
-  seq: true,
+  cursor: true,
   customer_id: true,
   invoice_id: true,
   kind: true,
@@ -305,7 +305,7 @@ async function record(): Promise<Map<string, Set<string>>> {
   await client.document.get(customer, invoice)
   await client.document.qr(customer, invoice)
   await client.paymentPage(customer, invoice)
-  for (const whose of [customer, null]) await client.listChanges({ customer: whose, after: 1, limit: 7 })
+  for (const whose of [customer, null]) await client.listChanges({ customer: whose, after: '0', limit: 7 })
   for (const kind of ['ix', 'payments'] as const) await client.downloadPdf(customer, invoice, kind)
   return asked
 }

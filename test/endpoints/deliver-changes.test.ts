@@ -9,6 +9,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import { Webhook } from 'standardwebhooks'
+import { readCursor } from '../../src/change.ts'
 import {
   attemptsAtMost,
   type DeliverOptions,
@@ -29,7 +30,12 @@ import { makeRecord } from '../support/records.ts'
 
 interface Received {
   type: string
-  data: { customer_id: string; invoice_id: string; seq: number; kind: string }
+  data: { customer_id: string; invoice_id: string; cursor: string; kind: string }
+}
+
+/** Its place in the feed. */
+function seqOf({ cursor }: Received['data']): number {
+  return readCursor(cursor)?.seq ?? assert.fail(`no cursor: ${cursor}`)
 }
 
 const log = pino({ level: 'silent' })
@@ -116,10 +122,10 @@ function assertAllInOrder(received: readonly Received[], wanted: readonly number
   const first = new Set<number>()
   const latest = new Map<string, number>()
   for (const { data } of received) {
-    if (first.has(data.seq)) continue
-    first.add(data.seq)
-    assert.ok(data.seq > (latest.get(data.invoice_id) ?? 0), 'in the order of an invoice’s changes')
-    latest.set(data.invoice_id, data.seq)
+    if (first.has(seqOf(data))) continue
+    first.add(seqOf(data))
+    assert.ok(seqOf(data) > (latest.get(data.invoice_id) ?? 0), 'in the order of an invoice’s changes')
+    latest.set(data.invoice_id, seqOf(data))
   }
   assert.deepEqual(
     [...first].sort((a, b) => a - b),
@@ -146,13 +152,13 @@ for (const engine of engines)
         const verified = new Webhook(endpoint.secret).verify(body, headers) as Received
         assert.deepEqual(Object.keys(verified), ['type', 'timestamp', 'data'])
         assert.equal(verified.type, `invoice.${verified.data.kind}`)
-        assert.equal(headers['webhook-id'], `msg_${verified.data.seq}`)
+        assert.equal(headers['webhook-id'], `msg_${verified.data.cursor}`)
         const [, signature = ''] = /v1a,(\S+)/.exec(headers['webhook-signature'] ?? '') ?? []
         const content = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
         assert.ok(verify(null, Buffer.from(content), publicKey, Buffer.from(signature, 'base64')))
         assert.throws(() => new Webhook(createKeys().secret).verify(body, headers))
       }
-      const own = receiver.received().map(({ data }) => data.seq)
+      const own = receiver.received().map(({ data }) => seqOf(data))
       assert.equal(
         assertAllInOrder(
           receiver.received(),

@@ -213,7 +213,7 @@ class World {
   /** Bodies by path and ETag. */
   private readonly bodies = new Map<string, string>()
   /** By customer, a reader of its feed: its cursor, and its invoices as they were then. */
-  private readonly followed = new Map<string, { after: number; rows: Map<string, string> }>()
+  private readonly followed = new Map<string, { after: string; rows: Map<string, string> }>()
   private readonly undelivered: ModelEvent[] = []
   private delivered = 0
   private readonly trace: string[] = []
@@ -783,7 +783,7 @@ class World {
 
   /** Reads on in a feed: every invoice that differs from the last time is named, each by what became of it. */
   private async follow(customer: string): Promise<void> {
-    let { after, rows: before } = this.followed.get(customer) ?? { after: 0, rows: new Map() }
+    let { after, rows: before } = this.followed.get(customer) ?? { after: '0', rows: new Map() }
     const named = new Map<string, string>()
     const authorization = `Bearer ${this.tokens.get(customer)}`
     for (let isAll = false; !isAll; ) {

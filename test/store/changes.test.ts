@@ -71,7 +71,8 @@ for (const engine of engines)
       // The latest change is that of the customer's version.
       assert.equal((await reader.readSnapshot('cus_ana')).version, own.next)
       assert.equal((await reader.readChanges('cus_ana', null, 3))?.next, own.next)
-      assert.deepEqual(await reader.readChanges('cus_nobody', 0, 3), { changes: [], next: 0 })
+      const { life } = await reader.readFreshness()
+      assert.deepEqual(await reader.readChanges('cus_nobody', 0, 3), { changes: [], next: 0, life })
       const seqs = all.changes.map(({ seq }) => seq)
       assert.deepEqual(
         seqs,

@@ -114,7 +114,7 @@ export async function openStores(
 export async function readFreshness({ url }: { url: string }): Promise<number | null> {
   const reader = await openReadStore(url)
   try {
-    return await reader.readFreshness()
+    return (await reader.readFreshness()).synced_at
   } finally {
     await reader.close()
   }

@@ -107,7 +107,7 @@ export const examples: Record<string, object> = {
   ChangeList: {
     changes: [
       {
-        seq: 1772443872000,
+        cursor: '5e0c9a714b2d-1772443872000',
         customer_id: exampleInvoice.customer_id,
         invoice_id: exampleInvoice.id,
         kind: 'document',
@@ -115,7 +115,7 @@ export const examples: Record<string, object> = {
         at: '2026-03-02T09:31:12.000Z',
       },
     ],
-    next: 1772443872000,
+    next: '5e0c9a714b2d-1772443872000',
   } satisfies ChangeList,
   CustomerSummary: {
     currencies: [

@@ -210,10 +210,10 @@ export const components = [
   }),
   resource('ChangeList', 'Changes after a cursor.', {
     changes: listOf('Change', 'In the order of their commits.'),
-    next: whole('Value of `after` for the next request.', { minimum: 0 }),
+    next: text('Value of `after` for the next request.'),
   }),
   resource('Change', 'An invoice that changed: retrieve it again.', {
-    seq: whole('Cursor behind this change, in the feed that it was read from.', { minimum: 1 }),
+    cursor: text('Place behind this change, in the feed that it was read from.'),
     customer_id: fields.customer_id,
     invoice_id: fields.id,
     kind: oneOf(

@@ -67,9 +67,9 @@ const listQuery = parameters({
 /** Bounds of a page of changes, and of a wait for the next. */
 export const changeLimits = { usual: 100, most: 1_000, waitSeconds: 25 } as const
 const changesQuery = parameters({
-  after: whole(
+  after: text(
     'Cursor: `next` of the last answer. 0 is the beginning; without it, `next` is the end of the feed.',
-    { examples: [1772443872000] },
+    { examples: ['5e0c9a714b2d-1772443872000'] },
   ),
   wait: whole(`Seconds to wait for a change when there is none, at most ${changeLimits.waitSeconds}.`, {
     default: 0,
@@ -91,7 +91,7 @@ export interface InvoiceParams extends CustomerParams {
 export interface InvoiceRoute {
   Params: InvoiceParams
 }
-export type ChangesQuery = { [Name in keyof (typeof changesQuery)['properties']]?: number }
+export type ChangesQuery = { after?: string; wait?: number; limit?: number }
 
 const secured = { tags: ['invoices'], security: [{ bearer: [] }] }
 const conditional = parameters({

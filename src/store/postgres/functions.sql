@@ -9,9 +9,11 @@
 -- would plan a join again at every call. They are STABLE, so all statements see the moment of the call. Each setting costs
 -- 1 to 2 µs a call.
 
-CREATE OR REPLACE FUNCTION fatura.read_freshness() RETURNS bigint
+CREATE OR REPLACE FUNCTION fatura.read_freshness(OUT synced_at bigint, OUT life text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
-BEGIN RETURN (SELECT f.synced_at FROM fatura.freshness f WHERE f.only_one); END $body$;
+BEGIN
+  SELECT f.synced_at, f.life INTO synced_at, life FROM fatura.freshness f WHERE f.only_one;
+END $body$;
 
 -- The moment at which the connector last wrote, in milliseconds: by it, servers that hold copies of one store are compared.
 CREATE OR REPLACE FUNCTION fatura.read_written_at() RETURNS bigint
@@ -73,24 +75,29 @@ BEGIN
   RETURN EXISTS (SELECT FROM fatura.scopes s WHERE s.id = p_id AND s.customer_id = p_customer_id);
 END $body$;
 
--- A customer's version, and its changes after one: as rows, the first without a change.
+-- A customer's version, and its changes after one: as rows, the first without a change. That one also says which life of the
+-- store this is, and whether this server follows another.
 CREATE OR REPLACE FUNCTION fatura.customer_changes(p_customer_id text, p_after bigint, p_limit integer)
-RETURNS TABLE (version bigint, previous bigint, invoice_id text, kind text, at bigint)
+RETURNS TABLE (version bigint, previous bigint, invoice_id text, kind text, at bigint, life text, is_standby boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off SET jit = off AS $body$
 BEGIN
+  SELECT f.life, pg_is_in_recovery() INTO life, is_standby FROM fatura.freshness f WHERE f.only_one;
   SELECT c.version INTO version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
   RETURN NEXT;
-  RETURN QUERY SELECT d.version, d.previous, d.invoice_id, d.kind, d.at FROM fatura.changes d
+  RETURN QUERY SELECT d.version, d.previous, d.invoice_id, d.kind, d.at, NULL::text, NULL::boolean FROM fatura.changes d
   WHERE d.customer_id = p_customer_id AND d.version > p_after ORDER BY d.version LIMIT p_limit;
 END $body$;
 
 -- The feed of all customers: its state, and the batches after one; as rows, the first of them the state.
 CREATE OR REPLACE FUNCTION fatura.read_batches(p_after bigint, p_limit integer)
-RETURNS TABLE (seq bigint, batch bigint, n integer)
+RETURNS TABLE (seq bigint, batch bigint, n integer, life text, is_standby boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off SET jit = off AS $body$
 BEGIN
-  RETURN QUERY SELECT f.last_seq, f.pruned_seq, 0 FROM fatura.feed f WHERE f.only_one;
-  RETURN QUERY SELECT b.seq, b.batch, b.n FROM fatura.batches b WHERE b.seq > p_after ORDER BY b.seq LIMIT p_limit;
+  SELECT f.life INTO life FROM fatura.freshness f WHERE f.only_one;
+  SELECT f.last_seq, f.pruned_seq, 0, pg_is_in_recovery() INTO seq, batch, n, is_standby FROM fatura.feed f WHERE f.only_one;
+  RETURN NEXT;
+  RETURN QUERY SELECT b.seq, b.batch, b.n, NULL::text, NULL::boolean FROM fatura.batches b
+  WHERE b.seq > p_after ORDER BY b.seq LIMIT p_limit;
 END $body$;
 
 -- Changes of batches, of each the places after one up to another: of any customer, for a feed that is shown to those alone who

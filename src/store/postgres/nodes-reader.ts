@@ -152,8 +152,8 @@ export async function openNodesReader(
     findToken: id => ask(store => store.findToken(id)),
     findKey: kid => ask(store => store.findKey(kid)),
     coversCustomer: (id, customerId) => ask(store => store.coversCustomer(id, customerId)),
-    readChanges: (customerId, after, limit) =>
-      ask(store => store.readChanges(customerId, after, limit), customerId ?? undefined),
+    readChanges: (customerId, ...place) =>
+      ask(store => store.readChanges(customerId, ...place), customerId ?? undefined),
     readConnections,
     readNodes: async () =>
       nodes.map(node => ({

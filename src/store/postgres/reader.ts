@@ -4,7 +4,15 @@ import { rowFilterNames } from '../read-model/filters.ts'
 import type { SearchWord } from '../read-model/search.ts'
 import { changeReads, feedStatements } from '../shared/changes.ts'
 import { places } from '../shared/db.ts'
-import type { InvoicePage, InvoiceQuery, KeyAccess, ReadStore, StoredInvoice, TokenAccess } from '../store.ts'
+import type {
+  Freshness,
+  InvoicePage,
+  InvoiceQuery,
+  KeyAccess,
+  ReadStore,
+  StoredInvoice,
+  TokenAccess,
+} from '../store.ts'
 import { hasCitus } from './distribute.ts'
 import { rememberFreshness } from './freshness.ts'
 import { openPipelines } from './pipelined-connections.ts'
@@ -23,7 +31,7 @@ const calls = {
   sums: 'SELECT * FROM fatura.read_sums($1)',
   open: 'SELECT * FROM fatura.read_open($1, $2)',
   snapshot: 'SELECT fatura.read_version($1) AS version',
-  freshness: 'SELECT fatura.read_freshness() AS synced_at',
+  freshness: 'SELECT * FROM fatura.read_freshness()',
   invoice: 'SELECT * FROM fatura.find_invoice($1, $2)',
   group: `SELECT groupid AS "group" FROM pg_dist_placement
     WHERE shardid = get_shard_id_for_distribution_column('fatura.invoices', $1::text)`,
@@ -56,9 +64,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
   /** Reads what may take seconds. */
   const search = <Row extends object>(...values: unknown[]) =>
     read<Row>(pools.searches, { name: 'search', text: calls.search, values })
-  const freshness = rememberFreshness(
-    async () => (await ask<{ synced_at: number | null }>('freshness'))?.synced_at ?? null,
-  )
+  const freshness = rememberFreshness(async () => (await ask<Freshness>('freshness')) as Freshness)
   const end = async () => {
     for (const pool of Object.values(pools)) await pool.end()
   }
@@ -77,39 +83,39 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
   return {
     async listInvoices(query) {
       const { customer_id, words } = query
-      const synced_at = await freshness()
-      if (isForHead(query)) return readPage(await ask('first', customer_id), synced_at)
+      const fresh = await freshness()
+      if (isForHead(query)) return readPage(await ask('first', customer_id), fresh)
       const [row] = await (words === undefined
         ? call<PageRow>('list', ...filterValues(query))
         : search<PageRow>(...filterValues(query), ...listTexts(words)))
-      return readPage(row, synced_at)
+      return readPage(row, fresh)
     },
     async readSums(customerId) {
-      const synced_at = await freshness()
+      const fresh = await freshness()
       const [row] = await call<SumsRow>('sums', customerId)
       return {
         sums: (JSON.parse(row?.sums ?? '[]') as SumRow[]).map(toSum),
         credited: new Map<string, number>(JSON.parse(row?.credited ?? '[]')),
         open: readOpenSums(row?.open_sums),
         version: row?.version ?? 0,
-        synced_at,
+        ...fresh,
       }
     },
     async readOpen(customerId, day) {
-      const synced_at = await freshness()
+      const fresh = await freshness()
       const [row] = await call<OpenRow>('open', customerId, day)
       const found = JSON.parse(row?.invoices ?? '[]') as [string, string, string | null][]
       const invoices = found.map(([summary, payment, document]) => ({ summary, payment, document }))
-      return { sums: readOpenSums(row?.sums), invoices, version: row?.version ?? 0, synced_at }
+      return { sums: readOpenSums(row?.sums), invoices, version: row?.version ?? 0, ...fresh }
     },
     async readSnapshot(customerId) {
-      const synced_at = await freshness()
+      const fresh = await freshness()
       const row = await ask<{ version: number | null }>('snapshot', customerId)
-      return { version: row?.version ?? 0, synced_at }
+      return { version: row?.version ?? 0, ...fresh }
     },
     readFreshness: freshness,
     async findInvoice(customerId, invoiceId) {
-      const synced_at = await freshness()
+      const { synced_at } = await freshness()
       const row = await ask<Omit<StoredInvoice, 'synced_at'>>('invoice', customerId, invoiceId)
       return row === undefined ? null : { ...row, synced_at }
     },
@@ -141,7 +147,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
 }
 
 /** A line of total, version and number of the page, then the summaries. */
-function readPage(row: PageRow | undefined, synced_at: number | null): InvoicePage {
+function readPage(row: PageRow | undefined, fresh: Freshness): InvoicePage {
   const { page: text } = row as PageRow
   const end = text.indexOf('\n')
   const [total, version, page = 1] = text.slice(0, end).split(' ')
@@ -150,7 +156,7 @@ function readPage(row: PageRow | undefined, synced_at: number | null): InvoicePa
     page: Number(page),
     summaries: text.slice(end + 1),
     version: Number(version),
-    synced_at,
+    ...fresh,
   }
 }
 

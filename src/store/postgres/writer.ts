@@ -5,6 +5,7 @@ import type { Value } from '../contents.ts'
 import { leaseWrites } from '../shared/connector-state.ts'
 import { credentialWrites } from '../shared/credentials.ts'
 import { endpointCommands } from '../shared/endpoints.ts'
+import { lifeWrites } from '../shared/life.ts'
 import { repairCustomer } from '../shared/recount.ts'
 import { startWriting, type Writing } from '../shared/transaction-writes.ts'
 import type { WriteStore } from '../store.ts'
@@ -40,6 +41,7 @@ export async function openPostgresWriter(url: string, lockPatience?: number): Pr
     saveToken: token => transact(writing => credentialWrites(writing.db).saveToken(token)),
     saveKey: key => transact(writing => credentialWrites(writing.db).saveKey(key)),
     ...endpointCommands(db),
+    ...lifeWrites(db),
     transaction: work => transact(({ tx }) => work(tx)),
     repairCounts: onProgress =>
       recountAll(

@@ -1,7 +1,7 @@
 /** The feed of changes over three statements of each engine. */
 import type { ChangeReads, StoredChange } from '../change-store.ts'
 import type { EngineName } from '../read-model/filters.ts'
-import type { WriteTransaction } from '../store.ts'
+import { StoreUnavailable, type WriteTransaction } from '../store.ts'
 import type { Db, DbValue } from './db.ts'
 
 /**
@@ -13,16 +13,16 @@ export const feedStatements = {
   sqlite: {
     customerChanges: `
       SELECT (SELECT version FROM fatura.customers WHERE customer_id = $1) AS version,
-        NULL AS previous, NULL AS invoice_id, NULL AS kind, NULL AS at
+        NULL AS previous, NULL AS invoice_id, NULL AS kind, NULL AS at, life, 0 AS is_standby FROM fatura.freshness
       UNION ALL SELECT * FROM (
-        SELECT version, previous, invoice_id, kind, at FROM fatura.changes
+        SELECT version, previous, invoice_id, kind, at, NULL, NULL FROM fatura.changes
         WHERE customer_id = $1 AND version > $2 ORDER BY version LIMIT $3)
       ORDER BY previous`,
     batches: `
       SELECT * FROM (
-        SELECT last_seq AS seq, pruned_seq AS batch, 0 AS n FROM fatura.feed
+        SELECT last_seq AS seq, pruned_seq AS batch, 0 AS n, life, 0 AS is_standby FROM fatura.feed, fatura.freshness
         UNION ALL SELECT * FROM (
-          SELECT seq, batch, n FROM fatura.batches WHERE seq > $1 ORDER BY seq LIMIT $2))
+          SELECT seq, batch, n, NULL, NULL FROM fatura.batches WHERE seq > $1 ORDER BY seq LIMIT $2))
       ORDER BY n > 0, seq`,
     batchChanges: `
       SELECT batch, place, customer_id, invoice_id, kind, version, at FROM json_each($1) AS given
@@ -43,7 +43,14 @@ type AskFeed = <Row extends object>(
 /** Citus recovers a commit that a node did not hear of within this time. */
 const citusSettleMs = 120_000
 
-interface CustomerRow extends Pick<StoredChange, 'invoice_id' | 'kind' | 'at'> {
+/** Of the first row alone. */
+interface StateRow {
+  life: string
+  /** In SQLite, a boolean is a number. */
+  is_standby: boolean | number
+}
+
+interface CustomerRow extends StateRow, Pick<StoredChange, 'invoice_id' | 'kind' | 'at'> {
   version: number | null
   previous: number
 }
@@ -65,30 +72,48 @@ export function changeReadsOf(db: Db): ChangeReads {
 
 export function changeReads(ask: AskFeed, isCitus: boolean): ChangeReads {
   return {
-    async readChanges(customerId, after, limit) {
+    async readChanges(customerId, after, limit, life) {
       const wanted = after === null ? 0 : limit
-      if (customerId === null) return readAll(ask, isCitus, after, wanted)
+      if (customerId === null) return readAll(ask, isCitus, after, wanted, life)
       const [state, ...rows] = await ask<CustomerRow>('customerChanges', customerId, after ?? 0, wanted)
-      const version = state?.version ?? 0
-      if (after === null) return { changes: [], next: version }
+      const { version: last, ...store } = state as CustomerRow
+      const version = last ?? 0
+      if (after === null) return { changes: [], next: version, life: store.life }
+      if (!isOfThisStore(store, version, after, life)) return null
       const [first] = rows
       if (first === undefined ? version > after : first.previous > after) return null
-      const changes = rows.map(({ previous: _, version: seq, ...row }) => {
-        return { seq: seq as number, customer_id: customerId, version: seq as number, ...row }
+      const changes = rows.map(({ version, invoice_id, kind, at }) => {
+        return {
+          seq: version as number,
+          customer_id: customerId,
+          version: version as number,
+          invoice_id,
+          kind,
+          at,
+        }
       })
-      return { changes, next: changes.at(-1)?.seq ?? after }
+      return { changes, next: changes.at(-1)?.seq ?? after, life: store.life }
     },
   }
 }
 
-async function readAll(ask: AskFeed, isCitus: boolean, after: number | null, limit: number) {
-  const [state, ...batches] = await ask<BatchRow>('batches', after ?? 0, limit)
-  const { seq: last, batch: pruned } = state as BatchRow
+/** Whether the store has been at this place of a feed that ends at `end`. */
+function isOfThisStore(store: StateRow, end: number, after: number, life = store.life): boolean {
+  if (life !== store.life) return false
+  if (after <= end) return true
+  if (store.is_standby) throw new StoreUnavailable('The replica is behind the place that was asked for.')
+  return false
+}
+
+async function readAll(ask: AskFeed, isCitus: boolean, after: number | null, limit: number, wanted?: string) {
+  const [state, ...batches] = await ask<BatchRow & StateRow>('batches', after ?? 0, limit)
+  const { seq: last, batch: pruned, ...store } = state as BatchRow & StateRow
+  const { life } = store
   if (after === null) {
     const settled = isCitus ? Math.min(last, (Date.now() - citusSettleMs) * 1000) : last
-    return { changes: [], next: Math.max(pruned, settled) }
+    return { changes: [], next: Math.max(pruned, settled), life }
   }
-  if (after < pruned) return null
+  if (after < pruned || !isOfThisStore(store, last, after, wanted)) return null
   const spans = chooseSpans(batches, after, limit)
   const listOf = (name: keyof (typeof spans)[0]) => spans.map(span => span[name])
   const rows =
@@ -101,11 +126,11 @@ async function readAll(ask: AskFeed, isCitus: boolean, after: number | null, lim
     for (let place = start + 1; place <= end; place++) {
       const found = byPlace.get(`${batch} ${place}`)
       // On Citus, another node may commit a moment later: nothing behind it is shown before it.
-      if (found === undefined) return { changes, next: changes.at(-1)?.seq ?? after }
+      if (found === undefined) return { changes, next: changes.at(-1)?.seq ?? after, life }
       const { batch: _, place: __, ...change } = found
       changes.push({ ...change, seq: before + place })
     }
-  return { changes, next: changes.at(-1)?.seq ?? after }
+  return { changes, next: changes.at(-1)?.seq ?? after, life }
 }
 
 /** The batches of a page, of each the places after `start` up to `end`; `before` is the seq before its first change. */

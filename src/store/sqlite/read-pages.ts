@@ -31,7 +31,7 @@ export function readPages(db: DatabaseSync) {
   const begin = db.prepare('BEGIN')
   const end = db.prepare('ROLLBACK')
   const standing = db.prepare(`
-    SELECT coalesce(total, 0) AS total, coalesce(version, 0) AS version, counted, synced_at
+    SELECT coalesce(total, 0) AS total, coalesce(version, 0) AS version, counted, synced_at, life
     FROM freshness LEFT JOIN customers ON customer_id = ?1`)
   const summariesAt = db.prepare(
     `SELECT ${joinSummaries} AS summaries FROM json_each(?1) CROSS JOIN invoices ON invoices.rowid = value`,
@@ -79,7 +79,7 @@ export function readPages(db: DatabaseSync) {
     const total = isFiltered(query) ? `(SELECT count(*) ${from})` : 'coalesce(total, 0)'
     const cut = cutOut(values, query.page_size, 0)
     const statement = prepare(`
-      SELECT ${unlessCounted(total)} AS total, coalesce(version, 0) AS version, synced_at,
+      SELECT ${unlessCounted(total)} AS total, coalesce(version, 0) AS version, synced_at, life,
         ${unlessCounted(`(SELECT ${joinSummaries} FROM (SELECT summary ${from} ${order} ${cut}))`)} AS summaries
       FROM freshness LEFT JOIN customers ON customer_id = ?1`)
     for (let { page } = query; ; ) {
@@ -96,17 +96,17 @@ export function readPages(db: DatabaseSync) {
 
   return {
     readSnapshot(customerId: string): Snapshot {
-      const { version, synced_at } = readStanding(customerId)
-      return { version, synced_at }
+      const { version, synced_at, life } = readStanding(customerId)
+      return { version, synced_at, life }
     },
 
     readSums(customerId: string): CustomerSums {
       begin.run()
       try {
-        const { version, counted, synced_at } = readStanding(customerId)
+        const { version, counted, synced_at, life } = readStanding(customerId)
         const rows = (counted === 1 ? sumCounters : sumInvoices).all(customerId) as unknown as SumRow[]
         const credited = new Map(sumCredits.all(customerId) as unknown as [string, number][])
-        return { sums: rows.map(toSum), credited, open: readOpenSums(customerId), version, synced_at }
+        return { sums: rows.map(toSum), credited, open: readOpenSums(customerId), version, synced_at, life }
       } finally {
         end.run()
       }
@@ -115,13 +115,13 @@ export function readPages(db: DatabaseSync) {
     readOpen(customerId: string, day: string): OpenInvoices {
       begin.run()
       try {
-        const { version, synced_at } = readStanding(customerId)
+        const { version, synced_at, life } = readStanding(customerId)
         const places: number[] = []
         for (const statement of placesOpen)
           for (const { place } of statement.all(customerId, day, openInvoicesShown - places.length))
             places.push(Number(place))
         const invoices = firstOpen.all(JSON.stringify(places)) as unknown as OpenInvoices['invoices']
-        return { sums: readOpenSums(customerId), invoices, version, synced_at }
+        return { sums: readOpenSums(customerId), invoices, version, synced_at, life }
       } finally {
         end.run()
       }
@@ -134,13 +134,13 @@ export function readPages(db: DatabaseSync) {
       if (page !== null) return page
       begin.run()
       try {
-        const { total, version, counted, synced_at } = readStanding(query.customer_id)
+        const { total, version, counted, synced_at, life } = readStanding(query.customer_id)
         if (isSearch && total > searchedAtMost) return null
         // The counters may have gone since.
         if (!isSearch && counted !== 1) return readAtOnce(query)
         const { places, ...found } = isSearch ? find(query) : seek(query)
         const summaries = summariesAt.get(JSON.stringify(places))?.summaries as string
-        return { ...found, summaries, version, synced_at }
+        return { ...found, summaries, version, synced_at, life }
       } finally {
         end.run()
       }

@@ -50,7 +50,7 @@ export function openSqliteReader(path: string): ReadStore {
     readSums: async customerId => read(({ pages }) => pages.readSums(customerId)),
     readOpen: async (customerId, day) => read(({ pages }) => pages.readOpen(customerId, day)),
     readSnapshot: async customerId => read(({ pages }) => pages.readSnapshot(customerId)),
-    readFreshness: async () => read(({ pages }) => pages.readSnapshot('')).synced_at,
+    readFreshness: async () => read(({ pages }) => pages.readSnapshot('')),
     async findInvoice(customerId, invoiceId) {
       const row = read(({ invoice }) => invoice.get(customerId, invoiceId))
       return (row as unknown as StoredInvoice | undefined) ?? null
@@ -58,7 +58,7 @@ export function openSqliteReader(path: string): ReadStore {
     findToken: async id => read(({ token }) => readScoped<TokenAccess>(token.get(id))),
     findKey: async kid => read(({ key }) => readScoped<KeyAccess>(key.get(kid))),
     coversCustomer: async (id, customerId) => read(({ scope }) => scope.get(id, customerId)) !== undefined,
-    readChanges: async (customerId, after, limit) => current().readChanges(customerId, after, limit),
+    readChanges: async (...place) => current().readChanges(...place),
     readConnections: async () => [],
     readNodes: async () => [],
     ping: async () => checkVersion(read(({ ping }) => ping.get())?.version, schema),
@@ -85,7 +85,7 @@ function openFile(path: string) {
     searches: openSearchThreads(path),
     ...changeReadsOf(createDb(db)),
     firstPage: db.prepare(`
-      SELECT total, head AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`),
+      SELECT total, head AS summaries, version, synced_at, life FROM freshness LEFT JOIN customers ON customer_id = ?1`),
     invoice: db.prepare(`
       SELECT summary, lines, document, payment, (SELECT synced_at FROM freshness) AS synced_at
       FROM invoices
@@ -115,8 +115,8 @@ function readScoped<T>(row: Row): T | null {
   return row === undefined ? null : ({ ...row, every_customer: row.every_customer === 1 } as T)
 }
 
-/** Of a customer without invoices, all but `synced_at` is null. */
+/** Of a customer without invoices, all is null but what is the store's. */
 function firstPageOf(row: Row): InvoicePage {
-  const { total, summaries, version, synced_at = null } = row as Partial<InvoicePage>
-  return { total: total ?? 0, page: 1, summaries: summaries ?? '', version: version ?? 0, synced_at }
+  const { total, summaries, version, synced_at, life } = row as unknown as InvoicePage
+  return { total: total ?? 0, page: 1, summaries: summaries ?? '', version: version ?? 0, synced_at, life }
 }

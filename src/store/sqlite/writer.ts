@@ -1,6 +1,7 @@
 import { leaseWrites } from '../shared/connector-state.ts'
 import { credentialWrites } from '../shared/credentials.ts'
 import { endpointCommands } from '../shared/endpoints.ts'
+import { lifeWrites } from '../shared/life.ts'
 import { check, recount, repairCustomer } from '../shared/recount.ts'
 import { startWriting, type Writing } from '../shared/transaction-writes.ts'
 import type { ConnectorStores, LockWait, WriteStore } from '../store.ts'
@@ -63,7 +64,12 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     transaction: work => transact(({ tx }) => work(tx)),
     checkCounts: onProgress => recount(shared, checkInTurn, null, onProgress),
     repairCounts: onProgress => recount(shared, checkInTurn, repair, onProgress),
-    ...inTransactions({ ...leaseWrites(shared), ...credentialWrites(shared), ...endpointCommands(shared) }),
+    ...inTransactions({
+      ...leaseWrites(shared),
+      ...credentialWrites(shared),
+      ...endpointCommands(shared),
+      ...lifeWrites(shared),
+    }),
   }
 }
 

@@ -5,8 +5,8 @@ const fatura = createClient({
   token: process.env.FATURA_TOKEN ?? '',
 })
 
-for await (const { seq, kind, invoice_id } of fatura.changes({ customer: 'cus_ana', after: 0 })) {
+for await (const { cursor, kind, invoice_id } of fatura.changes({ customer: 'cus_ana', after: '0' })) {
   console.log(kind, invoice_id)
-  // Keep seq once the change is handled: the next start goes on from there.
-  if (seq > 0 && invoice_id === 'in_4') break
+  // Keep the cursor once the change is handled: the next start goes on from there.
+  if (cursor !== '' && invoice_id === 'in_4') break
 }

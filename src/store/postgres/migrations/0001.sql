@@ -143,9 +143,10 @@ CREATE VIEW fatura.current_freshness AS
 
 CREATE TABLE fatura.freshness (
   only_one  boolean PRIMARY KEY DEFAULT true CHECK (only_one),
-  synced_at bigint
+  synced_at bigint,
+  life      text COLLATE "C" NOT NULL
 );
-INSERT INTO fatura.freshness (synced_at) VALUES (NULL);
+INSERT INTO fatura.freshness (synced_at, life) VALUES (NULL, left(replace(gen_random_uuid()::text, '-', ''), 12));
 
 CREATE TABLE fatura.links (
   customer_id text COLLATE "C" NOT NULL,

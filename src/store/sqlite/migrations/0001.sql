@@ -143,11 +143,13 @@ CREATE VIEW current_freshness AS
   WHERE name NOT LIKE '%:unsettled' AND name NOT LIKE '%:relist'
     AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM streams WHERE name <> 'import'));
 
--- The same, as of the last time that a stream was saved: every answer shows it. One row.
+-- The same, as of the last time that a stream was saved, and the store's life: every answer shows them. The creation, a copy and
+-- a restored backup begin another life; ETags and cursors of a former one mean nothing. One row.
 CREATE TABLE freshness (
-  synced_at INTEGER
+  synced_at INTEGER,
+  life      TEXT NOT NULL
 ) STRICT;
-INSERT INTO freshness (synced_at) VALUES (NULL);
+INSERT INTO freshness (synced_at, life) VALUES (NULL, lower(hex(randomblob(6))));
 
 -- The document that the payment platform's record of an invoice claims, and the one that it has.
 CREATE TABLE links (
