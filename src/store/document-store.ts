@@ -63,7 +63,8 @@ export interface JournalEntry extends InvoiceKey {
   detail: string
 }
 
-export type JournalOutcome = 'applied' | 'unchanged' | 'superseded' | 'ignored'
+export const journalOutcomes = ['applied', 'unchanged', 'superseded', 'ignored'] as const
+export type JournalOutcome = (typeof journalOutcomes)[number]
 
 /** An invoice with all that is known of its document. */
 export interface LinkedInvoice extends InvoiceKey {

@@ -1,9 +1,12 @@
 /** A released migration never changes: words of the code that stand in one must be those of the code still. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { openDocumentStatuses } from '../../src/document.ts'
-import { unsettledStatuses } from '../../src/invoice.ts'
+import { changeKinds } from '../../src/change.ts'
+import { claimedStates, openDocumentStatuses } from '../../src/document.ts'
+import { invoiceStatuses, unsettledStatuses } from '../../src/invoice.ts'
 import { invoiceXpressIdentity } from '../../src/invoicexpress/source-identity.ts'
+import { journalOutcomes } from '../../src/store/document-store.ts'
+import { endpointStates } from '../../src/store/endpoint-store.ts'
 import { schema as ofPostgres } from '../../src/store/postgres/schema-version.ts'
 import { schema as ofSqlite } from '../../src/store/sqlite/migrations.ts'
 import { billingStreams, importStream } from '../../src/stream-names.ts'
@@ -23,6 +26,20 @@ for (const [engine, { migrations }] of [
     test('the statuses that still change are those of the indexes', () => {
       assert.deepEqual(wordsOf('INDEX invoices_unsettled'), unsettledStatuses)
       assert.deepEqual(wordsOf('INDEX documents_open'), openDocumentStatuses)
+    })
+
+    test('the words that a column may hold are those of the code', () => {
+      const sql = migrations.map(({ sql }) => sql).join('\n')
+      const checks = [...sql.matchAll(/(\w+) [^,\n]*CHECK \(\1 IN \(('[^)]*)\)\)/g)]
+      const found = checks.map(([, column, list = '']) => [column, list.match(/\w+/g)])
+      assert.deepEqual(found, [
+        ['status', invoiceStatuses],
+        ['kind', changeKinds],
+        ['status', invoiceStatuses],
+        ['state', claimedStates],
+        ['outcome', journalOutcomes],
+        ['state', endpointStates],
+      ])
     })
 
     test('the streams that tell how fresh the records are', () => {

@@ -2,7 +2,7 @@ CREATE TABLE fatura.invoices (
   customer_id text COLLATE "C" NOT NULL,
   id          text COLLATE "C" NOT NULL,
   issued_at   bigint NOT NULL,
-  status      text COLLATE "C" NOT NULL,
+  status      text COLLATE "C" NOT NULL CHECK (status IN ('draft', 'open', 'paid', 'void', 'uncollectible')),
   ix_status   text COLLATE "C",
   currency    text COLLATE "C" NOT NULL,
   total_cents bigint NOT NULL,
@@ -16,12 +16,12 @@ CREATE TABLE fatura.invoices (
   observed_at bigint NOT NULL,
   -- The associated document as the text that is sent, and the sum of its credit notes in force.
   document       text COLLATE "C",
-  credited_cents bigint NOT NULL,
+  credited_cents bigint NOT NULL CHECK (credited_cents >= 0),
   -- See SQLite's 0001.sql.
   payment         text COLLATE "C" NOT NULL,
   due_date        text COLLATE "C",
-  to_pay_cents    bigint NOT NULL,
-  in_favour_cents bigint NOT NULL,
+  to_pay_cents    bigint NOT NULL CHECK (to_pay_cents >= 0),
+  in_favour_cents bigint NOT NULL CHECK (in_favour_cents >= 0),
   PRIMARY KEY (customer_id, id)
 );
 
@@ -94,7 +94,7 @@ CREATE TABLE fatura.changes (
   batch       bigint NOT NULL,
   place       integer NOT NULL,
   invoice_id  text COLLATE "C" NOT NULL,
-  kind        text COLLATE "C" NOT NULL,
+  kind        text COLLATE "C" NOT NULL CHECK (kind IN ('created', 'updated', 'deleted', 'document')),
   PRIMARY KEY (customer_id, version)
 );
 CREATE INDEX changes_by_batch ON fatura.changes (batch, place);
@@ -102,20 +102,21 @@ CREATE INDEX changes_by_batch ON fatura.changes (batch, place);
 CREATE TABLE fatura.batches (
   seq   bigint PRIMARY KEY,
   batch bigint NOT NULL UNIQUE,
-  n     integer NOT NULL
+  n     integer NOT NULL CHECK (n > 0)
 );
 
 CREATE TABLE fatura.feed (
   only_one   boolean PRIMARY KEY DEFAULT true CHECK (only_one),
   last_seq   bigint NOT NULL,
-  pruned_seq bigint NOT NULL
+  pruned_seq bigint NOT NULL,
+  CHECK (pruned_seq <= last_seq)
 );
 INSERT INTO fatura.feed (last_seq, pruned_seq) VALUES (0, 0);
 
 CREATE TABLE fatura.counts (
   customer_id text COLLATE "C" NOT NULL,
   month       text COLLATE "C" NOT NULL,
-  status      text COLLATE "C" NOT NULL,
+  status      text COLLATE "C" NOT NULL CHECK (status IN ('draft', 'open', 'paid', 'void', 'uncollectible')),
   currency    text COLLATE "C" NOT NULL,
   ix          text COLLATE "C" NOT NULL,
   n           bigint NOT NULL,
@@ -151,7 +152,7 @@ INSERT INTO fatura.freshness (synced_at, life) VALUES (NULL, left(replace(gen_ra
 CREATE TABLE fatura.links (
   customer_id text COLLATE "C" NOT NULL,
   invoice_id  text COLLATE "C" NOT NULL,
-  state       text COLLATE "C",
+  state       text COLLATE "C" CHECK (state IN ('creating', 'synced', 'failed', 'ignored')),
   claimed_id  bigint,
   ix_id       bigint,
   claim       text COLLATE "C" NOT NULL,
@@ -174,7 +175,7 @@ CREATE TABLE fatura.documents (
   -- Its client's tax ID when it was first seen issued, '' for none: clients are edited later. NULL: a draft, or the client was not read.
   client_tax_id text COLLATE "C",
   body        text COLLATE "C",
-  misses      integer NOT NULL,
+  misses      integer NOT NULL CHECK (misses >= 0),
   observed_at bigint NOT NULL
 );
 -- A reference may be of any length, and is only ever looked for as a whole.
@@ -205,7 +206,7 @@ CREATE TABLE fatura.journal (
   type        text COLLATE "C" NOT NULL,
   happened_at bigint,
   at          bigint NOT NULL,
-  outcome     text COLLATE "C" NOT NULL,
+  outcome     text COLLATE "C" NOT NULL CHECK (outcome IN ('applied', 'unchanged', 'superseded', 'ignored')),
   detail      text COLLATE "C" NOT NULL,
   PRIMARY KEY (customer_id, invoice_id, cause)
 );
@@ -262,7 +263,7 @@ CREATE TABLE fatura.set_aside (
   reason   text COLLATE "C" NOT NULL,
   first_at bigint NOT NULL,
   last_at  bigint NOT NULL,
-  tries    integer NOT NULL,
+  tries    integer NOT NULL CHECK (tries > 0),
   PRIMARY KEY (system, kind, id)
 );
 
@@ -273,8 +274,8 @@ CREATE TABLE fatura.endpoints (
   secret       text COLLATE "C" NOT NULL,
   private_key  text COLLATE "C" NOT NULL,
   cursor       bigint NOT NULL,
-  state        text COLLATE "C" NOT NULL,
-  attempts     integer NOT NULL,
+  state        text COLLATE "C" NOT NULL CHECK (state IN ('active', 'paused', 'disabled')),
+  attempts     integer NOT NULL CHECK (attempts >= 0),
   next_at      bigint,
   error        text COLLATE "C",
   created_at   bigint NOT NULL

@@ -3,7 +3,7 @@ CREATE TABLE invoices (
   customer_id TEXT NOT NULL,
   id          TEXT NOT NULL,
   issued_at   INTEGER NOT NULL,
-  status      TEXT NOT NULL,
+  status      TEXT NOT NULL CHECK (status IN ('draft', 'open', 'paid', 'void', 'uncollectible')),
   ix_status   TEXT,
   currency    TEXT NOT NULL,
   total_cents INTEGER NOT NULL,
@@ -14,13 +14,13 @@ CREATE TABLE invoices (
   observed_at INTEGER NOT NULL,
   -- The associated document as the text that is sent, and the sum of its credit notes in force.
   document       TEXT,
-  credited_cents INTEGER NOT NULL,
+  credited_cents INTEGER NOT NULL CHECK (credited_cents >= 0),
   -- What is owed and what was paid, as JSON; of it, what is to be paid of an open invoice, since when, and what such an
   -- invoice leaves in the customer's favour.
   payment         TEXT NOT NULL,
   due_date        TEXT,
-  to_pay_cents    INTEGER NOT NULL,
-  in_favour_cents INTEGER NOT NULL,
+  to_pay_cents    INTEGER NOT NULL CHECK (to_pay_cents >= 0),
+  in_favour_cents INTEGER NOT NULL CHECK (in_favour_cents >= 0),
   PRIMARY KEY (customer_id, id)
 ) STRICT;
 
@@ -75,7 +75,7 @@ CREATE TABLE customers (
   version     INTEGER NOT NULL,
   total       INTEGER NOT NULL DEFAULT 0,
   -- Whether there are counters: only for a customer of many invoices.
-  counted     INTEGER NOT NULL DEFAULT 0,
+  counted     INTEGER NOT NULL DEFAULT 0 CHECK (counted IN (0, 1)),
   -- The newest summaries, joined as they are sent: the page that most ask for.
   head        TEXT NOT NULL DEFAULT ''
 ) STRICT;
@@ -87,7 +87,7 @@ CREATE TABLE changes (
   version     INTEGER NOT NULL,
   previous    INTEGER NOT NULL,
   invoice_id  TEXT NOT NULL,
-  kind        TEXT NOT NULL,
+  kind        TEXT NOT NULL CHECK (kind IN ('created', 'updated', 'deleted', 'document')),
   at          INTEGER NOT NULL,
   batch       INTEGER NOT NULL,
   place       INTEGER NOT NULL,
@@ -99,23 +99,26 @@ CREATE INDEX changes_by_batch ON changes (batch, place);
 CREATE TABLE batches (
   seq   INTEGER NOT NULL PRIMARY KEY,
   batch INTEGER NOT NULL UNIQUE,
-  n     INTEGER NOT NULL
+  n     INTEGER NOT NULL CHECK (n > 0)
 ) STRICT;
 
 -- Sequence numbers of the latest change and of the latest pruned one. A commit adds the number of its changes, or takes the
 -- microseconds since 1970 if these are more. One row.
 CREATE TABLE feed (
+  only_one INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_one = 1),
   last_seq   INTEGER NOT NULL,
-  pruned_seq INTEGER NOT NULL
+  pruned_seq INTEGER NOT NULL,
+  CHECK (pruned_seq <= last_seq)
 ) STRICT;
 INSERT INTO feed (last_seq, pruned_seq) VALUES (0, 0);
+CREATE TRIGGER feed_stays BEFORE DELETE ON feed BEGIN SELECT RAISE(ABORT, 'the row of feed stays'); END;
 
 -- Number of a customer's invoices of a UTC month (YYYY-MM), status, ix_status and currency, and the sum of their totals:
 -- high * 2^24 + low. ix is '=' and the ix_status, or '-' for none.
 CREATE TABLE counts (
   customer_id TEXT NOT NULL,
   month       TEXT NOT NULL,
-  status      TEXT NOT NULL,
+  status      TEXT NOT NULL CHECK (status IN ('draft', 'open', 'paid', 'void', 'uncollectible')),
   currency    TEXT NOT NULL,
   ix          TEXT NOT NULL,
   n           INTEGER NOT NULL,
@@ -146,16 +149,18 @@ CREATE VIEW current_freshness AS
 -- The same, as of the last time that a stream was saved, and the store's life: every answer shows them. The creation, a copy and
 -- a restored backup begin another life; ETags and cursors of a former one mean nothing. One row.
 CREATE TABLE freshness (
+  only_one INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_one = 1),
   synced_at INTEGER,
   life      TEXT NOT NULL
 ) STRICT;
 INSERT INTO freshness (synced_at, life) VALUES (NULL, lower(hex(randomblob(6))));
+CREATE TRIGGER freshness_stays BEFORE DELETE ON freshness BEGIN SELECT RAISE(ABORT, 'the row of freshness stays'); END;
 
 -- The document that the payment platform's record of an invoice claims, and the one that it has.
 CREATE TABLE links (
   customer_id TEXT NOT NULL,
   invoice_id  TEXT NOT NULL,
-  state       TEXT,
+  state       TEXT CHECK (state IN ('creating', 'synced', 'failed', 'ignored')),
   claimed_id  INTEGER,
   ix_id       INTEGER,
   claim       TEXT NOT NULL,
@@ -180,7 +185,7 @@ CREATE TABLE documents (
   -- Its client's tax ID when it was first seen issued, '' for none: clients are edited later. NULL: a draft, or the client was not read.
   client_tax_id TEXT,
   body        TEXT,
-  misses      INTEGER NOT NULL,
+  misses      INTEGER NOT NULL CHECK (misses >= 0),
   observed_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX documents_by_reference ON documents (reference) WHERE reference IS NOT NULL;
@@ -211,16 +216,18 @@ CREATE TABLE journal (
   type        TEXT NOT NULL,
   happened_at INTEGER,
   at          INTEGER NOT NULL,
-  outcome     TEXT NOT NULL,
+  outcome     TEXT NOT NULL CHECK (outcome IN ('applied', 'unchanged', 'superseded', 'ignored')),
   detail      TEXT NOT NULL,
   PRIMARY KEY (customer_id, invoice_id, cause)
 ) STRICT, WITHOUT ROWID;
 
 -- The latest observation of all. One row.
 CREATE TABLE observation (
+  only_one INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_one = 1),
   last_at INTEGER NOT NULL
 ) STRICT;
 INSERT INTO observation (last_at) VALUES (0);
+CREATE TRIGGER observation_stays BEFORE DELETE ON observation BEGIN SELECT RAISE(ABORT, 'the row of observation stays'); END;
 
 CREATE TABLE tokens (
   id         TEXT NOT NULL PRIMARY KEY,
@@ -258,11 +265,13 @@ CREATE TABLE pins (
 
 -- The process that may write as the connector. One row.
 CREATE TABLE lease (
+  only_one INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_one = 1),
   holder TEXT,
   epoch  INTEGER NOT NULL,
   beats  INTEGER NOT NULL
 ) STRICT;
 INSERT INTO lease (holder, epoch, beats) VALUES (NULL, 0, 0);
+CREATE TRIGGER lease_stays BEFORE DELETE ON lease BEGIN SELECT RAISE(ABORT, 'the row of lease stays'); END;
 
 -- Records of an upstream system that do not fit: tried again later, and counted until then.
 CREATE TABLE set_aside (
@@ -272,7 +281,7 @@ CREATE TABLE set_aside (
   reason   TEXT NOT NULL,
   first_at INTEGER NOT NULL,
   last_at  INTEGER NOT NULL,
-  tries    INTEGER NOT NULL,
+  tries    INTEGER NOT NULL CHECK (tries > 0),
   PRIMARY KEY (system, kind, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -284,8 +293,8 @@ CREATE TABLE endpoints (
   secret       TEXT NOT NULL,
   private_key  TEXT NOT NULL,
   cursor       INTEGER NOT NULL,
-  state        TEXT NOT NULL,
-  attempts     INTEGER NOT NULL,
+  state        TEXT NOT NULL CHECK (state IN ('active', 'paused', 'disabled')),
+  attempts     INTEGER NOT NULL CHECK (attempts >= 0),
   next_at      INTEGER,
   error        TEXT,
   created_at   INTEGER NOT NULL
