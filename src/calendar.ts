@@ -9,6 +9,19 @@ export function isCalendarDay(text: string): boolean {
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
 }
 
+/** Of the years of four digits, whose texts are in the order of time. */
+const writableMs = { from: Date.parse('0000-01-01'), before: Date.parse('9999-12-31') + dayMs }
+
+/** Milliseconds of an ISO 8601 text with a time zone. Null for any other text, and for a day or a time that does not exist. */
+export function readMoment(text: string): number | null {
+  const [, day = '', rest = ''] =
+    /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d))$/.exec(text) ?? []
+  if (!isCalendarDay(day)) return null
+  const moment = Date.parse(day + rest)
+  // A time zone can lead out of these years. What is no number is not within them either.
+  return moment >= writableMs.from && moment < writableMs.before ? moment : null
+}
+
 /** The day of a moment in milliseconds. */
 export function dayOf(moment: number): string {
   return new Date(moment).toISOString().slice(0, 10)

@@ -20,7 +20,8 @@ const examples: Readonly<Record<string, string | null>> = {
   'account show': 'fatura account show',
   'account change': 'fatura account change --confirm',
   doctor: 'fatura doctor --sample 100',
-  reconcile: 'fatura reconcile --month 2026-10 --timezone Europe/Lisbon --format csv > differences.csv',
+  reconcile:
+    'fatura reconcile --month 2026-10 --timezone Europe/Lisbon \\\n    --format csv > differences.csv',
   report: 'fatura report vat --month 2026-10',
   'report vat': 'fatura report vat --month 2026-10 --format csv-pt > iva.csv',
   export: null,
@@ -28,7 +29,7 @@ const examples: Readonly<Record<string, string | null>> = {
   import: 'fatura import invoices.ndjson',
   token: 'fatura token create --customer cus_ana --name portal',
   'token create':
-    'fatura token create --customer cus_ana --customer cus_rui --name billing-page --expires 30d',
+    'fatura token create --customer cus_ana --customer cus_rui \\\n    --name billing-page --expires 30d',
   'token list': 'fatura token list',
   'token revoke': 'fatura token revoke fat_BoaxW8AbZ71w',
   key: 'fatura key add shop-backend > link-key.json',
@@ -36,14 +37,15 @@ const examples: Readonly<Record<string, string | null>> = {
   'key list': 'fatura key list',
   'key revoke': 'fatura key revoke key_BoaxW8AbZ71w',
   endpoint: 'fatura endpoint add https://app.example.com/hooks/invoices',
-  'endpoint add': 'fatura endpoint add https://app.example.com/hooks/invoices --customers cus_ana,cus_rui',
+  'endpoint add':
+    'fatura endpoint add https://app.example.com/hooks/invoices \\\n    --customers cus_ana,cus_rui',
   'endpoint list': 'fatura endpoint list --json | jq .',
   'endpoint pause': 'fatura endpoint pause ep_BoaxW8AbZ71w',
   'endpoint replay': 'fatura endpoint replay ep_BoaxW8AbZ71w --from 2026-11-01T00:00:00Z',
   'endpoint remove': 'fatura endpoint remove ep_BoaxW8AbZ71w',
-  link: 'fatura link --customer cus_ana --ttl 30m --key link-key.json --public-url https://billing.example.com',
+  link: 'fatura link --customer cus_ana --ttl 30m --key link-key.json \\\n    --public-url https://billing.example.com',
   migrate: 'fatura migrate --database-url postgres://fatura_owner@127.0.0.1:5432/fatura',
-  copy: 'fatura copy sqlite:data/fatura.db postgres://fatura_owner:secret@127.0.0.1:5432/fatura',
+  copy: 'fatura copy sqlite:data/fatura.db \\\n    postgres://fatura_owner:secret@127.0.0.1:5432/fatura',
   openapi: 'fatura openapi > openapi.json',
   sandbox: 'fatura sandbox --invoices 2000 --differences 21',
 }
@@ -57,12 +59,17 @@ const program = new Command('fatura')
     'after',
     `
 First minutes:
-  fatura demo                                     try it with sample data; leaves nothing behind
-  fatura import invoices.ndjson                   load your own invoices
-  fatura token create --customer cus_… --name app make a token; it is printed once
-  fatura serve                                    serve them on http://127.0.0.1:3000
+  Try it with sample data; it leaves nothing behind:
+    fatura demo
+  Load your own invoices:
+    fatura import invoices.ndjson
+  Make a token; it is printed once:
+    fatura token create --customer cus_… --name app
+  Serve them on http://127.0.0.1:3000:
+    fatura serve
 
-Settings are environment variables, or lines of a file .env; "fatura serve --help" lists them.`,
+Settings are environment variables, or lines of a file .env.
+"fatura serve --help" lists them.`,
   )
 
 // A pipe into a program that ends early, such as head, is no failure.

@@ -101,12 +101,25 @@ export function createSend(options: ClientOptions) {
       } catch (error) {
         signal?.throwIfAborted()
         if (error instanceof FaturaError) throw error
-        throw new FaturaError('connection_failed', 'No whole answer came from the service.', { cause: error })
+        throw new FaturaError(
+          'connection_failed',
+          `${base || 'The service'} sent no whole answer: ${describeCause(error)}.`,
+          {
+            cause: error,
+          },
+        )
       } finally {
         clearTimeout(timer)
       }
     }
   }
+}
+
+/** The innermost cause: `fetch` says no more than that it failed. */
+function describeCause(error: unknown): string {
+  const { cause, message = String(error), code } = (error ?? {}) as Partial<Error & { code: string }>
+  if (cause instanceof Error) return describeCause(cause)
+  return (code === undefined || message.includes(code) ? message : `${message} (${code})`).replace(/\.$/, '')
 }
 
 function mayPass({ code, status, retryAfter }: FaturaError): boolean {

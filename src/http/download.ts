@@ -89,7 +89,10 @@ export function addDownload(app: FastifyInstance, kind: DocumentKind, sources: S
       const open = findPdf(kind, invoice, sources)
       const document: InvoiceDocument | null = kind === 'ix' && stored.document && JSON.parse(stored.document)
       const name = document?.number ?? invoice.number ?? invoice.id
-      const headers = { 'content-type': 'application/pdf', 'content-disposition': contentDisposition(name) }
+      const headers = {
+        'content-type': 'application/pdf',
+        'content-disposition': contentDisposition(name, invoice.id),
+      }
       return sendFile(request, reply, headers, open)
     },
   )
@@ -117,9 +120,16 @@ class ClientGone extends ApiError {
 /** Most file systems take 255 bytes; a browser may add to the name, as in "(1)". */
 const maxNameBytes = 200
 
-/** A download's name from an invoice number, after RFC 6266: plain ASCII for all, the true name where it differs. */
-function contentDisposition(number: string): string {
-  const name = `${safeFileName(number, maxNameBytes - 4) || 'invoice'}.pdf`
+/** So much of an id distinguishes invoices of one number. */
+const idTail = 8
+
+/**
+ * A download's name from an invoice's number, after RFC 6266: plain ASCII for all, the true name where it differs. The end of the
+ * id follows, so that one of two invoices of the same number does not overwrite the other.
+ */
+function contentDisposition(number: string, id: string): string {
+  const ending = ` ${safeFileName(id.slice(-idTail), idTail * 4) || 'x'}.pdf`
+  const name = (safeFileName(number, maxNameBytes - Buffer.byteLength(ending)) || 'invoice') + ending
   const ascii = name
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')

@@ -1,5 +1,5 @@
 /** The claim of a document in the metadata of Stripe's invoice. Pure. */
-import { isCalendarDay } from '../calendar.ts'
+import { readMoment } from '../calendar.ts'
 import { type Claim, claimedStates, documentTypes, noClaim } from '../document.ts'
 
 /** The metadata's keys, by field of the claim. */
@@ -25,8 +25,8 @@ export function mapClaim(metadata: Readonly<Record<string, string>> | null | und
     state: oneOf(claimedStates, read('state')),
     ix_id: readId(read('ix_id')),
     ix_type: oneOf(documentTypes, read('ix_type')),
-    created_at: readMoment(read('created_at')),
-    attempted_at: readMoment(read('attempted_at')),
+    created_at: readUtc(read('created_at')),
+    attempted_at: readUtc(read('attempted_at')),
     error: read('error')?.replaceAll('\0', '').trim().toWellFormed() || null,
   }
 }
@@ -40,14 +40,7 @@ function readId(text: string | null): number | null {
   return id !== null && Number.isSafeInteger(id) ? id : null
 }
 
-/** From ISO 8601 with a time zone, to UTC with milliseconds. A day that does not exist is refused. */
-function readMoment(text: string | null): string | null {
-  const [, day, rest] =
-    /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d))$/.exec(text ?? '') ?? []
-  if (day === undefined || rest === undefined || !isCalendarDay(day)) return null
-  const moment = new Date(day + rest)
-  if (Number.isNaN(moment.getTime())) return null
-  const utc = moment.toISOString()
-  // A time zone can lead out of the years of four digits.
-  return /^\d{4}-/.test(utc) ? utc : null
+function readUtc(text: string | null): string | null {
+  const moment = readMoment(text ?? '')
+  return moment === null ? null : new Date(moment).toISOString()
 }

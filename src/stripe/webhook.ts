@@ -3,6 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type Stripe from 'stripe'
+import { readMoment } from '../calendar.ts'
 import { writeBareAnswer } from '../server/bare-answer.ts'
 import type { UnreadableRequest } from '../server/connection.ts'
 import { findFault } from '../server/find-fault.ts'
@@ -184,7 +185,9 @@ function isThin(body: Buffer): boolean {
 
 function readThinEvent({ id, type, created, related_object }: ThinEvent): Notification | null {
   const { id: about, type: kind, url = '' } = related_object ?? {}
-  const event = { id, type, created: Math.floor(new Date(created).getTime() / 1000) }
+  // A signed event counts whatever its moment looks like: one that cannot be read came now.
+  const happenedAt = readMoment(String(created)) ?? Date.now()
+  const event = { id, type, created: Math.floor(happenedAt / 1000) }
   if (kind === 'invoice' && about?.startsWith('in_'))
     return { ...event, invoice_id: about, customer_id: null }
   // The address of a tax id holds its customer.

@@ -7,10 +7,13 @@ import { Button, Link } from './controls.tsx'
 import { describeProblem, type ProblemKind } from './problem.ts'
 import { chooseFile, saveBlob } from './save.ts'
 
+/** How it ended. `noPdfs`: each of them failed. */
+type Outcome = 'done' | 'noPdfs' | 'cancelled' | ProblemKind
+
 type State =
   | { step: 'idle' }
   | { step: 'running'; done: number }
-  | { step: 'ended'; message: 'done' | 'cancelled' | ProblemKind; hasChanged: boolean; missing: number }
+  | { step: 'ended'; message: Outcome; hasChanged: boolean; missing: number }
 
 export function DownloadMenu({ total }: { total: number }) {
   const page = usePage()
@@ -24,17 +27,19 @@ export function DownloadMenu({ total }: { total: number }) {
     make: (
       walk: ReturnType<typeof client.invoices.all>,
       signal: AbortSignal,
-      onMissing: () => void,
+      onPdf: (isFetched: boolean) => void,
     ) => Promise<void>,
   ): Promise<void> {
     const stop = new AbortController()
     running.current = stop
     setState({ step: 'running', done: 0 })
     const walk = client.invoices.all(session.customer, nav.state.filters, { signal: stop.signal })
+    let fetched = 0
     let missing = 0
-    let message: 'done' | 'cancelled' | ProblemKind = 'done'
+    let message: Outcome = 'done'
     try {
-      await make(walk, stop.signal, () => missing++)
+      await make(walk, stop.signal, isFetched => (isFetched ? fetched++ : missing++))
+      if (missing > 0 && fetched === 0) message = 'noPdfs'
     } catch (error) {
       message = stop.signal.aborted ? 'cancelled' : describeProblem(error, session.token).kind
     }
@@ -56,9 +61,9 @@ export function DownloadMenu({ total }: { total: number }) {
   async function downloadZip(): Promise<void> {
     const write = await chooseFile(`${fileName}.zip`)
     if (write === null) return
-    await download(async (walk, signal, onMissing) => {
+    await download(async (walk, signal, onPdf) => {
       const { zipPdfs } = await import('./zip.ts')
-      await write(zipPdfs({ ...page, walk, signal, onStep, onMissing }), signal)
+      await write(zipPdfs({ ...page, walk, signal, onStep, onPdf }), signal)
     })
   }
 

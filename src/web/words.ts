@@ -83,6 +83,7 @@ const texts = {
   progress: (done: string, total: string) => [`${done} de ${total}`, `${done} of ${total}`],
   cancel: ['Cancelar', 'Cancel'],
   done: ['Concluído.', 'Done.'],
+  noPdfs: ['Nenhum PDF foi obtido.', 'No PDF could be fetched.'],
   cancelled: ['Cancelado.', 'Cancelled.'],
   walkChanged: [
     'Entretanto houve alterações: repita, para ter a certeza de que nada falta.',

@@ -12,8 +12,8 @@ export interface ZipOptions extends Pick<PageContext, 'client' | 'brand' | 'lang
   signal: AbortSignal
   /** Called after each invoice with the number of invoices so far. */
   onStep(done: number): void
-  /** Called for each PDF that could not be fetched. */
-  onMissing(): void
+  /** Called for each PDF: whether it could be fetched. */
+  onPdf(isFetched: boolean): void
 }
 
 interface Entry {
@@ -26,7 +26,7 @@ export function zipPdfs(options: ZipOptions): ReadableStream<Uint8Array> {
 }
 
 async function* listEntries(options: ZipOptions): AsyncGenerator<Entry> {
-  const { walk, words, signal, onStep, onMissing } = options
+  const { walk, words, signal, onStep, onPdf } = options
   const csv = createInvoiceCsv(options.language, dayIn(options.brand.timeZone))
   const names = new Set<string>()
   const missing: string[] = []
@@ -37,10 +37,9 @@ async function* listEntries(options: ZipOptions): AsyncGenerator<Entry> {
     for (const kind of documentKinds) {
       if (findNoPdf(kind, invoice) !== null) continue
       const entry = await openEntry(options, invoice, kind)
-      if (typeof entry === 'string') {
-        missing.push(entry)
-        onMissing()
-      } else yield { ...entry, name: uniqueName(entry.name, names) }
+      onPdf(typeof entry !== 'string')
+      if (typeof entry === 'string') missing.push(entry)
+      else yield { ...entry, name: uniqueName(entry.name, names) }
     }
     onStep(walk.seen)
   }

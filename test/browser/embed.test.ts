@@ -269,7 +269,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
       await page.getByRole('heading', { name: 'FT-0012' }).waitFor()
       const arrived = page.waitForEvent('download')
       await page.getByRole('button', { name: 'Download PDF: Invoice FT-0012' }).click()
-      assert.equal((await arrived).suggestedFilename(), 'FT-0012.pdf')
+      assert.equal((await arrived).suggestedFilename(), 'FT-0012 in_0012.pdf')
       assert.deepEqual(watched.problems, [])
 
       const iat = Math.floor(Date.now() / 1000)

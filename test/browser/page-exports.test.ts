@@ -13,7 +13,7 @@ const history = makeHistory(123)
 const payments = {
   ...bothSystems.payments,
   async openPdf(id: string) {
-    if (id === 'in_0122') throw new SourceError('missing', 'not there')
+    if (id === 'in_0122' || id === 'in_gone') throw new SourceError('missing', 'not there')
     return pdf(`payments ${id}`)
   },
 }
@@ -35,12 +35,14 @@ const taxes = [
 )
 /** Issued on another day in Lisbon than in UTC. */
 const late = makeRecord({ id: 'in_late', customer_id: 'cus_late', issued_at: '2026-07-31T23:30:00.000Z' })
+/** Its PDF cannot be fetched. */
+const gone = makeRecord({ id: 'in_gone', customer_id: 'cus_gone', status: 'open' })
 const brand = { name: null, logo: null, accent: null, support: null, timeZone: 'Europe/Lisbon' }
 const { service, open } = await startPages({
   ...bothSystems,
   payments,
   brand,
-  records: [...history, hostile, late, ...taxes],
+  records: [...history, hostile, late, gone, ...taxes],
 })
 const options = { timeout: 180_000, skip: lacksChromium }
 const rows = 'table.invoices tbody tr'
@@ -156,8 +158,8 @@ describe('what is taken along', { concurrency: 3 }, () => {
       return bytes.subarray(index + 46, index + 46 + length).toString()
     })
     const expected = found.flatMap(({ invoice: { number, status, id } }) => [
-      ...(status === 'paid' ? [`Certified document/FR A-${Number(number?.slice(3))}.pdf`] : []),
-      ...(status === 'draft' || id === 'in_0122' ? [] : [`Invoice/${number}.pdf`]),
+      ...(status === 'paid' ? [`Certified document/FR A-${Number(number?.slice(3))} ${id}.pdf`] : []),
+      ...(status === 'draft' || id === 'in_0122' ? [] : [`Invoice/${number} ${id}.pdf`]),
     ])
     assert.deepEqual(entries, [...expected, 'invoices.csv', 'missing.txt'])
     assert.ok(text.includes('%PDF-1.7\ndocument 1000') && text.includes('%PDF-1.7\npayments in_0123'))
@@ -166,12 +168,19 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assertClean(/Failed to load resource/)
   })
 
+  test('a ZIP without a single PDF is not called done', options, async t => {
+    const { page } = await open(t, { customer: 'cus_gone' })
+    await take(page, 'All PDFs')
+    await page.getByText('No PDF could be fetched.').waitFor()
+    assert.equal(await page.getByText('Done.').count(), 0)
+  })
+
   test('each row has its PDFs; one that cannot be had gives its reason in the row', options, async t => {
     const { page, assertClean } = await open(t)
     await page.locator(rows).first().waitFor()
     for (const [name, content, file] of [
-      ['Certified document FT-0123', 'document 1000', 'FR A-123.pdf'],
-      ['Invoice FT-0123', 'payments in_0123', 'FT-0123.pdf'],
+      ['Certified document FT-0123', 'document 1000', 'FR A-123 in_0123.pdf'],
+      ['Invoice FT-0123', 'payments in_0123', 'FT-0123 in_0123.pdf'],
     ]) {
       const arrived = page.waitForEvent('download')
       await page.getByRole('button', { name: `Download PDF: ${name}` }).click()

@@ -221,8 +221,8 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
       const arrived = page.waitForEvent('download')
       await button.click()
       await page.getByText(/still being made/).waitFor()
-      assert.equal((await arrived).suggestedFilename(), 'B-1.pdf')
-      await page.getByText('Saved as B-1.pdf.').waitFor()
+      assert.equal((await arrived).suggestedFilename(), 'B-1 in_bob.pdf')
+      await page.getByText('Saved as B-1 in_bob.pdf.').waitFor()
       assertClean(failedLoad)
     },
   )

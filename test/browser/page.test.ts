@@ -134,8 +134,8 @@ describe('the billing page', { concurrency: 3 }, () => {
     ])
       assert.ok(text.includes(word), word)
     for (const [name, content, file] of [
-      ['Certified document', 'document 1000', 'FR A-63.pdf'],
-      ['Invoice', 'payments in_0063', 'FT-0063.pdf'],
+      ['Certified document', 'document 1000', 'FR A-63 in_0063.pdf'],
+      ['Invoice', 'payments in_0063', 'FT-0063 in_0063.pdf'],
     ]) {
       const arrived = page.waitForEvent('download')
       await page.getByRole('button', { name: `Download PDF: ${name}` }).click()

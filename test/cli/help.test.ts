@@ -85,7 +85,12 @@ describe('fatura --help', { concurrency: 3 }, () => {
       assert.equal(code, 0)
       assert.equal(stderr, '')
       assert.doesNotMatch(stdout, /default: (\[\]|false)/, 'nothing that says nothing')
-      if (command !== '') assert.match(stdout, /\nExamples?:\n {2}(\w+=\S+ )?fatura /)
+      if (command !== '') assert.match(stdout, /\nExamples?:\n( {2}\S.*:\n {2})? {2}(\w+=\S+ )?fatura /)
+      assert.deepEqual(
+        stdout.split('\n').filter(line => line.length > 80),
+        [],
+        'a terminal of 80 columns shows it',
+      )
       assert.ok(stdout.startsWith(`Usage: ${`fatura ${command}`.trim()} `), stdout)
       for (const mention of mentions) assert.ok(stdout.includes(mention), `${mention} in: ${stdout}`)
       if (command === 'doctor') assert.deepEqual(settingsIn(stdout), [...settingNames].sort())

@@ -39,6 +39,7 @@ for (const engine of engines)
         'releaseLease',
         'removeEndpoint',
         'renewLease',
+        'renewLife',
         'repairCounts',
         'revokeKey',
         'revokeToken',

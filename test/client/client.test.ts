@@ -1,5 +1,8 @@
 /** The typed client over the real service: what it gives, remembers, waits for and refuses. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
@@ -74,7 +77,7 @@ describe('the client', { concurrency: 6 }, () => {
     assert.deepEqual(data, (await service().get('/api/v1/client/cus_ana/invoice/in_1')).json)
 
     const download = await client.downloadPdf('cus_ana', 'in_1', 'ix')
-    assert.equal(download.fileName, 'FT 2026-7 é.pdf')
+    assert.equal(download.fileName, 'FT 2026-7 é in_1.pdf')
     assert.equal(await text(download.body), '%PDF-1.7\nix 4711')
   })
 
@@ -345,6 +348,15 @@ describe('the client, as time passes', () => {
     })
     const hasty = createClient({ baseUrl: upstream.origin, token: 'fat_x', retries: 0 })
     await assert.rejects(list(hasty), fails('connection_failed', { status: null, requestId: null }))
+    const gone = createServer().listen(0, '127.0.0.1')
+    await once(gone, 'listening')
+    const place = `127.0.0.1:${(gone.address() as AddressInfo).port}`
+    gone.close()
+    const nobody = createClient({ baseUrl: `http://${place}`, token: 'fat_x', retries: 0 })
+    await assert.rejects(list(nobody), {
+      code: 'connection_failed',
+      message: `http://${place} sent no whole answer: connect ECONNREFUSED ${place}.`,
+    })
     const client = createClient({ baseUrl: upstream.origin, token: 'fat_x', retries: 2 })
     const { onWait, pass } = createWaits(clock)
     const failed = assert.rejects(

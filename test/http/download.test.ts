@@ -48,7 +48,7 @@ for (const engine of engines) {
         )
         assert.equal(
           headers['content-disposition'],
-          `attachment; filename="FT 2026-7 e.pdf"; filename*=UTF-8''FT%202026-7%20%C3%A9.pdf`,
+          `attachment; filename="FT 2026-7 e in_1.pdf"; filename*=UTF-8''FT%202026-7%20%C3%A9%20in_1.pdf`,
         )
         assert.equal(headers['cache-control'], 'private, no-store')
       }
@@ -99,6 +99,20 @@ for (const engine of engines) {
       }
     })
 
+    test('two invoices of one number have two file names', async t => {
+      const records = ['in_a', 'in_b'].map(id => makeRecord({ id, number: '2026-7' }))
+      const service = await startService(t, engine, { records, ...working })
+      const names = await Promise.all(
+        ['in_a', 'in_b'].map(
+          async id => (await service.get(path(id, 'payments'))).headers['content-disposition'],
+        ),
+      )
+      assert.deepEqual(
+        names,
+        ['in_a', 'in_b'].map(id => `attachment; filename="2026-7 ${id}.pdf"`),
+      )
+    })
+
     test('a file name is one safe header whatever the number holds', async t => {
       const numbers = [
         'a\r\nSet-Cookie: x=1',
@@ -139,13 +153,13 @@ for (const engine of engines) {
         for (const name of [plain, extended === undefined ? plain : decodeURIComponent(extended)]) {
           assert.doesNotMatch(name, /[/\\"\p{Cc}\p{Cf}]|^\./u, header)
           assert.ok(Buffer.byteLength(name) <= 200, `${Buffer.byteLength(name)} bytes`)
-          assert.match(name, /[^.\s-]\.pdf$/)
+          assert.match(name, /[^.\s-] in_\d+\.pdf$/)
         }
         // The longest beginning of the number that fits, and no half character at its end.
         if (number === 'é'.repeat(150))
-          assert.equal(decodeURIComponent(extended ?? ''), `${'é'.repeat(98)}.pdf`)
+          assert.equal(decodeURIComponent(extended ?? ''), `${'é'.repeat(95)} in_${place}.pdf`)
         if (number === '🧾'.repeat(60))
-          assert.equal(decodeURIComponent(extended ?? ''), `${'🧾'.repeat(49)}.pdf`)
+          assert.equal(decodeURIComponent(extended ?? ''), `${'🧾'.repeat(47)} in_${place}.pdf`)
       }
     })
   })

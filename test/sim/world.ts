@@ -147,6 +147,9 @@ function closeBoth({ store, leases }: ConnectorStores): void {
 function createReset(path: string, template: string): { run(): void; close(): void } {
   const db = new DatabaseSync(path)
   db.exec(`PRAGMA journal_mode = WAL; ATTACH '${template}' AS template`)
+  // To replace a row is to delete it: the schema allows no program to delete some.
+  for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all())
+    db.exec(`DROP TRIGGER main.${name}`)
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
   const statements = tables.flatMap(({ name }) => {
     const isEmpty = db.prepare(`SELECT 1 FROM template.${name} LIMIT 1`).get() === undefined

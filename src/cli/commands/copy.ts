@@ -24,10 +24,8 @@ export const copyCommand = () =>
     .argument('<from>', 'the address of the store to read, like sqlite:data/fatura.db')
     .argument('<to>', 'the address of the store to fill, like postgres://user:password@host:5432/name')
     .option('--json', 'one JSON object when both are equal: what was written, counts and the hash')
-    .notes(`Everything is copied: invoices and lines, documents and what ties them to invoices, the journal, deleted invoices, tokens,
-streams. First both stores are compared: if the target holds anything that the source does not have, nothing is written.
-Then only what is missing or different is written, so a copy that was stopped continues where it was. At the end both
-stores are read completely, and their counts and hashes are compared. A token that is revoked in one store stays revoked.
+    .notes(`Everything is copied: invoices and lines, documents and what ties them to invoices, the journal, deleted invoices, tokens, streams.
+First both stores are compared: if the target holds anything that the source does not have, nothing is written. Then only what is missing or different is written, so a copy that was stopped continues where it was. At the end both stores are read completely, and their counts and hashes are compared. A token that is revoked in one store stays revoked.
 Stop other programs that write to one of the stores first.`)
     .action(runCopy)
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { isCalendarDay, readMoment } from '../../calendar.ts'
 import { findUrlProblem } from '../../endpoints/send-webhook.ts'
 import { createKeys, publicKeyOf } from '../../endpoints/sign-webhook.ts'
 import { openWriteStore } from '../../store/engines.ts'
@@ -80,7 +81,7 @@ async function findEnd(store: WriteStore): Promise<number> {
 
 async function replayOne(id: string, options: { from?: string } & Options): Promise<void> {
   const { from } = options
-  const at = from === undefined || from === 'now' ? null : readMoment(from)
+  const at = from === undefined || from === 'now' ? null : readPast(from)
   await withStore(options, openWriteStore, async store => {
     const cursor = from === 'now' ? await findEnd(store) : at === null ? null : at * 1000
     if (cursor !== null && (await store.readChanges(null, cursor, 1)) === null)
@@ -90,9 +91,9 @@ async function replayOne(id: string, options: { from?: string } & Options): Prom
   process.stdout.write(`Endpoint ${id} goes on from ${from ?? 'where it stopped'}.\n`)
 }
 
-function readMoment(text: string): number {
-  const at = Date.parse(text)
-  if (/^\d{4}-\d\d-\d\d/.test(text) && at >= 0 && at <= Date.now()) return at
+function readPast(text: string): number {
+  const at = readMoment(isCalendarDay(text) ? `${text}T00:00Z` : text)
+  if (at !== null && at >= 0 && at <= Date.now()) return at
   throw new CliError('--from must be a moment of the past, like 2026-11-01T00:00:00Z, or now.')
 }
 

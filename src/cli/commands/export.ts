@@ -59,17 +59,22 @@ export function exportCommand() {
     )
     .settings(used)
     .notes(`The filters mean what they mean in the API's list. All rows are of one moment, also while fatura sync writes.
-The file appears under its name when it is complete. Amounts are columns in the smallest unit (total_cents) and as
-decimals (total). PDFs that are in the folder already are kept, so --pdfs can be run again after a failure.
+The file appears under its name when it is complete. Amounts are columns in the smallest unit (total_cents) and as decimals (total). PDFs that are in the folder already are kept, so --pdfs can be run again after a failure.
 Exit code: 0 when all was written, 1 when not, or when a PDF failed.
 
 Examples:
-  fatura export --output invoices.csv                                      all invoices of all customers
-  fatura export --month 2026-10 --format csv-pt --output outubro.csv       a month, for Excel in Portuguese
-  fatura export --customer cus_ana --status open --lines                   one customer's open line items
-  fatura export --from 2026-01-01 --format parquet --output 2026.parquet   for DuckDB, pandas or Spark
-  fatura export --format ndjson | jq -r 'select(.ix_id == null).id'        for programs
-  fatura export --month 2026-10 --timezone Europe/Lisbon --pdfs outubro    the month's PDFs, for the accountant`)
+  All invoices of all customers:
+    fatura export --output invoices.csv
+  A month, for Excel in Portuguese:
+    fatura export --month 2026-10 --format csv-pt --output outubro.csv
+  One customer's open line items:
+    fatura export --customer cus_ana --status open --lines
+  For DuckDB, pandas or Spark:
+    fatura export --from 2026-01-01 --format parquet --output 2026.parquet
+  For programs:
+    fatura export --format ndjson | jq -r 'select(.ix_id == null).id'
+  The month's PDFs, for the accountant:
+    fatura export --month 2026-10 --timezone Europe/Lisbon --pdfs outubro`)
     .action(runExport)
 }
 

@@ -29,9 +29,12 @@ export const importCommand = () =>
     .notes(`Each line is a JSON object with the fields of an invoice as the API lists it, and "lines" when they are known.
 Fields that may be null may be left out. The shortest line that is valid:
 
-  {"id":"in_1","customer_id":"cus_1","display_name":"Ana Lima","issued_at":"2026-03-02T09:30:00.000Z",
-   "subtotal_cents":1000,"discount_cents":0,"tax_cents":230,"total_cents":1230,"currency":"eur",
-   "status":"paid","ix_sync_state":"not_synced"}                                  (on one line in the file)`)
+  {"id":"in_1","customer_id":"cus_1","display_name":"Ana Lima",
+   "issued_at":"2026-03-02T09:30:00.000Z","subtotal_cents":1000,
+   "discount_cents":0,"tax_cents":230,"total_cents":1230,"currency":"eur",
+   "status":"paid","ix_sync_state":"not_synced"}
+
+In the file it stands on one line.`)
     .action(runImport)
 
 /** More would scroll away the first ones. */

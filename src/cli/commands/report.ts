@@ -45,8 +45,7 @@ export function reportCommand() {
     .option('--json', 'the same as --format json')
     .settings(used)
     .notes(`Documents count by their own day, and only those in force: no drafts, no canceled ones, no receipts.
-Credit notes count negative. Tax withheld changes neither base nor tax. Amounts are in euros; an invoice
-without a rate to euros is shown in its own currency.
+Credit notes count negative. Tax withheld changes neither base nor tax. Amounts are in euros; an invoice without a rate to euros is shown in its own currency.
 A line of csv and json is a row, a total, a difference with its invoice and document, or what is unread.
 Rounding is what fatura reconcile calls so.
 Exit code: 0 when both sides are equal but for rounding, 1 when they differ or something is unread, 2 when it could not be read.`)

@@ -33,9 +33,8 @@ export const syncCommand = () =>
       '--let-through',
       'apply, this once, the changes that the deletion guard holds back: many drafts or documents that disappeared at once',
     )
-    .notes(`The key in STRIPE_API_KEY must be allowed to read invoices, customers, events and tax rates, and nothing else. A run that was
-stopped continues where it was. Without INVOICEXPRESS_API_KEY the documents stay as they are. "fatura status" shows the
-progress of each stream.`)
+    .notes(`The key in STRIPE_API_KEY must be allowed to read invoices, customers, events and tax rates, and nothing else.
+A run that was stopped continues where it was. Without INVOICEXPRESS_API_KEY the documents stay as they are. "fatura status" shows the progress of each stream.`)
     .action(runSync)
 
 async function runSync(options: { webhooks?: string } & Options): Promise<void> {

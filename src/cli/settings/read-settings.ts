@@ -45,9 +45,9 @@ function readText(name: Setting, options: Options): string | undefined {
 const helpWidth = 78
 
 export class SettingsCommand extends Command {
-  /** Adds a paragraph to the help. */
+  /** Adds to the help: a line each paragraph, which is wrapped; lines that are indented stay as they are. */
   notes(text: string): this {
-    return this.addHelpText('after', `\n${text}`)
+    return this.addHelpText('after', () => `\n${wrap(text)}`)
   }
 
   /** Adds flags, and to the help the settings without one. */
@@ -60,7 +60,7 @@ export class SettingsCommand extends Command {
     const describe = () =>
       environmentOnly.map(
         ([name, { meaning, default: value }]) =>
-          `\n${name} (environment only, default: ${value}):\n${indent(plain(meaning))}`,
+          `\n${name} (environment only):\n${indent(plain(meaning))}\n${indent(`Default: ${value}`)}`,
       )
     return environmentOnly.length === 0 ? this : this.addHelpText('after', () => describe().join('\n'))
   }
@@ -72,6 +72,13 @@ function plain(meaning: string): string {
     .replace(/ See \[[^\]]+\]\([^)]+\)\./g, '')
     .replace(/\[([^\]]+)\]\([^)]+\)/g, '$1')
     .replaceAll('`', '')
+}
+
+/** To 80 columns, which the narrowest terminal has. */
+export function wrap(text: string): string {
+  const help = new Help()
+  const wrapLine = (line: string) => (line.startsWith(' ') ? line : help.boxWrap(line, helpWidth))
+  return text.split('\n').map(wrapLine).join('\n')
 }
 
 function indent(text: string): string {
