@@ -169,7 +169,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
   })
 
   test('a ZIP without a single PDF is not called done', options, async t => {
-    const { page } = await open(t, { customer: 'cus_gone' })
+    const { page } = await open(t, { customer: 'cus_gone', init: noFilePicker })
     await take(page, 'All PDFs')
     await page.getByText('No PDF could be fetched.').waitFor()
     assert.equal(await page.getByText('Done.').count(), 0)
