@@ -1,10 +1,8 @@
 /** The HTTP application, built but not listening. */
-import type { BlockList } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { ApiError } from '../errors.ts'
 import { createGuardedServer } from '../server/guarded-server.ts'
 import { maxUrlBytes, prepareRequests, type ReadsBody, refuseRequest } from './check-request.ts'
-import { createAddressOf } from './client-address.ts'
 import { createCors, preflightHeaders } from './cors.ts'
 import { handleErrors, refuseUnreadable, sendError } from './errors.ts'
 import { logRequests } from './log-requests.ts'
@@ -19,11 +17,11 @@ import { StoreOutage } from './store-outage.ts'
 /** Longer than the proxies in front of it keep theirs. */
 const keepAliveMs = 72_000
 
-export interface AppOptions extends Omit<RouteDependencies, 'addressOf' | 'takeTurn' | 'outage'> {
+export interface AppOptions extends Omit<RouteDependencies, 'takeTurn' | 'outage'> {
   /** Of each token; null: none. */
   rateLimit: RateLimit | null
-  /** Proxies whose forwarding headers are believed; null: none. */
-  trustedProxies?: BlockList | null
+  /** Addresses and networks of proxies whose X-Forwarded-For is believed; null: none. */
+  trustedProxies?: readonly string[] | null
 }
 
 export function createApp({
@@ -32,13 +30,13 @@ export function createApp({
   ...dependencies
 }: AppOptions): FastifyInstance {
   const { log, corsOrigins = [] } = dependencies
-  const addressOf = createAddressOf(trustedProxies)
   const faults = { log, outage: new StoreOutage(log) }
   const cors = createCors(corsOrigins)
   const readsBody: ReadsBody = ({ method, url }) =>
     dependencies.mcp !== undefined && method === 'POST' && url?.split('?')[0] === mcpPath
   const app = Fastify({
     logger: false,
+    trustProxy: trustedProxies === null ? false : [...trustedProxies],
     genReqId: createRequestId,
     serverFactory: handle =>
       createGuardedServer({
@@ -67,7 +65,7 @@ export function createApp({
   app.decorateRequest('grant', null)
   handleErrors(app, faults)
   app.addHook('onRequest', checkRequest)
-  logRequests(app, log, addressOf)
+  logRequests(app, log)
   app.addHook('onResponse', ({ grant, routeOptions }, { statusCode }, done) => {
     const isRead = routeOptions.url === '/ready' || (grant !== null && routeOptions.url !== mcpPath)
     if (isRead && statusCode < 400) faults.outage.noteSuccess()
@@ -76,7 +74,6 @@ export function createApp({
   addOtherMethods(app)
   addRoutes(app, {
     ...dependencies,
-    addressOf,
     takeTurn: createTakeTurn(rateLimit),
     outage: faults.outage,
   })

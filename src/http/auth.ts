@@ -5,7 +5,7 @@ import type { Grant } from '../access/grant.ts'
 import { ApiError } from '../errors.ts'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
 import { isRepeated } from '../server/find-fault.ts'
-import type { AddressOf } from './client-address.ts'
+import { clientAddress } from './client-address.ts'
 import { hasParameter } from './parameters.ts'
 import { isCounted, type TakeTurn } from './rate-limit.ts'
 import { type Identity, locateMetadata } from './resource-metadata.ts'
@@ -19,7 +19,6 @@ declare module 'fastify' {
 
 export interface AuthOptions {
   authenticate: Authenticate
-  addressOf: AddressOf
   /** Null: there is no rate limit. */
   takeTurn: TakeTurn | null
   /** Absent: there is no identity provider. */
@@ -31,7 +30,7 @@ export interface AuthOptions {
  * customers where the path names none, unless the handler asks the grant.
  */
 export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions, checksPath = true): void {
-  const { authenticate, addressOf, takeTurn, identity } = options
+  const { authenticate, takeTurn, identity } = options
 
   /** A promise only when the store has to be asked. */
   function admit(request: FastifyRequest, reply: FastifyReply, grant: Grant): undefined | Promise<void> {
@@ -52,7 +51,7 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
       done(error)
     }
     try {
-      const grant = authenticate(readAuthorization(request), () => addressOf(request.raw))
+      const grant = authenticate(readAuthorization(request), () => clientAddress(request))
       const admitting =
         grant instanceof Promise
           ? grant.then(found => admit(request, reply, found))

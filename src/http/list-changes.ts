@@ -7,6 +7,7 @@ import { leaving } from '../server/guarded-server.ts'
 import type { ChangePage } from '../store/change-store.ts'
 import type { ReadStore } from '../store/store.ts'
 import { type AuthOptions, checkAllCustomers, checkCustomer } from './auth.ts'
+import { clientAddress } from './client-address.ts'
 import { type ChangesQuery, type CustomerParams, changeLimits } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
 
@@ -22,7 +23,7 @@ const recheckMs = 1_000
 /** Requests of a token that wait at once. */
 const waitingPerToken = 100
 
-interface Options extends Pick<AuthOptions, 'authenticate' | 'addressOf'> {
+interface Options extends Pick<AuthOptions, 'authenticate'> {
   store: ReadStore
   /** Requests that wait at once, of all tokens. */
   mostWaiting?: number | undefined
@@ -36,7 +37,7 @@ interface ChangesRoute {
 
 /** Both routes share those who wait. */
 export function createListChanges(app: FastifyInstance, options: Options) {
-  const { store, authenticate, addressOf, mostWaiting } = options
+  const { store, authenticate, mostWaiting } = options
   const waiters = createChangeWaiters(store, mostWaiting)
   const waiting = new Map<string, number>()
   app.decorateRequest('waitedMs', 0)
@@ -45,7 +46,7 @@ export function createListChanges(app: FastifyInstance, options: Options) {
 
   /** A token may end while its request waits. */
   async function checkAgain(request: FastifyRequest, customerId: string | null): Promise<void> {
-    const grant = await authenticate(request.headers.authorization, () => addressOf(request.raw))
+    const grant = await authenticate(request.headers.authorization, () => clientAddress(request))
     if (customerId === null) checkAllCustomers(grant)
     else checkCustomer(await grant.mayRead(customerId))
   }

@@ -3,7 +3,7 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
 import { requestEnded, requestShed } from '../telemetry.ts'
 import { readTrace, traceIdOf } from '../trace.ts'
-import type { AddressOf } from './client-address.ts'
+import { clientAddress } from './client-address.ts'
 import type { InvoiceParams } from './openapi/schemas.ts'
 
 const { info } = pino.levels.values as { info: number }
@@ -18,7 +18,7 @@ interface LineParts {
  * One line a request. It holds no URL, which may hold a search term; no header, since one holds the token; and of the
  * path only ids of the right form. The client's address is logged with a 401 and a 429 alone. So nothing needs to be escaped.
  */
-export function logRequests(app: FastifyInstance, log: Logger, addressOf: AddressOf): void {
+export function logRequests(app: FastifyInstance, log: Logger): void {
   app.addHook('onResponse', (request, reply, done) => {
     if (requestEnded.hasSubscribers) {
       const { url: route = null } = request.routeOptions
@@ -28,7 +28,7 @@ export function logRequests(app: FastifyInstance, log: Logger, addressOf: Addres
         seconds: (reply.elapsedTime - request.waitedMs) / 1000,
       })
     }
-    if (log.levelVal <= info) writeLine(log, describe(request, reply, addressOf))
+    if (log.levelVal <= info) writeLine(log, describe(request, reply))
     done()
   })
 }
@@ -45,7 +45,7 @@ function writeLine(log: Logger, fields: string): void {
   stream.write(`{"level":${info}${time()},${fields},"msg":"request"}\n`)
 }
 
-function describe(request: FastifyRequest, reply: FastifyReply, addressOf: AddressOf): string {
+function describe(request: FastifyRequest, reply: FastifyReply): string {
   const { id, method, grant, routeOptions } = request
   const { customerId = '', invoiceId = '' } = (request.params ?? {}) as Partial<InvoiceParams>
   const route = routeOptions.url === undefined ? 'null' : `"${routeOptions.url}"`
@@ -56,6 +56,6 @@ function describe(request: FastifyRequest, reply: FastifyReply, addressOf: Addre
   const traced = readTrace(request.headers.traceparent)
   const trace = traced === null ? '' : `,"trace_id":"${traceIdOf(traced)}"`
   const refused = reply.statusCode === 401 || reply.statusCode === 429
-  const client = refused ? `,"client":"${addressOf(request.raw)}"` : ''
+  const client = refused ? `,"client":"${clientAddress(request)}"` : ''
   return `"request_id":"${id}","method":"${method}","route":${route},"status":${reply.statusCode},"ms":${ms}${token}${customer}${invoice}${client}${trace}`
 }

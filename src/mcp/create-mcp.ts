@@ -162,7 +162,7 @@ function reasonOf(error: Error): string {
 }
 
 /** Headers that the inner request takes over: the token, and the way that the request came. */
-const passedOn = ['authorization', 'traceparent', 'x-forwarded-for', 'forwarded']
+const passedOn = ['authorization', 'traceparent', 'x-forwarded-for']
 
 /** Reads the API's own routes: every check, limit and wall of theirs holds for the tools. */
 async function readApi(

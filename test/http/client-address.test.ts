@@ -35,17 +35,7 @@ describe('behind trusted proxies', () => {
     ['no address', { 'x-forwarded-for': '192.0.2.1, unknown' }, '127.0.0.1'],
     ['nothing', { 'x-forwarded-for': '' }, '127.0.0.1'],
     ['what would break the log', { 'x-forwarded-for': '192.0.2.1, "},{' }, '127.0.0.1'],
-    ['Forwarded', { forwarded: 'for=192.0.2.1, For=198.51.100.2;proto=https;by=10.0.0.1' }, '198.51.100.2'],
-    ['Forwarded, quoted', { forwarded: 'proto=https; for="[2001:db8::1]:4711"' }, '2001:db8::1'],
-    ['Forwarded, hidden', { forwarded: 'for=192.0.2.1, for=_hidden' }, '127.0.0.1'],
-    ['Forwarded, a comma in quotes', { forwarded: 'for=192.0.2.1;x=", for=198.51.100.2"' }, '192.0.2.1'],
-    ['Forwarded, a quote left open', { forwarded: 'for="192.0.2.1, for="198.51.100.2"' }, '127.0.0.1'],
-    ['both, alike', { forwarded: 'for=192.0.2.1', 'x-forwarded-for': '192.0.2.1' }, '192.0.2.1'],
-    [
-      'both, one of them made up',
-      { forwarded: 'for=192.0.2.1', 'x-forwarded-for': '198.51.100.2' },
-      '127.0.0.1',
-    ],
+    ['Forwarded alone, which is not read', { forwarded: 'for=192.0.2.1' }, '127.0.0.1'],
   ]
   for (const [what, headers, client] of cases)
     test(`${what}: ${client}`, async () => assert.equal(await clientOf(service(), headers), client))
@@ -75,10 +65,12 @@ test('without trusted proxies, whom a client names is not looked at', async t =>
 })
 
 test('TRUSTED_PROXIES is addresses and networks, and nothing else', () => {
-  for (const text of ['127.0.0.1', '::1', '10.0.0.0/8,2001:db8::/32', '0.0.0.0/0']) parseNetworks(text)
+  for (const text of ['127.0.0.1', '::1', '10.0.0.0/8,2001:db8::/32', '0.0.0.0/1']) parseNetworks(text)
   for (const text of [
     '',
     'localhost',
+    '0.0.0.0/0',
+    '::/0',
     '10.0.0.0/33',
     '10.0.0.0/',
     '10.0.0.0/8/8',

@@ -1,7 +1,7 @@
 /** The whole service on a real port over a real store: what a test talks to. */
 import assert from 'node:assert/strict'
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo, BlockList } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { after, before, type TestContext } from 'node:test'
 import { pino } from 'pino'
@@ -32,7 +32,7 @@ export interface ServiceOptions {
   pay?: boolean
   brand?: PageBrand
   corsOrigins?: readonly string[]
-  trustedProxies?: BlockList
+  trustedProxies?: readonly string[]
   /** An identity provider whose JWTs are let in. */
   provider?: ProviderOptions
   /** Where customer links are for. */

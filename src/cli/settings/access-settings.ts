@@ -1,5 +1,5 @@
 /** The settings of browsers, of the admin port and of customer links: a part of the table in settings.ts. */
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
 import { type LinkKey, readLinkKey } from '../../customer-link/create-link.ts'
 import {
   optional,
@@ -70,20 +70,17 @@ function parseLinkKey(text: string): LinkKey {
   }
 }
 
-export function parseNetworks(text: string): BlockList {
-  const networks = new BlockList()
-  const add = (item: string) => {
-    const [address = '', length = null, ...rest] = item.split('/')
-    const version = isIP(address)
-    const most = version === 4 ? 32 : 128
-    const bits = length === null ? most : readWhole(length, 0, most)
-    if (version === 0 || bits === undefined || rest.length > 0) return false
-    networks.addSubnet(address, bits, version === 4 ? 'ipv4' : 'ipv6')
-    return true
-  }
-  parseList(
-    add,
+export function parseNetworks(text: string): readonly string[] {
+  return parseList(
+    isNetwork,
     'must be addresses or networks like 127.0.0.1 or 10.0.0.0/8, separated by commas, or none',
   )(text)
-  return networks
+}
+
+/** Not the network of all addresses: who trusts everybody believes what any client says of itself. */
+function isNetwork(text: string): boolean {
+  const [address = '', length = null, ...rest] = text.split('/')
+  const version = isIP(address)
+  const most = version === 4 ? 32 : 128
+  return version !== 0 && rest.length === 0 && (length === null || readWhole(length, 1, most) !== undefined)
 }
