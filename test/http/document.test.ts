@@ -112,7 +112,7 @@ for (const engine of engines)
       const pdf = await service.get(`/api/v1/client/${customer_id}/invoice/${id}/ix/download`)
       assert.equal(
         pdf.headers['content-disposition'],
-        `attachment; filename="${shown.number?.replace('/', '-')}.pdf"`,
+        `attachment; filename="${shown.number?.replace('/', '-')} ${id.slice(-8)}.pdf"`,
       )
       assert.equal(await rig.store.checkCounts(), 0)
     })

@@ -88,7 +88,7 @@ function assertPdf({ status, headers, text }: Answer): void {
   assert.equal(status, 200, text)
   assert.equal(headers['content-type'], 'application/pdf')
   assert.equal(headers['content-length'], String(pdf.length))
-  assert.equal(headers['content-disposition'], 'attachment; filename="2026-1.pdf"')
+  assert.equal(headers['content-disposition'], 'attachment; filename="2026-1 in_1.pdf"')
   assert.equal(headers['cache-control'], 'private, no-store')
   assert.equal(text, pdf.toString())
 }

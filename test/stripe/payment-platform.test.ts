@@ -225,7 +225,10 @@ for (const engine of engines) {
         assert.deepEqual(body, createPdf(invoice))
         assert.equal(headers['content-type'], 'application/pdf')
         assert.equal(headers['content-length'], String(body.length))
-        assert.equal(headers['content-disposition'], `attachment; filename="${invoice.number}.pdf"`)
+        assert.equal(
+          headers['content-disposition'],
+          `attachment; filename="${invoice.number} ${invoice.id.slice(-8)}.pdf"`,
+        )
         assert.equal(headers['cache-control'], 'private, no-store')
         assert.deepEqual([asked('retrieve_invoice'), asked('pdf')], [index + 1, index + 1])
       }
