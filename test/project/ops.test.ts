@@ -101,6 +101,19 @@ test('the credentials that the units offer are settings that come from files', (
   }
 })
 
+test('the docs make the users, and the files, that the units name', () => {
+  const page = read('docs/install.md')
+  for (const unit of unitsIn) {
+    const text = read(`ops/systemd/${unit}`)
+    const [, user = ''] = /^User=(.*)$/m.exec(text) ?? []
+    assert.match(page, new RegExp(`^useradd --system .* ${user}$`, 'm'))
+    const [, file = ''] = /^EnvironmentFile=(.*)$/m.exec(text) ?? []
+    assert.match(page, new RegExp(`^install -m 0600 -o root -g root /dev/null ${file}( |$)`, 'm'))
+    for (const [, folder = ''] of text.matchAll(/^#LoadCredential=[a-z-]+:(\/\S+)\/[a-z-]+$/gm))
+      assert.match(page, new RegExp(`^(install -d -m 0700.*|mkdir .*) ${folder}( |$)`, 'm'))
+  }
+})
+
 test('each alert leads to a heading of the docs, and each heading is an alert', () => {
   const { groups } = parseYaml(read('ops/prometheus/rules.yml')) as {
     groups: { rules: { alert?: string; annotations?: Record<string, string> }[] }[]
