@@ -1,5 +1,5 @@
 /** The rows of docs/configuration.md that tell of the settings. */
-import { type SettingDefinition, settingNames, settings } from '../src/cli/settings/settings.ts'
+import { fileVariable, type SettingDefinition, settingNames, settings } from '../src/cli/settings/settings.ts'
 
 const header = '| Setting | Default | Flag | Meaning |\n|---|---|---|---|\n'
 
@@ -12,5 +12,7 @@ export function withSettingsTable(page: string): string {
 
 function writeRow(name: keyof typeof settings): string {
   const { default: value, flag, meaning }: SettingDefinition = settings[name]
-  return `| \`${name}\` | \`${value}\` | ${flag === undefined ? 'none' : `\`${flag}\``} | ${meaning} |\n`
+  const variable = fileVariable(name)
+  const file = variable === null ? '' : ` [File](#secrets-in-files): \`${variable}\`.`
+  return `| \`${name}\` | \`${value}\` | ${flag === undefined ? 'none' : `\`${flag}\``} | ${meaning}${file} |\n`
 }

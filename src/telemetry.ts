@@ -18,6 +18,15 @@ export const upstreamOutcomes = [
 ] as const
 export type UpstreamOutcome = (typeof upstreamOutcomes)[number]
 
+export const applyOutcomes = [
+  'changed',
+  'deleted',
+  /** A later answer was stored already. */
+  'superseded',
+  'refused',
+] as const
+export type ApplyOutcome = (typeof applyOutcomes)[number]
+
 interface TypedChannel<Message> {
   /** Without one, the message need not be made. */
   readonly hasSubscribers: boolean
@@ -43,6 +52,10 @@ export const breakerTurned = open<{ system: string; isOpen: boolean }>('breaker-
 export const changeWaiting = open<1 | -1>('change-waiting')
 /** A webhook that was sent to an endpoint, and the time since its change was stored. */
 export const webhookSent = open<{ isDelivered: boolean; seconds: number }>('webhook-sent')
+/** Invoices whose state at the payment platform was written into the store, or was not, and why; after the commit. */
+export const invoicesApplied = open<{ outcome: ApplyOutcome; count: number }>('invoices-applied')
+/** An event of the payment platform whose invoices are stored, the first time that it is. */
+export const eventApplied = open<null>('event-applied')
 export const webhookAnswered = open<{ status: number }>('webhook-answered')
 /** A part of a PDF, on its way to a client. */
 export const pdfPassed = open<{ bytes: number }>('pdf-passed')

@@ -31,6 +31,7 @@ export async function checkDatabase(report: Report, url: string): Promise<boolea
       `Fatura is tested on PostgreSQL ${supportedMajors.oldest} to ${supportedMajors.newest}; look for a newer Fatura.`,
     )
   else database.ok(`${engine} answers${server?.misplaced ? ', with Citus' : ''}`)
+  if (server !== null && !checkStatements(report, 'Database', server)) return false
   const isCurrent = checkSchema(report, 'Database: schema', facts)
   if (file !== null) checkFile(report, file)
   if (server === null) return isCurrent
@@ -39,6 +40,16 @@ export async function checkDatabase(report: Report, url: string): Promise<boolea
   if (isCurrent && server.misplaced !== null) checkPlaces(report, server.misplaced)
   checkClock(report, 'the database', { theirs: server.clock, before, after, grain: 0 })
   return isCurrent && checkRights(report, server)
+}
+
+/** False where reads would fail under load. */
+function checkStatements(report: Report, name: string, { keepsStatements }: ServerFacts): boolean {
+  if (!keepsStatements)
+    report(`${name}: prepared statements`).fail(
+      'what is in between, such as PgBouncer in transaction mode, does not keep those of its clients apart',
+      'Use PgBouncer 1.21 or newer with max_prepared_statements = 100, or pool_mode = session.',
+    )
+  return keepsStatements
 }
 
 function checkSchema(report: Report, check: string, { schema, schemaProblem }: StoreFacts): boolean {
@@ -193,6 +204,7 @@ export async function checkReadStore(
   })
   if (found === null || !checkSchema(report, `${name}, schema`, found.facts)) return
   const { facts, synced_at } = found
+  if (facts.server !== null && !checkStatements(report, name, facts.server)) return
   if (facts.isReadOnly) reading.ok(`${facts.engine} answers, and its sessions are read-only`)
   else
     reading.warn(

@@ -2,8 +2,11 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
 import type { ReadStore } from '../store/store.ts'
 import {
+  applyOutcomes,
   breakerTurned,
   changeWaiting,
+  eventApplied,
+  invoicesApplied,
   pdfPassed,
   requestEnded,
   requestShed,
@@ -52,6 +55,10 @@ const helps = {
   fatura_endpoint_webhooks_total: 'Webhooks that were sent to endpoints, by outcome.',
   fatura_endpoint_delivery_seconds:
     'Time from the storing of a change to the answer of an endpoint that took it.',
+  fatura_invoices_applied_total:
+    'Answers about invoices that the synchronization stored, by outcome: changed, deleted, superseded by a later answer, or refused.',
+  fatura_events_applied_total:
+    'Events of the payment platform that were applied; one that comes again counts once.',
   fatura_webhooks_total: 'Webhooks that were answered, by status: 200 means that the change is stored.',
 }
 type Name = keyof typeof helps
@@ -66,8 +73,10 @@ export function startMetrics({ serves, isMain = true }: MetricsRoles): Metrics {
   const registry = new Registry()
   const make = createMaker(registry)
   if (isMain) collectDefaultMetrics({ register: registry })
-  if (serves === null) countWebhooks(make)
-  else countRequests(make)
+  if (serves === null) {
+    countWebhooks(make)
+    countApplied(make)
+  } else countRequests(make)
   const measure = serves && measureConnections(make, serves)
   countUpstreamCalls(make)
   return {
@@ -150,6 +159,14 @@ function countUpstreamCalls({ counter, gauge, histogram, highest }: Maker): void
     waiting.set({ system }, 0)
     breakers.set({ system }, 0)
   }
+}
+
+function countApplied({ counter }: Maker): void {
+  const invoices = counter('fatura_invoices_applied_total', 'outcome')
+  for (const outcome of applyOutcomes) invoices.inc({ outcome }, 0)
+  invoicesApplied.subscribe(({ outcome, count }) => invoices.inc({ outcome }, count))
+  const events = counter('fatura_events_applied_total')
+  eventApplied.subscribe(() => events.inc())
 }
 
 function countWebhooks({ counter, histogram }: Maker): void {

@@ -59,6 +59,8 @@ export interface ServerFacts {
   misplaced: readonly string[] | null
   nodes: readonly NodeFacts[] | null
   hosts: readonly HostFacts[]
+  /** Whether each session has its own prepared statements: not behind a pooler in transaction mode that knows of none. */
+  keepsStatements: boolean
   role: string
   /** The schema's tables, and those of them that the role may not both read and write. */
   tables: readonly string[]

@@ -2,6 +2,7 @@
 import type { InvoiceKey } from '../invoice.ts'
 import { type ListFilter, type Notification, UnfitRecord, unlessMissing } from '../sources.ts'
 import type { JournalEntry } from '../store/document-store.ts'
+import { eventApplied } from '../telemetry.ts'
 import { type Applied, addApplied, type Cause, nothingApplied } from './apply.ts'
 import { coalesce, forEachConcurrently } from './concurrency.ts'
 import { type ListOptions, listAndCommit } from './list-ranges.ts'
@@ -129,7 +130,7 @@ function rememberEvents() {
   return {
     has: (id: string) => ids.has(id),
     add(id: string) {
-      ids.delete(id)
+      if (!ids.delete(id) && eventApplied.hasSubscribers) eventApplied.publish(null)
       ids.add(id)
       if (ids.size > rememberedEvents) ids.delete(ids.values().next().value as string)
     },

@@ -4,6 +4,7 @@ import type { Observation, ObservationPage } from '../sources.ts'
 import { type RefusedKind, type SetAsideKey, waitingKind } from '../store/connector-store.ts'
 import { createStamps } from '../store/stamps.ts'
 import { StoreUnavailable, type WriteStore, type WriteTransaction } from '../store/store.ts'
+import { applyOutcomes, invoicesApplied } from '../telemetry.ts'
 import { type Applied, addApplied, applyObservations, type Cause, noId, nothingApplied } from './apply.ts'
 import type { LinkOptions } from './link-invoices.ts'
 
@@ -194,12 +195,19 @@ export async function createStampedCalls(
       for (const { unfit = [] } of answers)
         for (const { id, reason } of unfit)
           log.warn({ invoice: id, reason }, 'an invoice does not fit and is set aside')
+      tellApplied(total)
       for (const [reason, count] of Object.entries(total.refused))
         log.debug({ reason, count }, 'invoices refused')
       return total
     },
     expect,
   }
+}
+
+function tellApplied({ changed, deleted, superseded, refused }: Applied): void {
+  if (!invoicesApplied.hasSubscribers) return
+  const counts = { changed, deleted, superseded, refused: Object.values(refused).reduce((a, b) => a + b, 0) }
+  for (const outcome of applyOutcomes) invoicesApplied.publish({ outcome, count: counts[outcome] })
 }
 
 const waiting = { kind: waitingKind, reason: 'part of the database was out of reach' }

@@ -177,7 +177,9 @@ describe('the command line', { concurrency: 3 }, () => {
 
 /** The settings that a help text offers. */
 function settingsIn(help: string): string[] {
-  const found = help.matchAll(/\(env:\s+([A-Z_]+),|^([A-Z_]+) \(environment only/gm)
+  const found = help.matchAll(
+    /\(env:\s+([A-Z_]+)(?:\s+or\s+\1_FILE)?,|^([A-Z_]+)(?: or \2_FILE)? \(environment only/gm,
+  )
   return [...found].map(match => match[1] ?? match[2] ?? '').sort()
 }
 

@@ -10,7 +10,7 @@ import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts
 import { createCli, eventually, type Program } from '../support/cli.ts'
 import { ask } from '../support/load.ts'
 import { quickClock } from '../support/quick-clock.ts'
-import { createSyncWorld } from '../support/sync-truth.ts'
+import { createSyncWorld, readStored } from '../support/sync-truth.ts'
 
 const root = join(import.meta.dirname, '../..')
 const token = 'an-admin-token-of-the-test'
@@ -91,6 +91,10 @@ describe('metrics', { concurrency: true }, () => {
     assert.equal(sum('fatura_http_request_seconds_bucket', { route: list, le: '+Inf' }), 30)
     assert.equal(sum('fatura_http_requests_total', { route: 'none', status: '404' }), 30)
     assert.equal(sum('fatura_store_up'), 1)
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    const [build] = series.filter(({ name }) => name === 'fatura_build_info')
+    const labels = { version, engine: 'sqlite', node: process.versions.node }
+    assert.deepEqual(build, { name: 'fatura_build_info', labels, value: 1 })
     assert.ok(sum('process_resident_memory_bytes') > 1e7)
     assert.ok(series.length <= 500, `${series.length} series`)
     await serving.stop()
@@ -147,6 +151,14 @@ describe('metrics', { concurrency: true }, () => {
       async () => (await scrape(running)).sum('fatura_upstream_calls_waiting') === 0,
     )
     assert.equal(sum('fatura_webhooks_total', { status: '400' }), 1)
+    const stored = (await readStored(world.url)).records.size
+    assert.ok(sum('fatura_invoices_applied_total', { outcome: 'changed' }) >= stored && stored > 0)
+    const metricsUrl = `${await findAdmin(running)}/metrics`
+    const appliedEvents = async () =>
+      parse((await ask(metricsUrl, token)).text).sum('fatura_events_applied_total')
+    const applied = await appliedEvents()
+    world.account.change('finalize')
+    await eventually('the event of a change is applied', async () => (await appliedEvents()) > applied)
     assert.ok(
       series.some(({ name, labels }) => name === 'fatura_stream_lag_seconds' && labels.stream === 'ix:open'),
     )

@@ -128,7 +128,10 @@ const rules: Record<string, Rule> = {
     ],
     packages: ['hyparquet-writer'],
   },
-  'src/sync/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: ['pino'] },
+  'src/sync/': {
+    ours: [...domain, ...sources, ...storeSeen, 'src/linking/', 'src/telemetry.ts'],
+    packages: ['pino'],
+  },
   'src/checks/': {
     ours: [
       ...[...domain, ...sources, ...storeSeen, 'src/store/facts.ts', 'src/store/engines.ts', 'src/linking/'],
@@ -224,7 +227,7 @@ const rules: Record<string, Rule> = {
   },
   'src/cli/wiring/': {
     ours: [
-      ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/'],
+      ...[...domain, 'src/package.ts', ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/'],
       ...[
         'src/http/',
         'src/mcp/',

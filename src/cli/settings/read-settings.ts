@@ -4,7 +4,8 @@ import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 import { loadEnvFile, readVariable } from './environment.ts'
 import { InvalidSetting } from './parsers.ts'
-import { type Setting, type SettingDefinition, type Settings, settings } from './settings.ts'
+import { readSecretFile } from './secret-file.ts'
+import { fileVariable, type Setting, type SettingDefinition, type Settings, settings } from './settings.ts'
 
 /** The flags of a command, as commander names them. */
 export type Options = Readonly<Record<string, unknown>>
@@ -19,27 +20,41 @@ export function readSettings<K extends Setting>(
   return Object.fromEntries(names.map(name => [name, readSetting(name, options)])) as Pick<Settings, K>
 }
 
-/** Whether a flag or the environment has a value. An empty one counts as none. */
+/** Whether a flag, the environment or a file has a value. An empty one counts as none. */
 export function isSet(name: Setting, options: Options): boolean {
-  return Boolean(readText(name, options))
+  return Boolean(readText(name, options) || readFilePath(name))
 }
 
 function readSetting(name: Setting, options: Options): unknown {
   const setting: SettingDefinition = settings[name]
-  const text = readText(name, options) || setting.default
+  const typed = readFlag(name, options)
+  const path = typed ? undefined : readFilePath(name)
+  if (path && readVariable(name))
+    throw new CliError(`${name} and ${fileVariable(name)} are both set. Remove one of them.`)
+  const text = path ? readSecretFile(`${fileVariable(name)}`, path) : readText(name, options)
   try {
-    return setting.parse(text)
+    return setting.parse(text || setting.default)
   } catch (error) {
     if (!(error instanceof InvalidSetting)) throw error
-    const value = setting.isSecret === true ? '' : `, not '${printable(text)}'`
-    throw new CliError(`${name} ${error.message}${value}.`)
+    const place = path ? `, in the file ${printable(path)},` : ''
+    const value = setting.isSecret === true ? '' : `, not '${printable(text ?? '')}'`
+    throw new CliError(`${name}${place} ${error.message}${value}.`)
   }
 }
 
 function readText(name: Setting, options: Options): string | undefined {
+  return readFlag(name, options) || readVariable(name)
+}
+
+function readFlag(name: Setting, options: Options): string | undefined {
   const option = name.toLowerCase().replace(/_./g, ([, letter = '']) => letter.toUpperCase())
   const flag = 'flag' in settings[name] ? options[option] : undefined
-  return (typeof flag === 'string' && flag) || readVariable(name)
+  return typeof flag === 'string' ? flag : undefined
+}
+
+function readFilePath(name: Setting): string | undefined {
+  const variable = fileVariable(name)
+  return variable === null ? undefined : readVariable(variable)
 }
 
 const helpWidth = 78
@@ -54,16 +69,22 @@ export class SettingsCommand extends Command {
   settings(names: readonly Setting[]): this {
     const definitions = names.map((name): [Setting, SettingDefinition] => [name, settings[name]])
     for (const [name, { meaning, flag, default: value }] of definitions)
-      if (flag !== undefined) this.option(flag, `${plain(meaning)} (env: ${name}, default: ${value})`)
+      if (flag !== undefined)
+        this.option(flag, `${plain(meaning)} (env: ${variablesOf(name)}, default: ${value})`)
     const environmentOnly = definitions.filter(([, { flag }]) => flag === undefined)
     // Written when somebody asks for help: to wrap it takes longer than all else of a command line.
     const describe = () =>
       environmentOnly.map(
         ([name, { meaning, default: value }]) =>
-          `\n${name} (environment only):\n${indent(plain(meaning))}\n${indent(`Default: ${value}`)}`,
+          `\n${variablesOf(name)} (environment only):\n${indent(plain(meaning))}\n${indent(`Default: ${value}`)}`,
       )
     return environmentOnly.length === 0 ? this : this.addHelpText('after', () => describe().join('\n'))
   }
+}
+
+function variablesOf(name: Setting): string {
+  const variable = fileVariable(name)
+  return variable === null ? name : `${name} or ${variable}`
 }
 
 /** Markdown without its marks, nor its hints at other pages. */

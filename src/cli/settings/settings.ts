@@ -35,7 +35,7 @@ export interface SettingDefinition {
   commands?: readonly Service[]
   /** Markdown for the docs; `--help` shows it as plain text. */
   meaning: string
-  /** Whether the value may be or hold a secret: then no message repeats it. */
+  /** Whether the value may be or hold a secret: then no message repeats it, and a file may hold it (`fileVariable`). */
   isSecret?: true
   /** Throws what `refuse` throws. */
   parse(text: string): unknown
@@ -187,6 +187,15 @@ export type Setting = keyof typeof settings
 export type Settings = { [K in Setting]: ReturnType<(typeof settings)[K]['parse']> }
 
 export const settingNames = Object.keys(settings) as Setting[]
+
+/** The variable with the path of a file that holds the value; null for a setting that is no secret. */
+export function fileVariable(name: Setting): string | null {
+  const { isSecret }: SettingDefinition = settings[name]
+  return isSecret === true ? `${name}_FILE` : null
+}
+
+/** Every variable that is read. */
+export const variableNames = settingNames.flatMap(name => [name, fileVariable(name) ?? []].flat())
 
 type ServiceOf<Definition> = Definition extends { commands: readonly (infer Named)[] }
   ? Named

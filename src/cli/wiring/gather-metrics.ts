@@ -1,9 +1,11 @@
 /** The metrics of this process, of those beside it, and of the store. */
 import type { Logger } from 'pino'
+import { describeBuild } from '../../metrics/build-info.ts'
 import { createGathering, writeMetrics } from '../../metrics/gather.ts'
 import { type Metrics, type MetricsRoles, startMetrics } from '../../metrics/metrics.ts'
 import { createStoreMetrics } from '../../metrics/store-metrics.ts'
-import { openOperatorStore, openReadStore, readLogBytes } from '../../store/engines.ts'
+import { version } from '../../package.ts'
+import { openOperatorStore, openReadStore, readLogBytes, storeFileOf } from '../../store/engines.ts'
 
 export interface MeasuredStore {
   readUrl: string
@@ -44,7 +46,8 @@ export function gatherMetrics({ readUrl, operatorUrl, hasDocuments }: MeasuredSt
       closeStore().catch(() => {})
     },
   })
-  const sources: Metrics[] = [peers, ofStore]
+  const build = describeBuild(version, storeFileOf(readUrl) === null ? 'postgres' : 'sqlite')
+  const sources: Metrics[] = [peers, ofStore, build]
   return {
     count(roles: MetricsRoles): void {
       sources.push(startMetrics(roles))

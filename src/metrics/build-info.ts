@@ -1,0 +1,16 @@
+/** What runs here, as a metric that is always 1. */
+import { Gauge, Registry } from '@prometheus-io/client'
+import type { Metrics } from './metrics.ts'
+
+export function describeBuild(version: string, engine: 'sqlite' | 'postgres'): Metrics {
+  const registry = new Registry()
+  const labels = { version, engine, node: process.versions.node }
+  const gauge = new Gauge({
+    name: 'fatura_build_info',
+    help: 'Always 1; its labels tell the version of Fatura, the engine of its store, and the version of Node.',
+    labelNames: Object.keys(labels),
+    registers: [registry],
+  })
+  gauge.set(labels, 1)
+  return { read: () => registry.getMetricsAsJSON() }
+}
