@@ -9,10 +9,10 @@ import { createLinkToken, type LinkKey } from '../customer-link/create-link.ts'
 import { errorCodes } from '../errors.ts'
 import { createRequestId } from '../http/request-id.ts'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
-import { writeBareAnswer } from '../server/bare-answer.ts'
+import { securityHeaders, writeBareAnswer } from '../server/bare-answer.ts'
 import type { UnreadableRequest } from '../server/connection.ts'
-import { findFault, isRepeated, withoutOrigin } from '../server/find-fault.ts'
-import { createGuardedServer, tunnelRequested } from '../server/guarded-server.ts'
+import { isRepeated, withoutOrigin } from '../server/find-fault.ts'
+import { createGuardedServer, type EndWith, faultyRequest } from '../server/guarded-server.ts'
 
 export interface AdminOptions {
   token: string
@@ -29,7 +29,7 @@ interface Route {
   method: 'GET' | 'POST'
   isGuarded: boolean
   /** A text is sent as it is, an object as JSON. */
-  answer(request: IncomingMessage, response: ServerResponse): Promise<object | string>
+  answer(request: IncomingMessage): Promise<object | string>
 }
 
 const adminErrors = {
@@ -73,8 +73,7 @@ export function createAdminServer(options: AdminOptions): Server {
   const expected = digest(token)
   const windows = createWindows(guesses.seconds)
   const healthy = { status: 'ok' }
-  const createLink: Route['answer'] = async (...exchange) =>
-    createLinkFor(await readJson(...exchange), options)
+  const createLink: Route['answer'] = async request => createLinkFor(await readJson(request), options)
   const routes = new Map<string, Route>([
     ['/live', { method: 'GET', isGuarded: false, answer: async () => healthy }],
     ['/ready', { method: 'GET', isGuarded: false, answer: readiness }],
@@ -88,9 +87,7 @@ export function createAdminServer(options: AdminOptions): Server {
     throw new AdminError('unavailable', problem, { 'retry-after': '1' })
   }
 
-  async function find(request: IncomingMessage, response: ServerResponse): Promise<object | string> {
-    const fault = findFault(request)
-    if (fault !== null) throw new AdminError('invalid_request', fault, { connection: 'close' })
+  async function find(request: IncomingMessage): Promise<object | string> {
     const route = routes.get(pathOf(request))
     if (route === undefined)
       throw new AdminError('route_not_found', `Served here: ${[...routes.keys()].join(', ')}.`)
@@ -98,7 +95,7 @@ export function createAdminServer(options: AdminOptions): Server {
     const allowed = route.method === 'GET' ? 'GET, HEAD' : route.method
     if (!allowed.split(', ').includes(request.method ?? ''))
       throw new AdminError('method_not_allowed', `Allowed here: ${allowed}.`, { allow: allowed })
-    return route.answer(request, response)
+    return route.answer(request)
   }
 
   /** In constant time, which reveals nothing of the right token. */
@@ -127,9 +124,13 @@ export function createAdminServer(options: AdminOptions): Server {
     throw new AdminError('rate_limited', message, { 'retry-after': String(secondsLeft(window, nowMs)) })
   }
 
-  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function receive(
+    request: IncomingMessage,
+    response: ServerResponse,
+    endWith: EndWith,
+  ): Promise<void> {
     const requestId = createRequestId()
-    const found = await find(request, response).catch((error: unknown) => {
+    const found = await find(request).catch((error: unknown) => {
       if (error instanceof AdminError) return error
       log.error({ request_id: requestId, err: error }, 'unexpected error')
       return new AdminError('internal', 'Something went wrong on our side.')
@@ -138,16 +139,18 @@ export function createAdminServer(options: AdminOptions): Server {
     const refusal = found instanceof AdminError ? found : null
     const status = refusal?.status ?? 200
     const body = refusal?.write(requestId) ?? (typeof found === 'string' ? found : JSON.stringify(found))
-    response.writeHead(status, {
-      'content-type': typeof found === 'string' ? metricsType : 'application/json',
-      'content-length': Buffer.byteLength(body),
-      'cache-control': 'no-store',
-      'request-id': requestId,
-      ...refusal?.headers,
-      // The rest of a body is not read, so the next request could not be found.
-      ...(!request.complete && { connection: 'close' }),
-    })
-    response.end(request.method === 'HEAD' ? '' : body)
+    const headers = { 'cache-control': 'no-store', 'request-id': requestId, ...refusal?.headers }
+    // The rest of a body is not read, so the next request could not be found.
+    if (!request.complete) endWith(writeBareAnswer(status, headers, body))
+    else
+      response
+        .writeHead(status, {
+          ...securityHeaders,
+          'content-type': typeof found === 'string' ? metricsType : 'application/json',
+          'content-length': Buffer.byteLength(body),
+          ...headers,
+        })
+        .end(request.method === 'HEAD' ? '' : body)
     const path = pathOf(request)
     const route = routes.has(path) ? path : null
     const { method } = request
@@ -156,7 +159,7 @@ export function createAdminServer(options: AdminOptions): Server {
   }
 
   return createGuardedServer({
-    handle: (request, response) => void receive(request, response),
+    handle: (...exchange) => void receive(...exchange),
     refuse: refuseUnreadable,
     keepAliveMs,
   })
@@ -175,13 +178,12 @@ function digest(text: string): Buffer {
   return hash('sha256', text, 'buffer')
 }
 
-async function readJson(request: IncomingMessage, response: ServerResponse): Promise<string> {
+async function readJson(request: IncomingMessage): Promise<string> {
   const type = request.headers['content-type'] ?? ''
   if (!/^application\/json(?: *;.*)?$/i.test(type))
     throw new AdminError('unsupported_media_type', 'Send the body as Content-Type: application/json.')
   const tooLarge = new AdminError('payload_too_large', `The body is larger than ${maxBodyBytes} bytes.`)
   if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge
-  if (request.headers.expect !== undefined) response.writeContinue()
   const chunks: Buffer[] = []
   let length = 0
   try {
@@ -234,9 +236,9 @@ function refuse(message: string): AdminError {
   return new AdminError('invalid_request', message)
 }
 
-function refuseUnreadable({ code }: UnreadableRequest): string {
+function refuseUnreadable({ code, message }: UnreadableRequest): string {
   const requestId = createRequestId()
-  const error = explain(code)
+  const error = code === faultyRequest ? refuse(message) : explain(code)
   return writeBareAnswer(
     error.status,
     { 'cache-control': 'no-store', 'request-id': requestId, ...error.headers },
@@ -245,8 +247,6 @@ function refuseUnreadable({ code }: UnreadableRequest): string {
 }
 
 function explain(code: string | undefined): AdminError {
-  if (code === tunnelRequested)
-    return new AdminError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET, HEAD, POST' })
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new AdminError('request_timeout', 'The request did not arrive completely in time.')
   if (code === 'HPE_HEADER_OVERFLOW')

@@ -1,8 +1,9 @@
 /** The HTTP application, built but not listening. */
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { ApiError } from '../errors.ts'
-import { createGuardedServer } from '../server/guarded-server.ts'
-import { maxUrlBytes, prepareRequests, type ReadsBody, refuseRequest } from './check-request.ts'
+import { securityHeaders } from '../server/bare-answer.ts'
+import { createGuardedServer, type ServerShell } from '../server/guarded-server.ts'
+import { bodyTooLarge, ignoreBodies, maxUrlBytes, type ReadsBody, refuseLongUrl } from './check-request.ts'
 import { createCors, preflightHeaders } from './cors.ts'
 import { handleErrors, refuseUnreadable, sendError } from './errors.ts'
 import { logRequests } from './log-requests.ts'
@@ -32,6 +33,7 @@ export function createApp({
   const { log, corsOrigins = [] } = dependencies
   const faults = { log, outage: new StoreOutage(log) }
   const cors = createCors(corsOrigins)
+  const refuse: ServerShell['refuse'] = (error, origin) => refuseUnreadable(error, log, cors, origin)
   const readsBody: ReadsBody = ({ method, url }) =>
     dependencies.mcp !== undefined && method === 'POST' && url?.split('?')[0] === mcpPath
   const app = Fastify({
@@ -40,11 +42,12 @@ export function createApp({
     genReqId: createRequestId,
     serverFactory: handle =>
       createGuardedServer({
-        handle: prepareRequests(handle, readsBody),
-        refuse: (error, origin) => refuseUnreadable(error, log, cors, origin),
+        handle: ignoreBodies(handle, readsBody, ({ headers: { origin } }) =>
+          refuse(Object.assign(new Error('The body is too large'), { code: bodyTooLarge }), origin),
+        ),
+        refuse,
         keepAliveMs,
         excess: refuseExcess(log, cors),
-        linesFor: cors?.linesFor,
       }),
     // The server sees to it; Fastify's own would write into answers that have begun.
     clientErrorHandler: () => {},
@@ -84,8 +87,12 @@ export function createApp({
     reply: FastifyReply,
     goOn: (refusal?: ApiError) => void,
   ): void {
-    reply.header('request-id', request.id)
-    const refusal = refuseRequest(request, reply, readsBody)
+    reply.headers({
+      ...securityHeaders,
+      'request-id': request.id,
+      ...cors?.headersFor(request.headers.origin),
+    })
+    const refusal = refuseLongUrl(request)
     if (refusal !== null) goOn(refusal)
     // At any path: a page must be able to read a 404.
     else if (cors?.isPreflight(request.raw)) answerOptions(reply.headers(preflightHeaders))

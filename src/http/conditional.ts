@@ -10,19 +10,7 @@ import { sendJson } from './send-json.ts'
 function setReadHeaders(reply: FastifyReply, etag: string, syncedAt: number | null): void {
   reply.header('cache-control', 'private, no-cache')
   reply.header('etag', etag)
-  if (syncedAt !== null) reply.header('fatura-synced-at', writeMoment(syncedAt))
-}
-
-let lastMoment = 0
-let lastText = ''
-
-/** All answers between two successful synchronizations have the same time: its text is made once. */
-function writeMoment(moment: number): string {
-  if (moment !== lastMoment) {
-    lastText = new Date(moment).toISOString()
-    lastMoment = moment
-  }
-  return lastText
+  if (syncedAt !== null) reply.header('fatura-synced-at', new Date(syncedAt).toISOString())
 }
 
 /**

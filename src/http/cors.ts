@@ -3,7 +3,6 @@
  * would add by itself are never allowed: a page sends its token. See CONTRIBUTING.md for why this is not a package.
  */
 import type { IncomingMessage } from 'node:http'
-import { writeLines } from '../server/bare-answer.ts'
 
 /** Headers that a page may read. */
 const exposed =
@@ -23,19 +22,14 @@ export type Cors = NonNullable<ReturnType<typeof createCors>>
 export function createCors(origins: readonly string[]) {
   if (origins.length === 0) return null
   const vary = { vary: 'Origin' }
-  const others = writeLines(vary)
   const allowed = new Map(
     origins.map(origin => [
       origin,
-      writeLines({
-        'access-control-allow-origin': origin,
-        'access-control-expose-headers': exposed,
-        ...vary,
-      }),
+      { 'access-control-allow-origin': origin, 'access-control-expose-headers': exposed, ...vary },
     ]),
   )
   return {
-    linesFor: (origin = '') => allowed.get(origin) ?? others,
+    headersFor: (origin = ''): Record<string, string> => allowed.get(origin) ?? vary,
     /** Whether a request is a preflight of an allowed origin. */
     isPreflight: ({ method, headers }: IncomingMessage) =>
       method === 'OPTIONS' &&

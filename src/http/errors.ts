@@ -4,10 +4,9 @@ import type { Logger } from 'pino'
 import { ApiError, errorCodes } from '../errors.ts'
 import { writeBareAnswer } from '../server/bare-answer.ts'
 import type { UnreadableRequest } from '../server/connection.ts'
-import { tunnelRequested } from '../server/guarded-server.ts'
-import { spacedLine } from '../server/request-line.ts'
+import { faultyRequest } from '../server/guarded-server.ts'
 import { StoreBusy, StoreUnavailable } from '../store/store.ts'
-import { maxUrlBytes } from './check-request.ts'
+import { bodyTooLarge, maxUrlBytes } from './check-request.ts'
 import { type Cors, findOrigin } from './cors.ts'
 import { allowedMethods, answerOptions, refuseMethod } from './methods.ts'
 import { createRequestId } from './request-id.ts'
@@ -94,29 +93,27 @@ export function refuseUnreadable(
     'cache-control': 'no-store',
     'request-id': requestId,
     ...(status === 405 && { allow: allowedMethods }),
+    ...cors?.headersFor(origin),
   }
-  return writeBareAnswer(status, headers, writeError(refusal, requestId), {
-    moreLines: cors?.linesFor(origin) ?? '',
-  })
+  return writeBareAnswer(status, headers, writeError(refusal, requestId))
 }
 
 const requestLine = /^[A-Z-]+ \S+ HTTP\/1\.[01]\r\n/
 
-function explainUnreadable({ code, rawPacket, bytesParsed = 0 }: UnreadableRequest): ApiError {
+function explainUnreadable({ code, message, rawPacket, bytesParsed = 0 }: UnreadableRequest): ApiError {
   const packet = rawPacket?.toString('latin1') ?? ''
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return packet.search('\n') === -1 || packet.search('\n') > maxUrlBytes
         ? new ApiError('uri_too_long', `The URL is longer than ${maxUrlBytes} bytes.`)
         : new ApiError('headers_too_large', 'The request headers are larger than 16 KiB.')
-    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new ApiError('payload_too_large', 'Requests of this API carry no body.')
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new ApiError('request_timeout', 'The request did not arrive completely in time.')
-    case tunnelRequested:
-      return refuseMethod()
-    case spacedLine:
-      return new ApiError('invalid_request', 'Put one space between the parts of the request line.')
+    case bodyTooLarge:
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new ApiError('payload_too_large', 'Requests of this API carry no body.')
+    case faultyRequest:
+      return new ApiError('invalid_request', message)
     case 'HPE_INVALID_METHOD':
       // Requests that were read may stand before it in the packet.
       if (requestLine.test(packet.slice(packet.lastIndexOf('\n', bytesParsed) + 1))) return refuseMethod()

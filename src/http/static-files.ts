@@ -2,8 +2,6 @@
 import { hash } from 'node:crypto'
 import { brotliCompressSync, gzipSync, constants as zlib } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
-import { securityHeaders, writeLines } from '../server/bare-answer.ts'
-import { replaceSecurityHeaders } from '../server/secure-response.ts'
 import { isHeldByClient } from './conditional.ts'
 
 /** Encodings in order of preference. */
@@ -33,8 +31,9 @@ export function makeStaticFile(description: FileDescription) {
       'content-type': type,
       'cache-control': isImmutable ? 'public, max-age=31536000, immutable' : 'no-cache',
       vary: 'accept-encoding',
+      // In place of that of the API's answers.
+      ...(policy && { 'content-security-policy': allow(policy) }),
     },
-    security: writeLines({ ...securityHeaders, ...(policy && { 'content-security-policy': allow(policy) }) }),
     get variants() {
       variants ??= makeVariants(content)
       return variants
@@ -79,7 +78,6 @@ export function addStaticFiles(app: FastifyInstance, files: readonly StaticFile[
   for (const file of files)
     app.get(file.path, { schema: { hide: true } }, async (request, reply) => {
       const { encoding, body, etag } = choose(file.variants, request.headers['accept-encoding'])
-      replaceSecurityHeaders(reply.raw, file.security)
       reply.headers(file.headers).header('etag', etag)
       if (isHeldByClient(request, etag)) return reply.code(304).removeHeader('content-type').send()
       if (encoding !== 'identity') reply.header('content-encoding', encoding)

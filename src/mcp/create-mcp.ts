@@ -139,7 +139,6 @@ function createHandler(app: FastifyInstance, dependencies: RouteDependencies, op
   }
 
   return async (request: FastifyRequest, reply: FastifyReply) => {
-    if (/\b100-continue\b/i.test(request.headers.expect ?? '')) reply.raw.writeContinue()
     const left = new AbortController()
     reply.raw.once('close', () => left.abort())
     // Under another spelling of the path, the server has read the body already.

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from '../node-http.ts'
 
 /** Lines of an answer's head, each with its CRLF. */
-export function writeLines(headers: Readonly<Record<string, string>>): string {
+function writeLines(headers: Readonly<Record<string, string>>): string {
   return Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
@@ -15,20 +15,15 @@ export const securityHeaders = {
   'referrer-policy': 'no-referrer',
 }
 
-/** A whole answer of JSON, for a socket on which there is no request to answer. `moreLines` have a CRLF each. */
-export function writeBareAnswer(
-  status: number,
-  headers: Record<string, string>,
-  body: string,
-  { connection = 'close', moreLines = '' } = {},
-): string {
+/** A whole answer of JSON that ends its connection, for a socket on which there is no request to answer. */
+export function writeBareAnswer(status: number, headers: Record<string, string>, body: string): string {
   const lines = writeLines({
     date: new Date().toUTCString(),
     'content-type': 'application/json',
     'content-length': String(Buffer.byteLength(body)),
     ...headers,
-    connection,
+    connection: 'close',
     ...securityHeaders,
   })
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}${moreLines}\r\n${body}`
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${body}`
 }

@@ -12,7 +12,7 @@ const graceMs = 1_000
 /** From now on every answer carries `Connection: close`, and ends its connection. Every request is still answered. */
 export function endConnectionsByAnswers(server: Server): void {
   server.prependListener('request', (_request, response) => {
-    response.shouldKeepAlive = false
+    response.setHeader('connection', 'close')
   })
   server.emit(leaving)
 }

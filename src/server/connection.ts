@@ -2,13 +2,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Node's error for a request that it could not read, or ours for one that asks for a tunnel. */
+/** Why bytes did not become a request, as Node tells it; or a request that is none, in our words. */
 export type UnreadableRequest = Error & {
   code?: string
   rawPacket?: Buffer
   bytesParsed?: number
-  /** The header, where it was read. */
-  origin?: string | undefined
+}
+
+/** The last answer of a connection, made when it is sent, to a request that may not be read to its end. */
+export interface LastAnswer {
+  request: IncomingMessage | null
+  write(): string
 }
 
 export interface Exchange {
@@ -21,22 +25,12 @@ export class Connection {
   /** The request that is being answered, or was last. */
   current: Exchange | null = null
   waiting: Exchange[] = []
-  /** The request that could not be read; it is answered after all that came before. */
-  unreadable: UnreadableRequest | null = null
-  /** Whether requests were dropped: the connection closes after the answer to the last that was not. */
-  full = false
-  /** Whether the end of the current answer is listened to. */
-  followed = false
-  /** Whether the last answer is given: anything that still comes is dropped. */
-  closing = false
-  /** The request that was read last. */
-  latest: IncomingMessage | null = null
-  /** Whether what arrives is looked at before it is read. */
-  watched = false
-  /** Whether that look counted the request that is now read. */
-  counted = false
-  /** Bytes that were read when the latest request was; infinite where its body may follow. */
-  bytesRead = 0
+  /** It is sent after all that came before, and nothing is served after it. */
+  last: LastAnswer | null = null
+  /** Whether the last answer is sent. */
+  isClosing = false
+  /** Requests that came when nothing was served any more. */
+  dropped = 0
 
   constructor(socket: Socket) {
     this.socket = socket
@@ -47,18 +41,11 @@ export class Connection {
     return current !== null && !current.response.writableFinished && !current.response.destroyed
   }
 
-  /** Whether nothing that comes now is read. */
-  isOver(): boolean {
-    return this.unreadable !== null || this.full || this.closing
-  }
-
-  /** Whether everything that was asked is answered. */
-  isIdle(): boolean {
-    return !this.isOver() && this.waiting.length === 0 && !this.isAnswering()
-  }
-
-  /** Whether the request that could not be read to its end is the very one to be answered, and no byte of that is sent. */
-  isCutShort(): boolean {
-    return this.current !== null && !this.current.request.complete && !this.current.response.headersSent
+  /** The request that is being answered, if it did not come to its end and no byte of its answer is sent. */
+  cutShort(): IncomingMessage | null {
+    const { current } = this
+    return current === null || current.request.complete || current.response.headersSent
+      ? null
+      : current.request
   }
 }

@@ -30,15 +30,10 @@ export function isChunked({ headers, httpVersionMinor }: IncomingMessage): boole
 // RFC 3986: a name, an IPv4 address, or an IPv6 one in brackets.
 const hostForm = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::(\d*))?$/
 const maxPort = 65_535
-let lastHost = ''
 
-/** Most requests name the same host: its form is looked at once. */
 function isHost(host: string): boolean {
-  if (host === lastHost) return true
   const found = hostForm.exec(host)
-  if (found === null || Number(found[1] ?? 0) > maxPort) return false
-  lastHost = host
-  return true
+  return found !== null && Number(found[1] ?? 0) <= maxPort
 }
 
 /** Node keeps only the first of two; the raw list has both. */

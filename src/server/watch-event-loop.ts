@@ -61,7 +61,5 @@ export function watchEventLoop() {
     return sheds
   }
 
-  /** Whether requests are being refused. */
-  const isShedding = () => sheds
-  return { isExcess, isShedding }
+  return { isExcess }
 }

@@ -4,10 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type Stripe from 'stripe'
 import { readMoment } from '../calendar.ts'
-import { writeBareAnswer } from '../server/bare-answer.ts'
+import { securityHeaders, writeBareAnswer } from '../server/bare-answer.ts'
 import type { UnreadableRequest } from '../server/connection.ts'
-import { findFault } from '../server/find-fault.ts'
-import { createGuardedServer, tunnelRequested } from '../server/guarded-server.ts'
+import { createGuardedServer, type EndWith } from '../server/guarded-server.ts'
 import type { Notification } from '../sources.ts'
 import { webhookAnswered } from '../telemetry.ts'
 import { createStripe, type StripeOptions } from './client.ts'
@@ -37,20 +36,22 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
   const client = createStripe(stripe)
   const readBody = createBodyReader()
 
-  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function receive(
+    request: IncomingMessage,
+    response: ServerResponse,
+    endWith: EndWith,
+  ): Promise<void> {
     const signature = request.headers['stripe-signature']
-    if (findFault(request) !== null) return refuse(response, 400)
-    if (request.method !== 'POST') return refuse(response, 405, { allow: 'POST' })
+    if (request.method !== 'POST') return refuse(endWith, 405, { allow: 'POST' })
     if (typeof signature !== 'string' || signature === '') {
       log.warn('webhook refused: it is not signed')
-      return refuse(response, 400)
+      return refuse(endWith, 400)
     }
-    if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return refuse(response, 413)
-    if (request.headers.expect !== undefined) response.writeContinue()
+    if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return refuse(endWith, 413)
     const body = await readBody(request)
     if (body === 'gone') return
-    if (body === 'too_large') return refuse(response, 413)
-    if (body === 'given_up') return refuse(response, 503, { 'retry-after': '5' })
+    if (body === 'too_large') return refuse(endWith, 413)
+    if (body === 'given_up') return refuse(endWith, 503, { 'retry-after': '5' })
     const event = verify(client, body, signature, secret)
     if (event === null) {
       log.warn('webhook refused: its signature is not ours')
@@ -74,8 +75,8 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
   }
 
   return createGuardedServer({
-    handle: (request, response) => {
-      receive(request, response).catch(error => {
+    handle: (request, response, endWith) => {
+      receive(request, response, endWith).catch(error => {
         log.error({ err: error }, 'webhook failed')
         answer(response, 503, { 'retry-after': '5' })
       })
@@ -139,7 +140,6 @@ function createBodyReader(): (request: IncomingMessage) => Promise<Buffer | Body
 }
 
 function refuseUnreadable({ code }: UnreadableRequest): string {
-  if (code === tunnelRequested) return writeBareAnswer(405, { allow: 'POST' }, refused)
   return writeBareAnswer(code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, {}, refused)
 }
 
@@ -200,15 +200,17 @@ const received = '{"received":true}'
 const refused = '{"received":false}'
 
 /** Answers before the body is read: the connection cannot be used again. */
-function refuse(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
-  answer(response, status, { ...headers, connection: 'close' })
+function refuse(endWith: EndWith, status: number, headers: Record<string, string> = {}): void {
+  webhookAnswered.publish({ status })
+  endWith(writeBareAnswer(status, headers, refused))
 }
 
 function answer(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
   if (response.headersSent) return
-  if (webhookAnswered.hasSubscribers) webhookAnswered.publish({ status })
+  webhookAnswered.publish({ status })
   const body = status === 200 ? received : refused
   response.writeHead(status, {
+    ...securityHeaders,
     'content-type': 'application/json',
     'content-length': String(body.length),
     ...headers,

@@ -119,7 +119,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
 
   it('is told of by the help', async t => {
     const { stdout } = await (await createCli(t)).run(['serve', '--help'])
-    assert.match(stdout, /^STRIPE_API_KEY or STRIPE_API_KEY_FILE \(environment only, default: none\):$/m)
+    assert.match(stdout, /^STRIPE_API_KEY or STRIPE_API_KEY_FILE \(environment only\):$/m)
     assert.match(stdout.replace(/\s+/g, ' '), /\(env: DATABASE_URL or DATABASE_URL_FILE, default: /)
     assert.match(stdout.replace(/\s+/g, ' '), /\(env: PORT, default: 3000\)/)
   })

@@ -42,7 +42,7 @@ test('a client that does not send its whole request in time is answered 408 and 
   }
 })
 
-test('a client has ten seconds to send its request unless told', () => {
-  const { requestTimeout, headersTimeout } = createGuardedServer(shell)
-  assert.deepEqual([requestTimeout, headersTimeout], [10_000, 10_000])
+test('a client has ten seconds to send its request unless told, and a minute to take some of its answer', () => {
+  const { requestTimeout, headersTimeout, timeout } = createGuardedServer(shell)
+  assert.deepEqual([requestTimeout, headersTimeout, timeout], [10_000, 10_000, 60_000])
 })

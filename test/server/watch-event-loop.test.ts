@@ -7,7 +7,7 @@ import { watchEventLoop } from '../../src/server/watch-event-loop.ts'
 function startTurns(t: TestContext) {
   let now = 1_000
   t.mock.method(performance, 'now', () => now)
-  const { isExcess, isShedding } = watchEventLoop()
+  const { isExcess } = watchEventLoop()
   /** Resolves with whether the last request of such a turn was refused. */
   async function isRefused(turnMs: number): Promise<boolean> {
     for (let request = 1; request < 40; request++) isExcess()
@@ -18,7 +18,6 @@ function startTurns(t: TestContext) {
   }
   return {
     isRefused,
-    isShedding,
     pass(ms: number): void {
       now += ms
     },
@@ -37,13 +36,12 @@ describe('requests are refused', () => {
   })
 
   test('until no turn was long for a second', async t => {
-    const { isRefused, isShedding, pass } = startTurns(t)
+    const { isRefused, pass } = startTurns(t)
     while (!(await isRefused(40)));
     pass(900)
     equal(await isRefused(40), true)
     pass(1_100)
     equal(await isRefused(40), false)
-    equal(isShedding(), false)
   })
 
   test('not in a long turn because another was long before', async t => {
