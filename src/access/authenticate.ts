@@ -1,12 +1,12 @@
 /** Authenticates an Authorization header. */
 import { timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { ApiError } from '../errors.ts'
 import { expired, type Grant, malformed, type Proof, TokenRefusal, type VerifyJwt } from './grant.ts'
 import { createLookupGuard, networkOf } from './lookup-guard.ts'
 import { hasJwtForm, parseJwt } from './parse-jwt.ts'
-import { createRecentMap } from './recent-map.ts'
 import { type CoversCustomer, cacheScopes } from './scopes.ts'
-import { type Cached, createShortCache, isRecent, keepMs, maxRemembered, shareCalls } from './short-cache.ts'
+import { type Answer, keepMs, ShortCache } from './short-cache.ts'
 import { hashToken, isToken, readTokenId } from './token.ts'
 
 /** A stored token. */
@@ -33,103 +33,103 @@ export interface AuthenticateOptions {
   now?(): number
 }
 
-/** The grant of a header, and the time of its next check. Times are in milliseconds since 1970. */
+/** What a token grants. `expires_at` is in milliseconds since 1970. */
 interface Proven {
   grant: Grant
   expires_at: number
-  until: number
 }
 
-/** Longer headers are hashed at each request: what is remembered must stay small. */
-const maxProvenLength = 2_048
+/** What is needed to prove a token that is not remembered. */
+interface Bearer {
+  token: string
+  hash: string
+  address: string
+}
+
+/** A longer token is remembered by its hash: what is remembered must stay small. */
+const maxKeyLength = 2_048
 
 /** A verified JWT is kept by its hash for this long, unless it expires before. */
-const keepVerified = { keepMs: 60 * 60 * 1000, maxEntries: 20_000 }
+const keepVerified = { ttl: 60 * 60 * 1000, max: 20_000, ttlResolution: 0 }
 
 /** A JWT that will never be right is kept for this long. */
-const keepRefused = { keepMs: 10_000, maxEntries: 10_000 }
+const keepRefused = { ttl: 10_000, max: 10_000, ttlResolution: 0 }
 
 /**
- * Throws, or rejects with, `missing_token`, `invalid_token`, `insufficient_scope` or `rate_limited`. The store's answer for a
- * token, also that there is none, is cached for half a second, and so is a header that proved right: hashing is then done twice
- * a second, not for every request. A JWT's signature is verified once; its key is checked again every half second. A lookup in a
- * Map compares hashes that V8 seeds at random, so its time reveals nothing of the secrets in it.
+ * Throws, or rejects with, `missing_token`, `invalid_token`, `insufficient_scope` or `rate_limited`. That a token proved right is
+ * remembered for half a second: the store is then asked, and a key checked, twice a second, not for every request. A JWT's
+ * signature is verified once. A lookup in a Map compares hashes that V8 seeds at random, so its time reveals nothing of the
+ * secrets in it.
  */
 export function createAuthenticate(options: AuthenticateOptions): Authenticate {
   const { findToken, coversCustomer = () => false, verifyJwt = null, now = Date.now } = options
-  const tokens = createShortCache(findToken, now)
-  const covers = cacheScopes(coversCustomer, now)
-  const proven = createRecentMap<Proven>({ keepMs, maxEntries: maxRemembered })
-  const verified = createRecentMap<Proof>(keepVerified)
-  const refused = createRecentMap<TokenRefusal>(keepRefused)
-  const shareLookup = shareCalls<Cached<TokenRecord>>()
-  const shareVerification = shareCalls<Proof>()
+  const covers = cacheScopes(coversCustomer)
+  const proven = new ShortCache(prove)
+  const verified = new LRUCache<string, Proof>(keepVerified)
+  const refused = new LRUCache<string, TokenRefusal>(keepRefused)
   const guard = createLookupGuard()
 
-  async function proveToken(token: string, hash: string, address: string): Promise<Proven> {
+  async function prove(_key: string, bearer: Bearer): Promise<Answer<Proven>> {
+    const isJwt = verifyJwt !== null && hasJwtForm(bearer.token)
+    try {
+      const answer = await (isJwt ? proveJwt(bearer, verifyJwt) : proveToken(bearer))
+      if (answer.value.expires_at > now()) guard.noteWorked(bearer.hash)
+      return answer
+    } catch (error) {
+      if (error instanceof TokenRefusal && error.isGuess) guard.noteFailure(bearer.address)
+      throw error
+    }
+  }
+
+  async function proveToken({ token, hash, address }: Bearer): Promise<Answer<Proven>> {
     const id = readTokenId(token)
-    // Keyed by the whole token: its bearer never waits with those who guess at its secret.
-    const { found, until } =
-      tokens.recent(id) ??
-      (await shareLookup(hash, () => guard.inTurn(address, id, hash, () => tokens.find(id))))
+    const { found, until } = await guard.inTurn(address, id, hash, async () => {
+      const until = performance.now() + keepMs
+      return { found: await findToken(id), until }
+    })
     // Nothing more of a token is revealed until its secret proved right.
     if (found === null || !timingSafeEqual(Buffer.from(hash), Buffer.from(found.hash)))
       throw new TokenRefusal('The access token is not known.', { isGuess: true })
     if (found.revoked_at !== null) throw new TokenRefusal('The access token was revoked.')
-    return {
-      grant: createGrant(found, covers),
-      expires_at: found.expires_at ?? Number.POSITIVE_INFINITY,
-      until,
-    }
+    const expires_at = found.expires_at ?? Number.POSITIVE_INFINITY
+    return { value: { grant: createGrant(found, covers), expires_at }, until }
   }
 
-  async function proveJwt(token: string, hash: string, address: string, verify: VerifyJwt): Promise<Proven> {
-    const refusal = refused.get(hash)
+  async function proveJwt(bearer: Bearer, verify: VerifyJwt): Promise<Answer<Proven>> {
+    const refusal = refused.get(bearer.hash)
     if (refusal !== undefined) throw refusal
-    const { grant, expires_at, confirm } =
-      verified.get(hash) ?? (await shareVerification(hash, () => verifyOnce(token, hash, address, verify)))
-    return { grant, expires_at, until: await confirm() }
+    const proof = verified.get(bearer.hash) ?? (await verifyOnce(bearer, verify))
+    return { value: proof, until: await proof.confirm() }
   }
 
-  async function verifyOnce(token: string, hash: string, address: string, verify: VerifyJwt): Promise<Proof> {
+  async function verifyOnce({ token, hash, address }: Bearer, verify: VerifyJwt): Promise<Proof> {
     const jwt = parseJwt(token)
     if (jwt === null) throw new TokenRefusal(malformed)
     try {
       const kid = String(jwt.header.kid)
       const proof = await verify(jwt, check => guard.inTurn(address, kid, hash, check))
-      verified.set(hash, proof, performance.now())
+      verified.set(hash, proof)
       return proof
     } catch (error) {
-      if (error instanceof TokenRefusal && error.lasts) refused.set(hash, error, performance.now())
+      if (error instanceof TokenRefusal && error.lasts) refused.set(hash, error)
       throw error
     }
   }
 
-  async function prove(authorization: string, findAddress: () => string): Promise<Grant> {
-    const token = readBearer(authorization)
-    const isJwt = verifyJwt !== null && hasJwtForm(token)
-    if (!isJwt && !isToken(token)) throw new TokenRefusal(malformed)
-    const address = networkOf(findAddress())
-    const hash = hashToken(token)
-    const proving = isJwt ? proveJwt(token, hash, address, verifyJwt) : proveToken(token, hash, address)
-    const entry = await proving.catch(error => {
-      if (error instanceof TokenRefusal && error.isGuess) guard.noteFailure(address)
-      throw error
-    })
-    const time = now()
-    if (entry.expires_at <= time) throw new TokenRefusal(expired)
-    guard.noteWorked(hash)
-    // Written with more than one space, a header could be of any length.
-    if (authorization.length === 'Bearer '.length + token.length && token.length <= maxProvenLength)
-      proven.set(authorization, entry, time)
-    return entry.grant
+  async function find(key: string, token: string, findAddress: () => string): Promise<Grant> {
+    const bearer = { token, hash: hashToken(token), address: networkOf(findAddress()) }
+    const { grant, expires_at } = (await proven.find(key, bearer)).value
+    if (expires_at <= now()) throw new TokenRefusal(expired)
+    return grant
   }
 
   return (authorization = '', findAddress = () => '') => {
-    const entry = proven.get(authorization)
-    if (entry === undefined) return prove(authorization, findAddress)
-    const time = now()
-    return isRecent(entry, time) && entry.expires_at > time ? entry.grant : prove(authorization, findAddress)
+    const token = readBearer(authorization)
+    const key = token.length <= maxKeyLength ? token : hashToken(token)
+    const known = proven.known(key)
+    if (known !== undefined && known.value.expires_at > now()) return known.value.grant
+    if (!isToken(token) && !(verifyJwt !== null && hasJwtForm(token))) throw new TokenRefusal(malformed)
+    return find(key, token, findAddress)
   }
 }
 

@@ -39,7 +39,7 @@ export interface Proof {
   grant: Grant
   /** Milliseconds since 1970. */
   expires_at: number
-  /** Time of the next check, in milliseconds since 1970. Throws, or rejects, when the key no longer holds. */
+  /** Time of the next check, by the monotonic clock. Throws, or rejects, when the key no longer holds. */
   confirm(): number | Promise<number>
 }
 

@@ -1,8 +1,8 @@
 /** Bounds the cost of tokens that have not proven right yet: each is checked, but in turn. Only failures are counted. */
 import { isIPv6 } from 'node:net'
+import { LRUCache } from 'lru-cache'
 import { ApiError } from '../errors.ts'
 import { createFairQueue } from './fair-queue.ts'
-import { createRecentMap } from './recent-map.ts'
 import { createWindows, secondsLeft } from './windows.ts'
 
 /** Wrong tokens of one address that are answered as such within the window. */
@@ -17,13 +17,13 @@ const checkLimits = { perGroup: 20, inAll: 200, inAllSecond: 2_000, waitingPerGr
 export function createLookupGuard() {
   const failures = createWindows(failureLimit.seconds)
   /** These do not queue. */
-  const worked = createRecentMap<true>({ keepMs: 60 * 60 * 1000, maxEntries: 100_000 })
+  const worked = new LRUCache<string, true>({ ttl: 60 * 60 * 1000, max: 100_000, ttlResolution: 0 })
   const takeTurn = createFairQueue(
     checkLimits,
     () => new ApiError('unavailable', 'The token could not be checked in time.', { retryAfter: 1 }),
   )
   return {
-    noteWorked: (hash: string) => worked.set(hash, true, performance.now()),
+    noteWorked: (hash: string) => worked.set(hash, true),
     /** `name` is the key's or the token's own, as the token gives it. */
     async inTurn<T>(address: string, name: string, hash: string, check: () => Promise<T>): Promise<T> {
       if (worked.get(hash) === true) return check()

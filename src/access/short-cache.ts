@@ -1,51 +1,49 @@
-/** Caches the store's answer for an id, also that there is none, for half a second. */
-import { createRecentMap } from './recent-map.ts'
+/** What is remembered for half a second, so that the store is not asked at every request. */
+import { LRUCache } from 'lru-cache'
 
 /** A revocation must be seen within a second; half of one leaves room for the request itself. */
 export const keepMs = 500
-export const maxRemembered = 10_000
+const maxRemembered = 10_000
 
-/** The store's answer, and the time of its expiry in milliseconds. */
-export interface Cached<T> {
-  found: T | null
+/** The answer to a question, and until when it is believed, by the monotonic clock. */
+export interface Answer<T> {
+  value: T
   until: number
 }
 
-export function createShortCache<T>(read: (id: string) => T | null | Promise<T | null>, now: () => number) {
-  const known = createRecentMap<Cached<T>>({ keepMs, maxEntries: maxRemembered })
-  /** Apart, so that made-up ids push no known one out. */
-  const missing = createRecentMap<Cached<T>>({ keepMs, maxEntries: maxRemembered })
-  const share = shareCalls<Cached<T>>()
+/**
+ * Asks once for all who want to know the same at the same time, and remembers the answer until it says, at most for `keepMs`
+ * from when it was asked for. A failure is not remembered.
+ */
+export class ShortCache<T, Context = undefined> {
+  private readonly answers: LRUCache<string, Answer<T>, Context>
 
-  /** Undefined when the store has to be asked. */
-  function recent(id: string): Cached<T> | undefined {
-    const word = known.get(id) ?? missing.get(id)
-    return word !== undefined && isRecent(word, now()) ? word : undefined
+  constructor(ask: (key: string, context: Context) => Promise<Answer<T>>) {
+    this.answers = new LRUCache({
+      ...{ max: maxRemembered, ttl: keepMs, ttlResolution: 0, ignoreFetchAbort: true },
+      async fetchMethod(key: string, _stale, { context, options }) {
+        const answer = await ask(key, context)
+        // Without a time, it would be kept for ever.
+        options.ttl = Math.max(Number.MIN_VALUE, answer.until - performance.now())
+        return answer
+      },
+    })
   }
 
-  async function ask(id: string): Promise<Cached<T>> {
-    const time = now()
-    const found = await read(id)
-    const word = { found, until: time + keepMs }
-    const memory = found === null ? missing : known
-    memory.set(id, word, time)
-    return word
+  /** Undefined when it has to be asked for. */
+  known(key: string): Answer<T> | undefined {
+    return this.answers.get(key)
   }
 
-  return { recent, find: async (id: string) => recent(id) ?? share(id, () => ask(id)) }
+  find(key: string, context: Context): Promise<Answer<T>> {
+    return this.answers.forceFetch(key, { context } as never)
+  }
 }
 
-/** An entry that would last longer than `keepMs` comes from a clock that was set back. */
-export function isRecent({ until }: { until: number }, time: number): boolean {
-  return until > time && until <= time + keepMs
-}
-
-/** Calls with the same key at the same time share one promise. */
-export function shareCalls<T>() {
-  const underWay = new Map<string, Promise<T>>()
-  return (key: string, call: () => Promise<T>): Promise<T> => {
-    const answer = underWay.get(key) ?? call().finally(() => underWay.delete(key))
-    underWay.set(key, answer)
-    return answer
-  }
+/** Remembers what `read` finds of an id. */
+export function cacheShortly<T>(read: (id: string) => T | Promise<T>): ShortCache<T> {
+  return new ShortCache<T>(async id => {
+    const until = performance.now() + keepMs
+    return { value: await read(id), until }
+  })
 }

@@ -4,7 +4,7 @@ import { isInvoiceId } from '../invoice.ts'
 import { clockSkewSeconds, early, TokenRefusal, unsigned, type VerifyJwt } from './grant.ts'
 import { isKeyId, linkAlgorithm, maxLinkSeconds } from './link-form.ts'
 import { type CoversCustomer, cacheScopes } from './scopes.ts'
-import { createShortCache } from './short-cache.ts'
+import { cacheShortly } from './short-cache.ts'
 import { endOf, namesCustomer, verifyClaims } from './verify-claims.ts'
 
 interface KeyRecord {
@@ -22,20 +22,20 @@ export interface LinkOptions {
 }
 
 export function createVerifyLink({ publicUrl, findKey, coversCustomer, now }: LinkOptions): VerifyJwt {
-  const covers = cacheScopes(coversCustomer, now)
-  const keys = createShortCache(async kid => {
+  const covers = cacheScopes(coversCustomer)
+  const keys = cacheShortly(async kid => {
     const found = await findKey(kid)
     if (found === null) return null
     const jwk = { kty: 'OKP', crv: 'Ed25519', x: found.x }
     return { ...found, key: (await importJWK(jwk, linkAlgorithm)) as CryptoKey }
-  }, now)
+  })
 
   return async ({ text, header }, inTurn) => {
     const { alg, typ, kid, ...others } = header
     if (alg !== linkAlgorithm || Object.keys(others).length > 0 || !isKeyId(kid))
       throw new TokenRefusal('The header of the link is not the one of a customer link.')
     const claims = await inTurn(async () => {
-      const { found } = await keys.find(kid)
+      const { value: found } = await keys.find(kid, undefined)
       if (found === null) throw new TokenRefusal(unsigned, { isGuess: true })
       const rules = { algorithms: [linkAlgorithm], audience: publicUrl }
       return verifyClaims(text, found.key, now, rules)
@@ -58,7 +58,7 @@ export function createVerifyLink({ publicUrl, findKey, coversCustomer, now }: Li
       },
       expires_at: endOf({ exp }),
       async confirm() {
-        const { found: key, until } = await keys.find(kid)
+        const { value: key, until } = await keys.find(kid, undefined)
         if (key === null) throw new TokenRefusal(unsigned)
         if (key.revoked_at !== null) throw new TokenRefusal('The key of the link was revoked.')
         if (!key.every_customer && !(await covers(kid, sub)))

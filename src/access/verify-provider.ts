@@ -49,7 +49,7 @@ export function createVerifyProvider(options: ProviderOptions, keys: KeySet, now
       expires_at: endOf(claims),
       confirm() {
         if (!keys.holds(key)) throw new TokenRefusal(unsigned)
-        return now() + keepMs
+        return performance.now() + keepMs
       },
     }
   }

@@ -1,5 +1,5 @@
 /** Counts by key, each within a window of time that begins with the key's first count. */
-import { createRecentMap } from './recent-map.ts'
+import { LRUCache } from 'lru-cache'
 
 interface Window {
   count: number
@@ -13,7 +13,7 @@ const maxWindows = 100_000
 /** Each `nowMs` is `performance.now()`. */
 export function createWindows(seconds: number) {
   const lengthMs = seconds * 1000
-  const windows = createRecentMap<Window>({ keepMs: lengthMs, maxEntries: maxWindows })
+  const windows = new LRUCache<string, Window>({ ttl: lengthMs, max: maxWindows, ttlResolution: 0 })
 
   /** The key's window; undefined when there is none, or it ended. */
   function find(key: string, nowMs: number): Window | undefined {
@@ -27,7 +27,7 @@ export function createWindows(seconds: number) {
       let window = find(key, nowMs)
       if (window === undefined) {
         window = { count: 0, endsMs: nowMs + lengthMs }
-        windows.set(key, window, nowMs)
+        windows.set(key, window)
       }
       window.count++
       return window

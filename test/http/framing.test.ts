@@ -42,6 +42,16 @@ for (const engine of engines)
       }
     })
 
+    test('an answer to HEAD has no body, also where the request is refused', async () => {
+      const client = openRaw(service().port, 'HEAD * HTTP/1.1\r\nHost: x\r\n\r\n')
+      await client.ended
+      client.socket.destroy()
+      assert.match(
+        client.raw.toString(),
+        /^HTTP\/1\.1 400 [\s\S]*\r\ncontent-length: [1-9]\d*\r\n[\s\S]*\r\n\r\n$/,
+      )
+    })
+
     test('a Host of any valid form is taken, and HTTP/1.0 needs none', async () => {
       for (const host of [
         'a',

@@ -115,7 +115,7 @@ const rules: Record<string, Rule> = {
     ours: ['src/invoice.ts', 'src/errors.ts', 'src/change.ts', 'src/balance.ts'],
     packages: [],
   },
-  'src/access/': { ours: domain, packages: ['jose'] },
+  'src/access/': { ours: domain, packages: ['jose', 'lru-cache'] },
   'src/linking/': { ours: [...domain, 'src/store/document-store.ts'], packages: [] },
   'src/import/': { ours: [...domain, ...storeSeen, 'src/stream-names.ts'], packages: [] },
   'src/export/': {
