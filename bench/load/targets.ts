@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Options } from '../options.ts'
 import { seedPostgresTables, seedSqliteFloor } from '../seed/seed-tables.ts'
 import { chooseCustomers, engineLabels, type SeededStore } from '../seed/stores.ts'
-import type { Question } from '../servers/listen.ts'
+import type { Question, ServiceQuestion } from '../servers/listen.ts'
 import { type RunningServer, startServer } from '../servers/processes.ts'
 import { listPath, type Service, startService } from '../servers/service.ts'
 import { openConnection } from './ask.ts'
@@ -22,10 +22,11 @@ export interface Target extends Loaded {
 
 const customersAsked = 200
 
-/** How a target is asked for its list; the service alone needs a token. */
+/** How a target is asked for its list; the services alone need a token, and search. */
 interface ListServer extends RunningServer {
   key: string
   name: string
+  isService?: true
   headers: Record<string, string>
   databasePid: number | null
 }
@@ -38,15 +39,24 @@ export async function startTargets(options: Options, stores: readonly SeededStor
     const service = await startService({ folder: options.folder, name: `service-${store.engine}`, store })
     const [key, name] = [`service-${store.engine}`, `Fatura on ${engineLabels[store.engine]}`]
     const databasePid = store.server?.pid ?? null
-    servers.push(...(await startOthers(options, store)), { ...service, key, name, databasePid })
+    servers.push(...(await startOthers(options, store)))
+    servers.push(await startPlain(options, store, service.headers))
+    servers.push({ ...service, key, name, databasePid, isService: true })
     targets.push(...(await singleTargets(service, customers, { key, name, databasePid })))
   }
-  for (const question of Object.keys(questions) as Question[]) await checkAlike(servers, customers, question)
+  for (const question of Object.keys(serviceQuestions) as ServiceQuestion[])
+    await checkAlike(
+      servers.filter(server => mayAsk(server, question)),
+      customers,
+      question,
+    )
   const lists = servers.flatMap(({ headers, ...server }) =>
-    Object.entries(questions).map(([question, { key, name }]): Target => {
-      const requests = customers.map(customer => ({ path: listPath(customer) + question, headers }))
-      return { ...server, key: server.key + key, name: server.name + name, requests, status: 200 }
-    }),
+    Object.entries(serviceQuestions)
+      .filter(([question]) => mayAsk(server, question as ServiceQuestion))
+      .map(([question, { key, name }]): Target => {
+        const requests = customers.map(customer => ({ path: listPath(customer) + question, headers }))
+        return { ...server, key: server.key + key, name: server.name + name, requests, status: 200 }
+      }),
   )
   const { headers, ...constant } = await startConstant(options, servers, customers)
   const constants = {
@@ -61,6 +71,15 @@ export const questions: Readonly<Record<Question, { key: string; name: string }>
   '': { key: '', name: '' },
   '?page=2': { key: '-page-2', name: ': page 2' },
   '?status=paid': { key: '-paid', name: ': status=paid' },
+}
+
+export const serviceQuestions: Readonly<Record<ServiceQuestion, { key: string; name: string }>> = {
+  ...questions,
+  '?q=lda': { key: '-q', name: ': q' },
+}
+
+function mayAsk({ isService }: Pick<ListServer, 'isService'>, question: ServiceQuestion): boolean {
+  return isService === true || Object.hasOwn(questions, question)
 }
 
 const program = (file: string) => fileURLToPath(new URL(`../servers/${file}`, import.meta.url))
@@ -80,6 +99,20 @@ async function startOthers({ folder, shape }: Options, { server }: SeededStore):
     await start('f2', 'F2: node:http and pg', 'postgres-floor.ts', url),
     await start('peer', 'Peer: Fastify and Drizzle', 'drizzle-peer.ts', url),
   ]
+}
+
+/** With the duties of the service, on its tables. */
+async function startPlain(
+  { folder }: Options,
+  { engine, url, server }: SeededStore,
+  headers: ListServer['headers'],
+): Promise<ListServer> {
+  const key = `plain-${engine}`
+  const running = await startServer(folder, key, [program('plain-service.ts'), url], {
+    NODE_ENV: 'production',
+  })
+  const name = `Plain service on ${engineLabels[engine]}`
+  return { ...running, key, name, headers, databasePid: server?.pid ?? null, isService: true }
 }
 
 async function startConstant(
@@ -131,7 +164,7 @@ export async function singleTargets(
 async function checkAlike(
   servers: readonly ListServer[],
   customers: readonly string[],
-  question: Question,
+  question: ServiceQuestion,
 ): Promise<void> {
   const connections = servers.map(({ address }) => openConnection(address))
   for (const customer of customers) {
@@ -141,7 +174,7 @@ async function checkAlike(
         return JSON.parse(answer?.text ?? '')
       }),
     )
-    if (pages[0].invoices.length !== 10 && question !== '?status=paid')
+    if (pages[0].invoices.length !== 10 && ['', '?page=2'].includes(question))
       throw new Error(`${customer} has no page of 10.`)
     const other = pages.findIndex(page => !isDeepStrictEqual(page, pages[0]))
     if (other !== -1)

@@ -1,7 +1,7 @@
 /** How many requests a second, what each costs, and how that stands to what is possible at all. */
 
 import { drawBars, writeChart } from '../chart.ts'
-import { questions, startTargets } from '../load/targets.ts'
+import { questions, serviceQuestions, startTargets } from '../load/targets.ts'
 import type { Options } from '../options.ts'
 import { figures, type Rounds, ratios, runRounds, typical } from '../rounds.ts'
 import type { SeededStore } from '../seed/stores.ts'
@@ -14,7 +14,20 @@ const compared = [
   ['service-postgres', 'peer', 'Fatura on PostgreSQL / peer'],
 ] as const
 
+/** The goals: at least 1.25 times the plain service. */
+const plain = (['sqlite', 'postgres'] as const).flatMap(engine =>
+  Object.values(serviceQuestions).map(
+    ({ key, name }) =>
+      [
+        `service-${engine}${key}`,
+        `plain-${engine}${key}`,
+        `${engine}: Fatura / plain service${name}`,
+      ] as const,
+  ),
+)
+
 const pairs = [
+  ...plain,
   ...compared.flatMap(([left, right, name]) =>
     Object.values(questions).map(each => [left + each.key, right + each.key, name + each.name] as const),
   ),

@@ -5,6 +5,9 @@ import type { AddressInfo } from 'node:net'
 /** The questions of the lists that are compared. */
 export type Question = '' | '?page=2' | '?status=paid'
 
+/** What the services alone are asked: a search. */
+export type ServiceQuestion = Question | '?q=lda'
+
 /** Serves on a free port, says which, and ends with a signal. */
 export function serve(
   answer: (customerId: string, question: Question, response: ServerResponse) => void,
