@@ -59,14 +59,13 @@ function findPathProblem(path: string | null): string | null {
   return null
 }
 
-/** Opens for reading only, on a schema of exactly this version. `sharedBy` processes share a server's connections. */
-export async function openReadStore(url: string, sharedBy = 1, onLeftOut?: OnLeftOut): Promise<ReadStore> {
+/** Opens for reading only, on a schema of exactly this version. */
+export async function openReadStore(url: string, onLeftOut?: OnLeftOut): Promise<ReadStore> {
   const file = fileOf(url)
   if (file !== null) return (await import('./sqlite/reader.ts')).openSqliteReader(file)
   const urls = splitAddresses(url)
-  if (urls.length > 1)
-    return (await import('./postgres/nodes-reader.ts')).openNodesReader(urls, sharedBy, onLeftOut)
-  return (await import('./postgres/reader.ts')).openPostgresReader(url, sharedBy)
+  if (urls.length > 1) return (await import('./postgres/nodes-reader.ts')).openNodesReader(urls, onLeftOut)
+  return (await import('./postgres/reader.ts')).openPostgresReader(url)
 }
 
 /** Why searches of this store cannot run below pages in this process; null when they can. PostgreSQL searches elsewhere. */

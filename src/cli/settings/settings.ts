@@ -2,7 +2,6 @@
  * Every setting, once. From this table follow the flags and `--help`, the rows of docs/configuration.md (`npm run settings`),
  * the checks of `fatura doctor`, and the type of each value, which its `parse` returns.
  */
-import { availableParallelism } from 'node:os'
 import { findAddressProblem, splitAddresses } from '../../store/engines.ts'
 import { accessSettings } from './access-settings.ts'
 import { pageSettings } from './page-settings.ts'
@@ -18,7 +17,6 @@ import {
   parseRateLimit,
   parseSwitch,
   parseWhole,
-  readWhole,
   refuse,
   unless,
 } from './parsers.ts'
@@ -52,11 +50,6 @@ function parseAddresses(text: string): string {
   if (addresses.length > 1 && addresses.some(address => address.startsWith('sqlite:')))
     return refuse('must be one address, or several of PostgreSQL with commas between them')
   return addresses.join(',')
-}
-
-function parseWorkers(text: string): number {
-  if (text === 'auto') return availableParallelism()
-  return readWhole(text, 1, 256) ?? refuse('must be a whole number from 1 to 256, or auto')
 }
 
 const usualReadUrl = 'as DATABASE_URL'
@@ -172,13 +165,13 @@ export const settings = {
       'Time to continue serving after SIGTERM, while `/ready` answers 503: `0s` to `600s`. Ctrl-C does not wait. See [stopping](run.md#stopping).',
     parse: parseDelayMs,
   },
-  WORKERS: {
-    default: '1',
-    flag: '--workers <count>',
+  REUSE_PORT: {
+    default: 'off',
+    flag: '--reuse-port <on|off>',
     commands: ['serve'],
     meaning:
-      'Number of [processes](run.md#several-processes) that serve the address, 1 to 256; `auto` is one a core.',
-    parse: parseWorkers,
+      'Whether [several processes](run.md#several-processes) of one user may serve the same address. `on` or `off`.',
+    parse: parseSwitch,
   },
 } as const satisfies Record<string, SettingDefinition>
 

@@ -34,7 +34,6 @@ export type OnLeftOut = (at: string, behindMs: number | null) => void
 /** A node that cannot be reached at first is tried again later; all of them must not be. */
 export async function openNodesReader(
   urls: readonly string[],
-  sharedBy: number,
   onLeftOut: OnLeftOut = () => {},
 ): Promise<ReadStore> {
   const nodes = urls.map(makeNode)
@@ -42,7 +41,7 @@ export async function openNodesReader(
   const findGroup = rememberGroups(customerId => ask(store => store.findGroup(customerId)))
 
   function open(node: Node): Promise<PostgresReader> {
-    node.store ??= openPostgresReader(node.url, sharedBy).catch(error => {
+    node.store ??= openPostgresReader(node.url).catch(error => {
       node.store = null
       throw error
     })

@@ -29,14 +29,12 @@ export function checkCrowd(waiting: number): void {
 const [readPatienceMs, keyPatienceMs] = [5_000, 2_000]
 
 /** The API's connections: shared ones for reads by a key and for lists; a few for searches, so that no list waits for one. */
-export function openReadPools(url: string, sharedBy = 1) {
-  /** Of as many as a machine's API processes have together. */
-  const share = (all: number, least: number) => Math.max(least, Math.floor(all / sharedBy))
+export function openReadPools(url: string) {
   return {
-    by_key: openReadPool(url, keyPatienceMs, { max: share(2, 1), pipeline: true }),
-    others: openReadPool(url, readPatienceMs, { max: share(6, 2), pipeline: true }),
+    by_key: openReadPool(url, keyPatienceMs, { max: 2, pipeline: true }),
+    others: openReadPool(url, readPatienceMs, { max: 6, pipeline: true }),
     // A search takes a core of the database: on a small machine, only one runs at a time.
-    searches: openReadPool(url, readPatienceMs, { max: share(availableParallelism() < 4 ? 1 : 2, 1) }),
+    searches: openReadPool(url, readPatienceMs, { max: availableParallelism() < 4 ? 1 : 2 }),
   }
 }
 

@@ -52,8 +52,8 @@ export interface PostgresReader extends ReadStore {
   findGroup(customerId: string): Promise<number | undefined>
 }
 
-export async function openPostgresReader(url: string, sharedBy = 1): Promise<PostgresReader> {
-  const pools = openReadPools(url, sharedBy)
+export async function openPostgresReader(url: string): Promise<PostgresReader> {
+  const pools = openReadPools(url)
   const [askByKey, askOthers] = [openPipelines(pools.by_key), openPipelines(pools.others, checkCrowd)]
   /** Reads a row by its key. */
   const ask = async <Row extends object>(name: keyof typeof calls, ...values: string[]) =>
