@@ -85,6 +85,8 @@ async function leavePort(server: Server, sockets: MoreSockets) {
   const closed = sockets.close(untilEmpty)
   await untilEmpty(server)
   server.close()
+  // Not before: whoever connects again for the next request would come here again.
+  endConnectionsByAnswers(server)
   return { closed }
 }
 

@@ -2,7 +2,7 @@
  * Every setting, once. From this table follow the flags and `--help`, the rows of docs/configuration.md (`npm run settings`),
  * the checks of `fatura doctor`, and the type of each value, which its `parse` returns.
  */
-import { findAddressProblem, splitAddresses } from '../../store/engines.ts'
+import { findAddressProblem } from '../../store/engines.ts'
 import { accessSettings } from './access-settings.ts'
 import { pageSettings } from './page-settings.ts'
 import {
@@ -44,14 +44,6 @@ function parseAddress(text: string): string {
   return problem === null ? text : refuse(problem)
 }
 
-/** Addresses of one store, or of several servers that serve the same one. */
-function parseAddresses(text: string): string {
-  const addresses = splitAddresses(text).map(parseAddress)
-  if (addresses.length > 1 && addresses.some(address => address.startsWith('sqlite:')))
-    return refuse('must be one address, or several of PostgreSQL with commas between them')
-  return addresses.join(',')
-}
-
 const usualReadUrl = 'as DATABASE_URL'
 
 export const settings = {
@@ -68,9 +60,9 @@ export const settings = {
     default: usualReadUrl,
     flag: '--database-read-url <url>',
     meaning:
-      'Address that the API reads from, if not `DATABASE_URL`: [a replica](postgresql.md#reading-from-a-replica). Several, separated by commas, are read in turn: [nodes of Citus](postgresql.md#citus), or replicas.',
+      'Address that the API reads from, if not `DATABASE_URL`: [a replica](postgresql.md#reading-from-a-replica).',
     isSecret: true,
-    parse: unless(usualReadUrl, parseAddresses),
+    parse: unless(usualReadUrl, parseAddress),
   },
   HOST: {
     default: '127.0.0.1',

@@ -37,13 +37,9 @@ export async function serveUntil(delay: Promise<number>, api: RunningApi, log: L
 }
 
 export async function startApi(options: ApiOptions) {
-  const { url, host, port, web, stripe, invoiceXpress, sharesPort = false, log } = options
+  const { url, host, port, web, stripe, invoiceXpress, sharesPort = false } = options
   const { provider = null, publicUrl = null, pay = true, mcp, readyMaxLagMs = null } = options
-  const store = await openReadStore(url, (node, behindMs) =>
-    behindMs === null
-      ? log.info({ node }, 'a database server is read from again')
-      : log.warn({ node, behindMs }, 'a database server is left out: another has newer content'),
-  )
+  const store = await openReadStore(url)
   const ending = new AbortController()
   const verifiers = await openVerifiersOf(store, options)
   const apiDescription = readApiDescription()
@@ -81,11 +77,10 @@ export async function startApi(options: ApiOptions) {
       /** The reason why requests should go elsewhere, or null. */
       askReady: () => explainUnready(checkReady(store, { readyMaxLagMs, ending: ending.signal })),
       readConnections: () => store.readConnections(),
-      readNodes: () => store.readNodes(),
-      /** From now on every answer ends its connection, and `/ready` is 503. */
+      /** From now on `/ready` is 503 and, unless others share the port, every answer ends its connection. */
       leave() {
         ending.abort()
-        endConnectionsByAnswers(app.server)
+        if (!sharesPort) endConnectionsByAnswers(app.server)
       },
       stop,
     }

@@ -1,11 +1,10 @@
 /** Connections to PostgreSQL: how they are opened, and what their failures mean. */
 import { availableParallelism } from 'node:os'
 import pg from 'pg'
-import type { HostFacts } from '../facts.ts'
 import { changedBelow } from '../migrations.ts'
 import { StoreBusy, StoreError, StoreUnavailable } from '../store.ts'
-import { chooseHosts, readHost } from './hosts.ts'
-import { splitHosts } from './split-hosts.ts'
+import { chooseHosts } from './hosts.ts'
+import { splitHosts, takesWrites } from './split-hosts.ts'
 import { writeOptions } from './write-limits.ts'
 
 /** Counts and moments are 64 bits wide in PostgreSQL, and all of them fit a number here. */
@@ -96,17 +95,11 @@ const writerName = 'fatura-writer'
 function openPool(url: string, options: string, more: pg.PoolConfig): pg.Pool {
   const hosts = splitHosts(url)
   const configs = (hosts?.urls ?? [url]).map(each => ({ ...configureOne(each, options), ...more }))
-  const choose = hosts && chooseHosts(configs, hosts.wanted, more.application_name === writerName)
+  const fits = more.application_name === writerName ? takesWrites : hosts?.fits
+  const choose = hosts && chooseHosts(configs, fits ?? takesWrites)
   const pool = new pg.Pool({ ...configs[0], Client: namedClient(choose) })
   pool.on('connect', client => client.on('error', () => {}))
   return pool.on('error', () => {})
-}
-
-/** The role of each host of an address; empty where there is but one. */
-export async function readHostsOf(url: string): Promise<HostFacts[]> {
-  const config = { connectionTimeoutMillis: connectionPatienceMs, query_timeout: keyPatienceMs }
-  const configs = (splitHosts(url)?.urls ?? []).map(each => ({ ...configureOne(each, ''), ...config }))
-  return Promise.all(configs.map(readHost))
 }
 
 /** Options of all kinds. The address may name options of its own; the session's come after them, and win. */
