@@ -38,9 +38,10 @@ export function storeFileOf(url: string): string | null {
 
 /** The fault of an address, as in "must be …"; null when it is one. */
 export function findAddressProblem(url: string): string | null {
+  if (/,(sqlite:|postgres(ql)?:\/\/)/.test(url)) return addressForm
   if (!isServer(url)) return findPathProblem(pathOf(url))
   const { urls, fits } = splitHosts(url) ?? { urls: [url], fits: 'true' }
-  if (/,\w+:\/\//.test(url) || !urls.every(each => URL.canParse(each))) return addressForm
+  if (!urls.every(each => URL.canParse(each))) return addressForm
   return fits === undefined
     ? `must have one of ${[...fitness.keys()].join(', ')} as target_session_attrs`
     : null

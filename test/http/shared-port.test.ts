@@ -1,6 +1,7 @@
 /** `REUSE_PORT=on`: several processes of `fatura serve` on one port. */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -79,6 +80,8 @@ describe('several processes on one port', { skip: notShared }, () => {
   it('a second one by mistake is refused, as is one on a port of another program', patient, async t => {
     const cli = await createCli(t)
     const shared = await cli.serve(['--migrate', '--reuse-port', 'on'])
+    const handsOn = readFileSync('/proc/sys/net/ipv4/tcp_migrate_req', 'utf8').trim() === '1'
+    assert.equal(/"msg":"net\.ipv4\.tcp_migrate_req is 0: /.test(shared.stdout), !handsOn)
     assertOneLine(await cli.run(['serve', '--port', String(shared.port)]), /in use/, /--port/)
     const port = String(await occupyPort(t))
     assertOneLine(await cli.run(['serve', '--reuse-port', 'on', '--port', port]), /in use/, /--port/)
