@@ -14,7 +14,6 @@ const [begin, end] = ['<!-- bench:begin -->', '<!-- bench:end -->']
 export const titles = {
   rates: 'Rates',
   flat: 'Latency by size of the customer',
-  workers: 'Several workers',
   metrics: 'Metrics',
   scale: 'Scale',
 } as const

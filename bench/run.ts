@@ -7,11 +7,10 @@ import { measureFlat } from './sections/flat.ts'
 import { measureMetrics } from './sections/metrics.ts'
 import { measureRates } from './sections/rates.ts'
 import { measureScale } from './sections/scale.ts'
-import { measureWorkers } from './sections/workers.ts'
 import { openSeeded, type SeededStore, startEngines } from './seed/stores.ts'
 import { cleanUp, cleanUpOnSignals, isInterrupted } from './servers/clean-up.ts'
 
-const measures = { rates: measureRates, flat: measureFlat, workers: measureWorkers, metrics: measureMetrics }
+const measures = { rates: measureRates, flat: measureFlat, metrics: measureMetrics }
 
 async function measure(options: Options): Promise<void> {
   const servers = await startEngines(options)

@@ -1,6 +1,6 @@
 /**
- * What reads cost on a cluster of Citus against one server: the CPU of all servers together, a read. Asked of the coordinator, and of the
- * workers, of which each customer's own is asked. `--nodes`: addresses of the coordinator and of the workers, in databases that were
+ * What reads cost on a cluster of Citus against one server: the CPU of all servers together, a read. Asked of the coordinator, and of
+ * a worker. `--nodes`: addresses of the coordinator and of the workers, in databases that were
  * migrated; `--single`: that of a database on one server; `--pids`: the servers' first processes, in the same order.
  */
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
@@ -44,7 +44,7 @@ for (const url of [values.single, nodes[0] ?? '']) await seed(url)
 const ways = {
   'one server': await openReadStore(values.single),
   'at the coordinator': await openReadStore(nodes[0] ?? ''),
-  'at the workers': await openReadStore(nodes.slice(1).join(',')),
+  'at a worker': await openReadStore(nodes[1] ?? ''),
 }
 
 async function measure(store: ReadStore, ask: (typeof questions)[string]): Promise<number> {

@@ -1,5 +1,4 @@
 /** The service as it is run in earnest: tokens, validation, headers, rate limit and a line of log a request. */
-import { execFileSync } from 'node:child_process'
 import { createToken } from '../../src/access/token.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import type { SeededStore } from '../seed/stores.ts'
@@ -53,11 +52,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ...env,
   })
   return { ...server, headers }
-}
-
-/** Whether `serve` has a flag in this version. */
-export function hasServeFlag(flag: string): boolean {
-  return execFileSync(process.execPath, [entryPoint, 'serve', '--help'], { encoding: 'utf8' }).includes(flag)
 }
 
 export function listPath(customerId: string): string {

@@ -2,7 +2,6 @@
 import { findDamage, openReadStore, readFacts, useStore } from '../store/engines.ts'
 import {
   type FileFacts,
-  type HostFacts,
   type NodeFacts,
   type ServerFacts,
   type StoreFacts,
@@ -35,7 +34,6 @@ export async function checkDatabase(report: Report, url: string): Promise<boolea
   const isCurrent = checkSchema(report, 'Database: schema', facts)
   if (file !== null) checkFile(report, file)
   if (server === null) return isCurrent
-  checkHosts(report, server.hosts)
   if (server.nodes !== null) checkNodes(report, server.nodes)
   if (isCurrent && server.misplaced !== null) checkPlaces(report, server.misplaced)
   checkClock(report, 'the database', { theirs: server.clock, before, after, grain: 0 })
@@ -120,21 +118,6 @@ function checkPlaces(report: Report, misplaced: readonly string[]): void {
     )
 }
 
-function checkHosts(report: Report, hosts: readonly HostFacts[]): void {
-  const newest = Math.max(...hosts.map(({ is }) => is?.timeline ?? 0))
-  for (const { at, is } of hosts) {
-    const host = report(`Database: host ${at}`)
-    if (is === null) host.warn('it does not answer', 'Start it, or take it out of DATABASE_URL.')
-    else if (is.standby) host.ok('a standby')
-    else if (is.timeline === newest) host.ok('the primary')
-    else
-      host.fail(
-        'a former primary: another was promoted since, and it is left out',
-        'Make it a standby of the other one, or stop it: a client that connects to it alone sees, and may write, old content.',
-      )
-  }
-}
-
 /** On Citus, a node that is down or takes no writes affects the customers on it. */
 function checkNodes(report: Report, nodes: readonly NodeFacts[]): void {
   for (const { at, failure, isStandby, isReadOnly, stuck, isPublic } of nodes) {
@@ -189,14 +172,9 @@ function checkRights(report: Report, { role, tables, unwritable, lag }: ServerFa
 /** A replica that is further behind shows it to its readers. */
 const lagToWarnMs = 60_000
 
-/** DATABASE_READ_URL. `at` is host and port where there are several; `syncedAt` the writers' freshness, when known. */
-export async function checkReadStore(
-  report: Report,
-  at: string | null,
-  url: string,
-  syncedAt: number | null,
-): Promise<void> {
-  const name = at === null ? 'Database: reading' : `Database: reading at ${at}`
+/** DATABASE_READ_URL; `syncedAt` is the writers' freshness, when known. */
+export async function checkReadStore(report: Report, url: string, syncedAt: number | null): Promise<void> {
+  const name = 'Database: reading'
   const [reading, delay] = [report(name), report(`${name}, delay`)]
   const found = await reading.attempt('Correct DATABASE_READ_URL, or repair the replica.', async () => {
     const facts = await readFacts(url)

@@ -5,7 +5,7 @@ import { createDocumentSource } from '../invoicexpress/document-source.ts'
 import { invoicingAccountOf } from '../invoicexpress/source-identity.ts'
 import type { LinkRules } from '../linking/link.ts'
 import { SourceError } from '../sources.ts'
-import { hostsOf, openOperatorStore, openWriteStore, splitAddresses, useStore } from '../store/engines.ts'
+import { openOperatorStore, openWriteStore, useStore } from '../store/engines.ts'
 import type { OnRecounted, OperatorStore } from '../store/store.ts'
 import { createBillingSource } from '../stripe/billing-source.ts'
 import type { StripeOptions } from '../stripe/client.ts'
@@ -87,11 +87,7 @@ async function checkStore(
     : null
   if (readUrl !== null) {
     const syncedAt = store === null || url === null ? null : await readFreshness(url).catch(() => null)
-    const addresses = splitAddresses(readUrl)
-    for (const one of addresses) {
-      const at = addresses.length === 1 ? null : hostsOf(one)
-      await checkReadStore(report, at, one, syncedAt)
-    }
+    await checkReadStore(report, readUrl, syncedAt)
   }
   if (store === null || url === null) {
     report('Streams').skip('the database cannot be read')

@@ -11,7 +11,7 @@ import { leave } from './wiring/signals.ts'
 /** Every command, in the order of the help, and one line of use for the end of its own; `export` has several in its notes. */
 const examples: Readonly<Record<string, string | null>> = {
   demo: 'fatura demo',
-  serve: 'fatura serve --port 8080 --workers auto',
+  serve: 'fatura serve --port 8080',
   sync: 'fatura sync --once',
   up: 'STRIPE_API_KEY=rk_live_… fatura up --webhooks 4011',
   status: 'fatura status --json | jq .',

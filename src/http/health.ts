@@ -14,29 +14,33 @@ export interface HealthOptions {
 }
 
 export function addHealth(app: FastifyInstance, store: ReadStore, options: HealthOptions): void {
-  const { readyMaxLagMs = null, ending } = options
   app.get('/live', { schema: liveSchema }, async (_request, reply) => {
     return sendJson(reply.header('cache-control', 'no-store'), healthy)
   })
   app.get('/ready', { schema: readySchema }, async (_request, reply) => {
-    if (ending?.aborted)
-      throw new ApiError('unavailable', 'This process is about to end; send requests elsewhere.', {
-        retryAfter: 1,
-      })
-    await store.ping()
-    if (readyMaxLagMs !== null) await checkLag(readyMaxLagMs)
+    await checkReady(store, options)
     return sendJson(reply.header('cache-control', 'no-store'), healthy)
   })
+}
 
-  async function checkLag(maxLagMs: number): Promise<void> {
-    const { synced_at } = await store.readFreshness()
-    // A moment in the future is as wrong as one in the past: one of both clocks is.
-    if (synced_at !== null && Math.abs(Date.now() - synced_at) <= maxLagMs) return
-    const age = synced_at === null ? 'were never synchronized' : `are of ${new Date(synced_at).toISOString()}`
-    throw new ApiError(
-      'unavailable',
-      `The records ${age}: further from now than READY_MAX_LAG allows. Is fatura sync running?`,
-      { retryAfter: 5 },
-    )
-  }
+/** Throws when requests should go elsewhere. */
+export async function checkReady(
+  store: Pick<ReadStore, 'ping' | 'readFreshness'>,
+  { readyMaxLagMs = null, ending }: HealthOptions,
+): Promise<void> {
+  if (ending?.aborted)
+    throw new ApiError('unavailable', 'This process is about to end; send requests elsewhere.', {
+      retryAfter: 1,
+    })
+  await store.ping()
+  if (readyMaxLagMs === null) return
+  const { synced_at } = await store.readFreshness()
+  // A moment in the future is as wrong as one in the past: one of both clocks is.
+  if (synced_at !== null && Math.abs(Date.now() - synced_at) <= readyMaxLagMs) return
+  const age = synced_at === null ? 'were never synchronized' : `are of ${new Date(synced_at).toISOString()}`
+  throw new ApiError(
+    'unavailable',
+    `The records ${age}: further from now than READY_MAX_LAG allows. Is fatura sync running?`,
+    { retryAfter: 5 },
+  )
 }

@@ -1,12 +1,11 @@
-/** The metrics of several processes or threads as one text. */
+/** The metrics of a process and of the thread beside it as one text. */
 import { type EventEmitter, on } from 'node:events'
 import { Registry } from '@prometheus-io/client'
 import { type Metrics, type MetricsRoles, type Reading, startMetrics } from './metrics.ts'
 
-export interface Peer {
-  send(message: AskReading): void
-  /** Emits `message` for every message that comes: a worker, or a thread. */
-  messages: EventEmitter
+/** Emits `message` for every message that comes. */
+export interface Thread extends EventEmitter {
+  postMessage(message: AskReading): void
 }
 
 interface AskReading {
@@ -33,48 +32,27 @@ export function answerReadings(
   })
 }
 
-export function createGathering() {
-  const last = new Map<Peer, Reading>()
-  let ended: Reading = []
+/** The metrics that a thread answers with; its last ones when it is late, or has failed. */
+export function readThread(thread: Thread): Metrics {
+  let last: Reading = []
   let questions = 0
-
-  async function ask(peer: Peer): Promise<Reading> {
-    const askReading = questions++
-    const messages = on(peer.messages, 'message', { signal: AbortSignal.timeout(patienceMs) })
-    peer.send({ askReading })
-    try {
-      for await (const [given] of messages) if (given?.askReading === askReading) return given.reading
-    } catch {
-      // It is late, or has failed: its last answer counts.
-    }
-    return last.get(peer) ?? []
-  }
-
   return {
-    add: (peer: Peer) => void last.set(peer, []),
-    /** Its counters stay counted: a sum must not fall when one of many ends. */
-    remove(peer: Peer) {
-      const counted = (last.get(peer) ?? []).filter(({ type }) => type === 'counter' || type === 'histogram')
-      last.delete(peer)
-      ended = [...ended, ...counted]
-    },
-    async read(): Promise<Reading> {
-      const readings = await Promise.all(
-        [...last.keys()].map(async peer => {
-          const reading = await ask(peer)
-          if (last.has(peer)) last.set(peer, reading)
-          return reading
-        }),
-      )
-      ended = await aggregate([ended])
-      return aggregate([ended, ...readings])
+    async read() {
+      const askReading = questions++
+      const messages = on(thread, 'message', { signal: AbortSignal.timeout(patienceMs) })
+      thread.postMessage({ askReading })
+      try {
+        for await (const [given] of messages)
+          if (given?.askReading === askReading) {
+            last = given.reading
+            break
+          }
+      } catch {
+        // Its last ones count.
+      }
+      return last
     },
   }
-}
-
-/** Sums of metrics with the same name and labels; a gauge may name another way to join. */
-async function aggregate(readings: readonly Reading[]): Promise<Reading> {
-  return Registry.aggregate([...readings]).getMetricsAsJSON()
 }
 
 /** In Prometheus' text format. */

@@ -27,7 +27,7 @@ export interface Metrics {
 
 export interface MetricsRoles {
   /** The connections of the store that is served from; null for one that synchronizes instead. */
-  serves: Pick<ReadStore, 'readConnections' | 'readNodes'> | null
+  serves: Pick<ReadStore, 'readConnections'> | null
   /** Whether to include metrics of the whole process, such as its memory: not in a second thread. */
   isMain?: boolean
 }
@@ -43,10 +43,6 @@ const helps = {
   fatura_postgres_connections: 'Connections to PostgreSQL, by kind and state.',
   fatura_postgres_reads:
     'Reads on their way to PostgreSQL, or waiting for a connection, by kind: by_key are reads by a key.',
-  fatura_postgres_node_asked:
-    '1 for a server that is read from; 0 for one that is out of reach, or left out because its content is old.',
-  fatura_postgres_node_behind_seconds:
-    'Age of the content of a server, relative to the newest, where several are read from.',
   fatura_upstream_calls_total: 'Calls to upstream systems, by system and outcome.',
   fatura_upstream_call_seconds: 'Duration of calls to upstream systems, by system.',
   fatura_upstream_calls_waiting:
@@ -127,17 +123,11 @@ function countRequests({ counter, gauge, histogram }: Maker): void {
 function measureConnections({ gauge }: Maker, store: NonNullable<MetricsRoles['serves']>) {
   const connections = gauge('fatura_postgres_connections', 'kind', 'state')
   const underWay = gauge('fatura_postgres_reads', 'kind')
-  const asked = gauge('fatura_postgres_node_asked', 'node')
-  const behind = gauge('fatura_postgres_node_behind_seconds', 'node')
   return async () => {
     for (const { kind, open, idle, reads } of await store.readConnections()) {
       connections.set({ kind, state: 'idle' }, idle)
       connections.set({ kind, state: 'in_use' }, open - idle)
       underWay.set({ kind }, reads)
-    }
-    for (const { at: node, isAsked, behindMs } of await store.readNodes()) {
-      asked.set({ node }, isAsked ? 1 : 0)
-      behind.set({ node }, behindMs / 1000)
     }
   }
 }

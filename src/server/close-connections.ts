@@ -1,7 +1,7 @@
 /** Ends the connections of a server without the loss of a request. */
 import { once } from 'node:events'
 import type { Server } from 'node:http'
-import type { Socket } from 'node:net'
+import type { Socket, Server as SocketServer } from 'node:net'
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import { leaving } from './guarded-server.ts'
 import { type MoreSockets, noMoreSockets } from './more-sockets.ts'
@@ -55,15 +55,12 @@ const longestMs = 500
 /** Connections that may wait to be taken, as Node asks the system for. */
 const backlog = 511
 
-/** Lets go of the port, unless connections that were taken here so far may not be all. */
-export type ClosePort = (taken: number) => Promise<boolean>
-
 /**
  * Stops listening without the loss of a connection: the system resets connections that were not accepted yet. Until no client
  * connects for a moment, connections are accepted and not read: a client that waits for an answer does not connect again
  * meanwhile. Then all are read.
  */
-async function stopListening(server: Server, sockets: MoreSockets, closePort: ClosePort) {
+async function stopListening(server: Server, sockets: MoreSockets) {
   const taken: Socket[] = []
   const take = (socket: Socket) => {
     taken.push(socket)
@@ -71,13 +68,41 @@ async function stopListening(server: Server, sockets: MoreSockets, closePort: Cl
     process.nextTick(() => socket.pause())
   }
   server.on('connection', take)
-  do await untilQuiet(taken)
-  while (!(await closePort(taken.length)))
+  await untilQuiet(taken)
   server.close()
   const closed = sockets.close()
   server.off('connection', take)
   for (const socket of taken) socket.resume()
   return { closed }
+}
+
+/**
+ * Stops listening on a port on which other processes go on: clients never stop connecting there. Each socket is closed right
+ * after a turn of the event loop in which nobody came by it; who connects between the two is lost, unless the system hands
+ * waiting connections on to the others (`net.ipv4.tcp_migrate_req`).
+ */
+async function leavePort(server: Server, sockets: MoreSockets) {
+  const closed = sockets.close(untilEmpty)
+  await untilEmpty(server)
+  server.close()
+  // Not before: whoever connects again for the next request would come here again.
+  endConnectionsByAnswers(server)
+  return { closed }
+}
+
+/** Until a turn of the event loop took nobody, or the longest wait is over. */
+async function untilEmpty(socket: SocketServer): Promise<void> {
+  const started = performance.now()
+  let taken = 0
+  const count = () => taken++
+  socket.on('connection', count)
+  // The first turn may have been looked at before.
+  await immediate()
+  for (let before = -1; before < taken && performance.now() < started + longestMs; ) {
+    before = taken
+    await immediate()
+  }
+  socket.off('connection', count)
 }
 
 /** Until nobody connects for a moment, or the longest wait is over. */
@@ -101,10 +126,9 @@ export async function closeGently(
   server: Server,
   close: () => Promise<unknown> = () => once(server.close(), 'close'),
   sockets = noMoreSockets,
-  closePort: ClosePort = async () => true,
 ): Promise<void> {
   const cutOff = setTimeout(() => server.closeAllConnections(), patienceMs)
-  const { closed } = await stopListening(server, sockets, closePort)
+  const { closed } = await (sockets.isAlone ? stopListening : leavePort)(server, sockets)
   // Right after what has arrived was read.
   const letGo = setInterval(() => setImmediate(() => server.closeIdleConnections()), 50)
   await close()

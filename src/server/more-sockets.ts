@@ -3,6 +3,7 @@
  * whoever keeps the turns long with requests and opens connections beside them would keep newcomers out.
  */
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { createServer, type Server as SocketServer } from 'node:net'
 
@@ -13,18 +14,28 @@ interface Place {
   port: number
 }
 
+/** How a server listens. `isAlone`: no other program listens on the port. */
+interface SharedPlace extends Place {
+  reusePort: boolean
+  isAlone: boolean
+}
+
 /**
- * How a server is to listen so that more sockets can join it. Throws as `listen` does when the port is taken: the system
- * itself lets two programs of one user share a port where both ask for that.
+ * How a server is to listen so that more sockets can join it. Unless it shares the port `withOthers`, throws as `listen`
+ * does when the port is taken: the system itself lets two programs of one user share a port where both ask for that.
  */
-export async function sharedPlace(place: Place): Promise<Place & { reusePort: boolean }> {
+export async function sharedPlace(place: Place, withOthers = false): Promise<SharedPlace> {
+  if (withOthers) return { ...place, reusePort: true, isAlone: false }
   // The system chooses a free one.
   if (place.port !== 0) await listenAndClose(place)
-  return { ...place, reusePort: await canShare(place.host) }
+  return { ...place, reusePort: await canShare(place.host), isAlone: true }
 }
 
 /** Opens more sockets on the port of a server that listens, if it listens as `sharedPlace` says. They close with `close`. */
-export async function openMoreSockets(server: Server, { reusePort }: { reusePort: boolean }) {
+export async function openMoreSockets(
+  server: Server,
+  { reusePort, isAlone }: Pick<SharedPlace, 'reusePort' | 'isAlone'>,
+) {
   const sockets: SocketServer[] = []
   const bound = server.address()
   if (reusePort && bound !== null && typeof bound === 'object')
@@ -38,9 +49,15 @@ export async function openMoreSockets(server: Server, { reusePort }: { reusePort
     }
   let closed: Promise<unknown> | undefined
   return {
-    /** Stops listening; resolves when the last of their connections is closed. */
-    async close() {
-      closed ??= Promise.all(sockets.map(socket => once(socket.close(), 'close')))
+    isAlone,
+    /** Stops listening on each once it may be closed; resolves when the last of their connections is closed. */
+    async close(mayClose: (socket: SocketServer) => Promise<unknown> = async () => {}) {
+      closed ??= Promise.all(
+        sockets.map(async socket => {
+          await mayClose(socket)
+          await once(socket.close(), 'close')
+        }),
+      )
       await closed
     },
   }
@@ -55,7 +72,13 @@ export async function listenOnSockets(server: Server, place: Place): Promise<Mor
 
 export type MoreSockets = Awaited<ReturnType<typeof openMoreSockets>>
 
-export const noMoreSockets: MoreSockets = { close: async () => {} }
+export const noMoreSockets: MoreSockets = { isAlone: true, close: async () => {} }
+
+/** Whether connections that wait for a socket that closes go to others on its port; null where it cannot be read. */
+export async function handsOnConnections(): Promise<boolean | null> {
+  const set = await readFile('/proc/sys/net/ipv4/tcp_migrate_req', 'utf8').catch(() => null)
+  return set === null ? null : set.trim() === '1'
+}
 
 /** Not every system lets several sockets share a port. */
 async function canShare(host: string): Promise<boolean> {

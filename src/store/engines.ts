@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs'
 import type { StoreFacts } from './facts.ts'
 import type { OnRewrite } from './migrations.ts'
-import type { OnLeftOut } from './postgres/nodes-reader.ts'
-import { hostsOf, splitHosts } from './postgres/split-hosts.ts'
+import { fitness, splitHosts } from './postgres/split-hosts.ts'
 import {
   type ConnectorStores,
   type ConnectorWait,
@@ -32,13 +31,6 @@ function fileOf(url: string): string | null {
   return file
 }
 
-/** Several nodes of one store, where it is only read: addresses with commas between them. */
-export function splitAddresses(url: string): string[] {
-  return url.split(/,(?=postgres(?:ql)?:\/\/|sqlite:)/)
-}
-
-export { hostsOf }
-
 /** The file of a store, for who must not touch it; null for a server, and for what is no address. */
 export function storeFileOf(url: string): string | null {
   return isServer(url) ? null : pathOf(url)
@@ -46,10 +38,13 @@ export function storeFileOf(url: string): string | null {
 
 /** The fault of an address, as in "must be …"; null when it is one. */
 export function findAddressProblem(url: string): string | null {
+  if (/,(sqlite:|postgres(ql)?:\/\/)/.test(url)) return addressForm
   if (!isServer(url)) return findPathProblem(pathOf(url))
-  const { urls, problem } = splitHosts(url) ?? { urls: [url], problem: null }
-  if (splitAddresses(url).length > 1 || !urls.every(each => URL.canParse(each))) return addressForm
-  return problem
+  const { urls, fits } = splitHosts(url) ?? { urls: [url], fits: 'true' }
+  if (!urls.every(each => URL.canParse(each))) return addressForm
+  return fits === undefined
+    ? `must have one of ${[...fitness.keys()].join(', ')} as target_session_attrs`
+    : null
 }
 
 function findPathProblem(path: string | null): string | null {
@@ -59,14 +54,11 @@ function findPathProblem(path: string | null): string | null {
   return null
 }
 
-/** Opens for reading only, on a schema of exactly this version. `sharedBy` processes share a server's connections. */
-export async function openReadStore(url: string, sharedBy = 1, onLeftOut?: OnLeftOut): Promise<ReadStore> {
+/** Opens for reading only, on a schema of exactly this version. */
+export async function openReadStore(url: string): Promise<ReadStore> {
   const file = fileOf(url)
   if (file !== null) return (await import('./sqlite/reader.ts')).openSqliteReader(file)
-  const urls = splitAddresses(url)
-  if (urls.length > 1)
-    return (await import('./postgres/nodes-reader.ts')).openNodesReader(urls, sharedBy, onLeftOut)
-  return (await import('./postgres/reader.ts')).openPostgresReader(url, sharedBy)
+  return (await import('./postgres/reader.ts')).openPostgresReader(url)
 }
 
 /** Why searches of this store cannot run below pages in this process; null when they can. PostgreSQL searches elsewhere. */

@@ -41,12 +41,6 @@ export interface NodeFacts {
   isPublic: boolean
 }
 
-export interface HostFacts {
-  at: string
-  /** Its role; null when it did not answer. */
-  is: { standby: boolean; readOnly: boolean; timeline: number | null } | null
-}
-
 export interface ServerFacts {
   major: number
   /** Encoding of the database, as PostgreSQL names it; UTF8 unless it was made otherwise. */
@@ -58,7 +52,6 @@ export interface ServerFacts {
   /** Tables and functions that do not lie on Citus as they should; null where there is no Citus. */
   misplaced: readonly string[] | null
   nodes: readonly NodeFacts[] | null
-  hosts: readonly HostFacts[]
   /** Whether each session has its own prepared statements: not behind a pooler in transaction mode that knows of none. */
   keepsStatements: boolean
   role: string
@@ -84,11 +77,4 @@ export interface ConnectionUse {
   idle: number
   /** Reads that are on their way, or wait for a connection. */
   reads: number
-}
-
-export interface NodeState {
-  at: string
-  /** How much older its content is than that of the newest. */
-  behindMs: number
-  isAsked: boolean
 }

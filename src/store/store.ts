@@ -11,10 +11,10 @@ import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-s
 import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
 import type { Delivery, EndpointCommands, StoredEndpoint } from './endpoint-store.ts'
-import type { ConnectionUse, NodeState } from './facts.ts'
+import type { ConnectionUse } from './facts.ts'
 import type { InvoiceFilter } from './read-model/filters.ts'
 
-export type { ConnectionUse, InvoiceFilter, NodeState }
+export type { ConnectionUse, InvoiceFilter }
 
 /** The invoices of a walk. Unlike a list's, the bounds of `issued_at` may be any moments. */
 export interface InvoiceWalk extends InvoiceFilter {
@@ -144,8 +144,6 @@ export interface ReadStore extends ChangeReads {
   coversCustomer(id: string, customerId: string): Promise<boolean>
   /** Empty for an engine without connections. */
   readConnections(): Promise<ConnectionUse[]>
-  /** Empty unless several nodes are read from. */
-  readNodes(): Promise<NodeState[]>
   ping(): Promise<void>
   close(): Promise<void>
 }

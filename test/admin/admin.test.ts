@@ -1,4 +1,4 @@
-/** The admin port, beside a service as people run it: one process, and one with workers. */
+/** The admin port, beside a service as people run it. */
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
@@ -188,18 +188,6 @@ describe('the admin port', { concurrency: 3 }, () => {
       1,
     )
     assert.doesNotMatch(stdout, /wrong\d/)
-  })
-
-  it('with workers, belongs to the process that was started, and is ready while a worker serves', async t => {
-    const cli = await createCli(t)
-    const { serving, port, ask, post } = await startAdmin(cli, ['--workers', '2', '--shutdown-delay', '2s'])
-    await eventually('it is ready', async () => (await ask('/ready')).status === 200)
-    assert.equal((await post({ customer: 'cus_ana' })).status, 200)
-    const ended = serving.stop()
-    await eventually('it says that it leaves', async () => (await ask('/ready')).status === 503)
-    assert.equal((await ask('/live')).status, 200)
-    assert.equal((await ended).code, 0)
-    assert.ok(await isRefused(port))
   })
 
   it('without LINK_KEY makes no links and reports what is missing; up has it too', async t => {

@@ -6,12 +6,12 @@ import { buffer } from 'node:stream/consumers'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reportFigure } from '../support/campaign.ts'
-import { type Cli, createCli, eventually, isRefused, type Serving } from '../support/cli.ts'
+import { type Cli, createCli, eventually, isRefused } from '../support/cli.ts'
 import { answer, apiKey, startInvoiceXpress } from '../support/invoicexpress-upstream.ts'
 import { ask } from '../support/load.ts'
 import { makePdf, startUpstream } from '../support/pdf-upstream.ts'
 import { makeInvoice, makeLine, withDocument } from '../support/records.ts'
-import { startTraffic, type Traffic } from '../support/traffic.ts'
+import { startTraffic } from '../support/traffic.ts'
 
 const list = '/api/v1/client/cus_ana/invoices'
 const detail = '/api/v1/client/cus_ana/invoice/in_1'
@@ -25,20 +25,9 @@ const delayMs = 4_000
 
 const shutdowns = 5
 
-interface Round {
-  args?: readonly string[]
-  /** Runs before the signal, under traffic. */
-  prepare?(api: Serving, traffic: Traffic): Promise<unknown>
-  signal?(api: Serving): void
-}
-
 /** Asserts that a service ends under traffic without the loss of a request; resolves with how many there were. */
-async function endUnderTraffic(
-  cli: Cli,
-  token: string,
-  { args = [], prepare, signal }: Round,
-): Promise<number> {
-  const api = await cli.serve(['--rate-limit', 'off', '--log-level', 'debug', ...args], {
+async function endUnderTraffic(cli: Cli, token: string): Promise<number> {
+  const api = await cli.serve(['--rate-limit', 'off', '--log-level', 'debug'], {
     env: { SHUTDOWN_DELAY: `${delayMs / 1_000}s` },
   })
   const traffic = startTraffic({
@@ -48,12 +37,11 @@ async function endUnderTraffic(
     idleFor: [300, 2_500],
   })
   // Until then every idle connection was used.
-  await (prepare?.(api, traffic) ?? sleep(1_200))
-  if (prepare === undefined) await eventually('the traffic runs', () => traffic.samples.length >= 600)
+  await sleep(1_200)
+  await eventually('the traffic runs', () => traffic.samples.length >= 600)
   const asked = performance.now()
   const before = traffic.samples.length
-  if (signal === undefined) api.child.kill('SIGTERM')
-  else signal(api)
+  api.child.kill('SIGTERM')
   const { code, stderr } = await api.exited
   const took = performance.now() - asked
   traffic.stop()
@@ -70,104 +58,63 @@ async function endUnderTraffic(
   return traffic.samples.length
 }
 
-async function endAgainAndAgain(t: TestContext, round: Round): Promise<void> {
+async function endAgainAndAgain(t: TestContext): Promise<void> {
   const cli = await createCli(t)
   await cli.load({ ...makeInvoice({ id: 'in_1' }), lines: [makeLine()] }, makeInvoice({ id: 'in_2' }))
   const token = await cli.createToken()
   let sent = 0
-  for (let turn = 0; turn < shutdowns; turn++) sent += await endUnderTraffic(cli, token, round)
+  for (let turn = 0; turn < shutdowns; turn++) sent += await endUnderTraffic(cli, token)
   reportFigure(t, 'R7', `0 of ${sent} requests lost in ${shutdowns} shutdowns`)
 }
 
-const pidsOf = (api: Serving): number[] =>
-  [...api.stdout.matchAll(/"pid":(\d+),"msg":"a worker started"/g)].map(([, pid]) => Number(pid))
-
-function bothServe(api: Serving): Promise<void> {
-  const met = new Set<string>()
-  return eventually('both serve', async () => {
-    const { headers } = await ask(`${api.address}/live`, '')
-    return met.add(String(headers['request-id']).slice(0, 'req_'.length + 12)).size === 2
-  })
-}
-
-/** Resolves once another worker took the place of one that was ended, and meanwhile the service was ready. */
-async function renewOne(api: Serving, traffic: Traffic): Promise<void> {
-  await bothServe(api)
-  process.kill(pidsOf(api)[0] ?? 0, 'SIGTERM')
-  await eventually('another runs', () => pidsOf(api).length === 3)
-  for (let time = 0; time < 10; time++) assert.equal((await api.get('/ready')).status, 200)
-  const before = traffic.samples.length
-  await eventually('the traffic goes on', () => traffic.samples.length > before + 50)
-}
-
-const workers = ['--workers', '2']
-
 describe('the end of fatura serve', () => {
-  it('at SIGTERM under traffic loses no request, of idle, busy and new connections, until nobody can connect', t =>
-    endAgainAndAgain(t, {}))
+  it(
+    'at SIGTERM under traffic loses no request, of idle, busy and new connections, until nobody can connect',
+    endAgainAndAgain,
+  )
 
-  it('at SIGTERM with workers loses none either, while some are still starting', t =>
-    endAgainAndAgain(t, {
-      args: workers,
-      prepare: (_api, { samples }) =>
-        eventually('one serves, the other is on its way', () => samples.length > 20),
-    }))
+  it('clients that connect while it stands still at its end are answered', async t => {
+    const cli = await createCli(t)
+    await cli.load(makeInvoice({ id: 'in_1' }))
+    const api = await cli.serve([], { env: { SHUTDOWN_DELAY: '0s' } })
+    api.child.kill('SIGTERM')
+    // Then it looks whether anyone still connects.
+    await sleep(50)
+    api.child.kill('SIGSTOP')
+    const asked = Array.from({ length: 20 }, () => ask(`${api.address}/live`, ''))
+    await sleep(1_500)
+    api.child.kill('SIGCONT')
+    const answers = (await Promise.all(asked)).map(({ status, text }) => (status === 0 ? text : status))
+    const lost = answers.filter(answer => answer !== 200 && !String(answer).includes('ECONNREFUSED'))
+    assert.deepEqual(lost, [])
+    assert.equal((await api.exited).code, 0)
+  })
 
-  it('a worker that is renewed alone loses none, and /ready stays as it is; nor does a signal to every process of it', t =>
-    endAgainAndAgain(t, {
-      args: workers,
-      prepare: renewOne,
-      signal(api) {
-        // The first was renewed, and is gone.
-        for (const pid of [api.pid, ...pidsOf(api).slice(1)]) process.kill(pid, 'SIGTERM')
+  it('a PDF in flight comes whole', async t => {
+    const pdf = makePdf(400_000)
+    let letGo = () => {}
+    const files = await startUpstream(t, (_request, response) => {
+      response.writeHead(200, { 'content-length': pdf.length })
+      response.write(pdf.subarray(0, 10_000))
+      letGo = () => void response.end(pdf.subarray(10_000))
+    })
+    const upstream = await startInvoiceXpress(t, answer({ output: { pdfUrl: `${files.origin}/a.pdf` } }))
+    const cli = await createCli(t)
+    await cli.load(makeInvoice({ id: 'in_1', ...withDocument }))
+    const headers = { authorization: `Bearer ${await cli.createToken()}` }
+    const api = await cli.serve([], {
+      env: {
+        INVOICEXPRESS_API_KEY: apiKey,
+        INVOICEXPRESS_API_BASE: upstream.origin,
+        INVOICEXPRESS_PDF_ORIGINS: files.origin,
       },
-    }))
-
-  for (const args of [[], workers])
-    it(`clients that connect while ${['serve', ...args].join(' ')} stands still at its end are answered`, async t => {
-      const cli = await createCli(t)
-      await cli.load(makeInvoice({ id: 'in_1' }))
-      const api = await cli.serve(args, { env: { SHUTDOWN_DELAY: '0s' } })
-      if (args === workers) await bothServe(api)
-      api.child.kill('SIGTERM')
-      // Then it looks whether anyone still connects.
-      await sleep(50)
-      api.child.kill('SIGSTOP')
-      const asked = Array.from({ length: 20 }, () => ask(`${api.address}/live`, ''))
-      await sleep(1_500)
-      api.child.kill('SIGCONT')
-      const answers = (await Promise.all(asked)).map(({ status, text }) => (status === 0 ? text : status))
-      const lost = answers.filter(answer => answer !== 200 && !String(answer).includes('ECONNREFUSED'))
-      assert.deepEqual(lost, [])
-      assert.equal((await api.exited).code, 0)
     })
-
-  for (const args of [[], workers])
-    it(`a PDF in flight comes whole from ${['serve', ...args].join(' ')}`, async t => {
-      const pdf = makePdf(400_000)
-      let letGo = () => {}
-      const files = await startUpstream(t, (_request, response) => {
-        response.writeHead(200, { 'content-length': pdf.length })
-        response.write(pdf.subarray(0, 10_000))
-        letGo = () => void response.end(pdf.subarray(10_000))
-      })
-      const upstream = await startInvoiceXpress(t, answer({ output: { pdfUrl: `${files.origin}/a.pdf` } }))
-      const cli = await createCli(t)
-      await cli.load(makeInvoice({ id: 'in_1', ...withDocument }))
-      const headers = { authorization: `Bearer ${await cli.createToken()}` }
-      const api = await cli.serve(args, {
-        env: {
-          INVOICEXPRESS_API_KEY: apiKey,
-          INVOICEXPRESS_API_BASE: upstream.origin,
-          INVOICEXPRESS_PDF_ORIGINS: files.origin,
-        },
-      })
-      const [incoming] = await once(httpGet(`${api.address}${detail}/ix/download`, { headers }), 'response')
-      assert.equal(incoming.statusCode, 200)
-      api.child.kill('SIGTERM')
-      await eventually('nobody can connect any more', () => isRefused(api.port))
-      letGo()
-      assert.ok((await buffer(incoming)).equals(pdf))
-      assert.equal((await api.exited).code, 0)
-    })
+    const [incoming] = await once(httpGet(`${api.address}${detail}/ix/download`, { headers }), 'response')
+    assert.equal(incoming.statusCode, 200)
+    api.child.kill('SIGTERM')
+    await eventually('nobody can connect any more', () => isRefused(api.port))
+    letGo()
+    assert.ok((await buffer(incoming)).equals(pdf))
+    assert.equal((await api.exited).code, 0)
+  })
 })

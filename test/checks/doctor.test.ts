@@ -696,11 +696,10 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     const url = 'postgres://fatura:canarySecret@127.0.0.1:9/fatura'
     const { wrong } = await clinic.look({
       DATABASE_URL: url,
-      DATABASE_READ_URL: `${url},${url.replace(':9/', ':10/')}`,
+      DATABASE_READ_URL: url.replace(':9/', ':10/'),
     })
     assert.match(wrong.Database?.detail ?? '', /The database at 127\.0\.0\.1:9 cannot be reached: /)
-    for (const at of ['127.0.0.1:9', '127.0.0.1:10'])
-      assert.equal(wrong[`Database: reading at ${at}`]?.result, 'FAIL')
+    assert.equal(wrong['Database: reading']?.result, 'FAIL')
     const fresh = await clinic.look({ DATABASE_URL: await createDatabase(t) })
     assert.match(fresh.wrong['Database: schema']?.detail ?? '', /schema version 0, this Fatura needs/)
   })

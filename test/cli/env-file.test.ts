@@ -5,7 +5,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { findWrongLine } from '../../src/cli/settings/environment.ts'
-import { assertOneLine, createCli, serving, unreadEnvFile, unwrapped } from '../support/cli.ts'
+import { assertOneLine, createCli, unreadEnvFile, unwrapped } from '../support/cli.ts'
 
 async function createWithFile(t: TestContext, text: string) {
   const cli = await createCli(t)
@@ -52,18 +52,10 @@ describe('the file .env', { concurrency: 3 }, () => {
     assert.ok(cli.hasStore('a #b.db'))
   })
 
-  it('is read by workers too', async t => {
-    const cli = await createWithFile(t, 'DATABASE_URL=sqlite:file.db\nWORKERS=2\nPORT=0\n')
-    const program = cli.start(['serve', '--migrate'])
-    const [, address = ''] = await program.waitFor(/"workers":2,"address":"(http:[^"]+)"/)
-    assert.equal((await serving(program, address).get('/ready')).status, 200)
-    assert.equal((await program.stop()).code, 0)
-  })
-
   it('that has a name which is no setting is mentioned once, without its value', async t => {
-    const cli = await createWithFile(t, 'STRIPE_KEY=canary\nPGPASSWORD=canary\nWORKERS=2\nPORT=0\n')
+    const cli = await createWithFile(t, 'STRIPE_KEY=canary\nPGPASSWORD=canary\nPORT=0\n')
     const program = cli.start(['serve', '--migrate'])
-    await program.waitFor(/"workers":2,"address"/)
+    await program.waitFor(/"msg":"listening"/)
     await program.stop()
     assert.equal(
       program.stderr,

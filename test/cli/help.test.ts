@@ -20,7 +20,10 @@ const storing = [['--database-url', 'DATABASE_URL']]
 const commands: [command: string, mentions: string[]][] = [
   ['', ['demo', 'serve', 'reconcile', 'explain', 'import', 'token', 'migrate', 'openapi', '--version']],
   ['demo', serving.flat()],
-  ['serve', [...serving.flat(), ...storing.flat(), '--migrate', '--workers', 'WORKERS', 'SHUTDOWN_DELAY']],
+  [
+    'serve',
+    [...serving.flat(), ...storing.flat(), '--migrate', '--reuse-port', 'REUSE_PORT', 'SHUTDOWN_DELAY'],
+  ],
   ['import', [...storing.flat(), '<file>', '--skip-invalid', 'standard input']],
   [
     'reconcile',

@@ -97,21 +97,10 @@ async function openDownload(address: string, token: string): Promise<IncomingMes
   return incoming
 }
 
-function bothServe(api: Serving): Promise<unknown> {
-  const met = new Set<string>()
-  return eventually('both serve', async () => {
-    const { headers } = await ask(`${api.address}/live`, '')
-    return met.add(String(headers['request-id']).slice(0, 'req_'.length + 12)).size === 2
-  })
-}
-
-const workers = ['serve', '--workers', '2']
-
 async function start(cli: Cli, args: readonly string[], env: Record<string, string>): Promise<Serving> {
   const program = cli.start([...args, '--port', '0'], { env })
   const [, address = ''] = await program.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
   const api = serving(program, address)
-  if (args === workers) await bothServe(api)
   return api
 }
 
@@ -241,7 +230,7 @@ describe('the end of the service', () => {
 })
 
 describe('the end of the program', { concurrency: 3 }, () => {
-  for (const args of [['serve'], ['up'], workers])
+  for (const args of [['serve'], ['up']])
     it(
       `${args.join(' ')} goes on serving after SIGTERM for its delay; a second signal ends it at once`,
       patient,
@@ -259,15 +248,14 @@ describe('the end of the program', { concurrency: 3 }, () => {
       },
     )
 
-  for (const args of [['serve'], workers])
-    it(`${args.join(' ')} does not wait for its delay at SIGINT`, patient, async t => {
-      const cli = await createCli(t)
-      await load(cli)
-      const api = await start(cli, args, { SHUTDOWN_DELAY: '600s' })
-      const { code, stdout, stderr } = await api.stop('SIGINT')
-      assert.deepEqual([code, stderr], [0, ''])
-      assert.match(stdout, /"msg":"stopped"}\n$/)
-    })
+  it('serve does not wait for its delay at SIGINT', patient, async t => {
+    const cli = await createCli(t)
+    await load(cli)
+    const api = await start(cli, ['serve'], { SHUTDOWN_DELAY: '600s' })
+    const { code, stdout, stderr } = await api.stop('SIGINT')
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.match(stdout, /"msg":"stopped"}\n$/)
+  })
 
   it('refuses a delay that is none', async t => {
     for (const delay of ['5', '5m', '-1s', '1.5s', '601s', 'soon'])

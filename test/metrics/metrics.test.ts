@@ -1,4 +1,4 @@
-/** `/metrics` of the admin port, as Prometheus scrapes it: of one process, of workers, and of a service that synchronizes. */
+/** `/metrics` of the admin port, as Prometheus scrapes it: of one process, and of a service that synchronizes. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -97,22 +97,6 @@ describe('metrics', { concurrency: true }, () => {
     assert.deepEqual(build, { name: 'fatura_build_info', labels, value: 1 })
     assert.ok(sum('process_resident_memory_bytes') > 1e7)
     assert.ok(series.length <= 500, `${series.length} series`)
-    await serving.stop()
-  })
-
-  it('are summed over workers, and do not fall when one of them ends', async t => {
-    const cli = await createCli(t)
-    const serving = await cli.serve(['--migrate', '--workers', '2', '--log-level', 'debug'], { env: admin })
-    const live = async (times: number) => {
-      for (let turn = 0; turn < times; turn++) await ask(`${serving.address}/live`, 'none')
-    }
-    const counted = async () => (await scrape(serving)).sum('fatura_http_requests_total', { route: '/live' })
-    await live(20)
-    assert.equal(await counted(), 20)
-    const [, pid] = await serving.waitFor(/"pid":(\d+),"msg":"a worker started"/)
-    process.kill(Number(pid), 'SIGKILL')
-    await serving.waitFor(/"msg":"a worker ended; starting another"/)
-    assert.equal(await counted(), 20)
     await serving.stop()
   })
 

@@ -131,7 +131,7 @@ test('each alert leads to a heading of the docs, and each heading is an alert', 
 test('the units of the API let searches run below pages', () => {
   const filters = (unit: string) =>
     [...read(`ops/systemd/${unit}`).matchAll(/^SystemCallFilter=(.*)$/gm)].map(([, filter]) => filter)
-  for (const unit of ['fatura.service', 'fatura-serve.service'])
+  for (const unit of ['fatura.service', 'fatura-serve@.service'])
     assert.deepEqual(filters(unit), ['@system-service', '~@privileged @resources', 'setpriority'], unit)
 })
 

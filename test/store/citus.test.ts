@@ -5,15 +5,9 @@ import type { Document } from '../../src/document.ts'
 import { migrateStore, openReadStore, openWriteStore, readFacts } from '../../src/store/engines.ts'
 import { schema } from '../../src/store/postgres/schema-version.ts'
 import { searchWords } from '../../src/store/read-model/search.ts'
-import {
-  type ReadStore,
-  StoreUnavailable,
-  type WriteStore,
-  type WriteTransaction,
-} from '../../src/store/store.ts'
+import type { ReadStore, WriteStore, WriteTransaction } from '../../src/store/store.ts'
 import { campaign } from '../support/campaign.ts'
 import { createCitusDatabase, skipCitus } from '../support/citus-cluster.ts'
-import { eventually } from '../support/cli.ts'
 import { postgresServer, runSql } from '../support/engines.ts'
 import { startProxy } from '../support/postgres-proxy.ts'
 import { makeLine, makeRecord } from '../support/records.ts'
@@ -231,41 +225,11 @@ describe('reads on Citus', { skip: skipCitus }, () => {
     assert.ok(sent.includes(1), 'no node has all the rows')
   })
 
-  test('of several nodes, the one that holds the customer is asked once it is known', async t => {
-    const [coordinator = '', ...workers] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
-    const proxies = await Promise.all(workers.map(worker => startProxy(t, worker)))
-    const telling = `?options=${encodeURIComponent('-c citus.log_remote_commands=on -c client_min_messages=notice')}`
-    const customers = Array.from({ length: 12 }, (_, i) => `cus_${i}`)
-    const writer = await openWriteStore(coordinator)
-    await writer.transaction(tx =>
-      tx.saveInvoices(customers.map(customer_id => makeRecord({ id: 'in_1', customer_id }))),
-    )
-    await writer.close()
-    const reader = await openReadStore(proxies.map(({ url }) => url + telling).join(','))
-    t.after(() => reader.close())
-    const sent = () =>
-      proxies.map(({ answers }) => answers.join('').split(/issuing [^\0]*first_page/).length - 1)
-    const read = () =>
-      Promise.all(customers.map(customer_id => reader.listInvoices({ customer_id, page: 1, page_size: 10 })))
-    await eventually('no command goes from node to node', async () => {
-      for (const { answers } of proxies) answers.length = 0
-      const pages = await read()
-      assert.ok(pages.every(({ total }) => total === 1))
-      return sent().every(count => count === 0)
-    })
-    const asked = proxies.map(({ messages }) => messages.length)
-    await read()
-    assert.ok(
-      proxies.every(({ messages }, i) => messages.length > (asked[i] ?? 0)),
-      'each has customers',
-    )
-  })
-
   test('each is of one moment, at every node: a version has one body, whatever is written meanwhile', async t => {
     const nodes = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
     const writer = await openWriteStore(nodes[0] as string)
-    const reader = await openReadStore(nodes.join(','))
-    t.after(() => Promise.all([writer.close(), reader.close()]))
+    const readers = await Promise.all(nodes.map(openReadStore))
+    t.after(() => Promise.all([writer, ...readers].map(store => store.close())))
     const customers = ['cus_ana', 'cus_bob', 'cus_cid', 'cus_dan']
     const bodies = new Map<string, string>()
     const [readsAtLeast, bodiesAtLeast] = [campaign(300, 6_000), campaign(30, 600)]
@@ -288,6 +252,7 @@ describe('reads on Citus', { skip: skipCitus }, () => {
         })
     })()
     const read = async (seed: number) => {
+      const reader = readers[seed % readers.length] as (typeof readers)[0]
       for (let i = seed; !isOver; i++) {
         const customer_id = customers[i % 4] as string
         const query = [
@@ -306,15 +271,6 @@ describe('reads on Citus', { skip: skipCitus }, () => {
     }
     await Promise.all([writing, ...[0, 1, 2, 3, 5, 7].map(read)])
     t.diagnostic(`${reads} reads of ${bodies.size} bodies`)
-  })
-
-  test('several addresses are read from in turn, without those that are out of reach', async t => {
-    const [url = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
-    const gone = 'postgres://postgres@127.0.0.1:1/none'
-    await assert.rejects(openReadStore(`${gone},${gone}`), StoreUnavailable)
-    const reader = await openReadStore(`${gone},${url}`)
-    t.after(() => reader.close())
-    for (let i = 0; i < 4; i++) assert.equal((await reader.readSnapshot('cus_ana')).version, 0)
   })
 })
 

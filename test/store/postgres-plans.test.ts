@@ -78,7 +78,7 @@ describe('plans of the API’s functions', () => {
       }
       await client.query('RESET ALL')
     }
-    assert.equal(planned, 12, 'every statement of the functions that read by a key')
+    assert.equal(planned, 10, 'every statement of the functions that read by a key')
   })
 
   test('an invoice is found by its key, also where most customers have but one and one has many', async t => {

@@ -29,9 +29,8 @@ export interface HostedOutcome {
   stderr: string
 }
 
-/** Whether a host is to run it: not the first time in a test run, which is a start of the program; nor what starts the program again. */
+/** Whether a host is to run it: not the first time in a test run, which is a start of the program. */
 export async function takesHost([name = '', first = '', ...rest]: readonly string[]): Promise<boolean> {
-  if ([first, ...rest].includes('--workers')) return false
   const isHelp = [first, ...rest].includes('--help')
   const words = isHelp ? ['help'] : [name, first].filter(word => /^(--once|[a-z]{2,})$/.test(word))
   try {

@@ -23,8 +23,6 @@ export interface TrafficOptions {
 
 export interface Traffic {
   samples: readonly Sample[]
-  /** From now on nobody connects again; what is connected goes on until its connection ends. Resolves once every new connection had its first answer. */
-  divert(): Promise<void>
   /** Resolves when every connection has ended, or the patience is over. */
   ended: Promise<unknown>
   /** Ends every loop after its next answer. */
@@ -50,8 +48,6 @@ export function startTraffic({
   let isOpen = true
   let isStopped = false
   let readyUntil = Number.NEGATIVE_INFINITY
-  /** Requests under way over connections that were new. */
-  let connecting = 0
 
   async function watch(): Promise<void> {
     while (isOpen && !isStopped) {
@@ -73,9 +69,7 @@ export function startTraffic({
     for (let turn = 0; !isStopped; turn++) {
       const hasConnection = agent !== null && Object.keys(agent.freeSockets).length > 0
       if (!hasConnection && !(await mayConnect())) return
-      if (!hasConnection) connecting++
       samples.push(await ask(`${address}${paths[turn % paths.length]}`, token, agent ?? new Agent()))
-      if (!hasConnection) connecting--
       await sleep(pause())
     }
   }
@@ -106,10 +100,6 @@ export function startTraffic({
   ]
   return {
     samples,
-    async divert() {
-      isOpen = false
-      while (connecting > 0) await sleep(10)
-    },
     ended: Promise.all(loops).finally(() => {
       for (const agent of agents) agent.destroy()
     }),

@@ -1,4 +1,3 @@
-import cluster from 'node:cluster'
 import { migrateStore } from '../../store/engines.ts'
 import { adminOf, apiOf } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
@@ -6,7 +5,6 @@ import { settingsOf } from '../settings/settings.ts'
 import { createLog, logWaiting } from '../terminal/log.ts'
 import { withAdminPort } from '../wiring/admin-channel.ts'
 import { delayAfter, unlessAborted, waitForSignal } from '../wiring/signals.ts'
-import { runWorkers, serveAsWorker } from '../wiring/workers.ts'
 
 const used = settingsOf('serve')
 
@@ -19,20 +17,15 @@ export const serveCommand = () =>
 
 async function serve(options: { migrate?: true } & Options): Promise<void> {
   const settings = readSettings(options, used)
-  const { WORKERS: workers } = settings
   const admin = adminOf(settings)
   const log = createLog(settings.LOG_LEVEL)
-  const api = { ...apiOf(settings), workers, log }
-  // Loaded here alone, so that the commands that serve nothing start fast.
-  const load = () => import('../wiring/start-api.ts')
-  const prepare = async () => (await load()).prepareApi(api)
+  const api = { ...apiOf(settings), sharesPort: settings.REUSE_PORT, log }
 
   const stop = new AbortController()
   const delay = waitForSignal().then(signal => {
     stop.abort()
     return delayAfter(signal, settings.SHUTDOWN_DELAY)
   })
-  if (cluster.isWorker) return serveAsWorker(prepare, delay, admin !== null)
   if (options.migrate === true) {
     const wait = { onWait: logWaiting(log), signal: stop.signal }
     await unlessAborted(stop.signal, migrateStore(settings.DATABASE_URL, undefined, wait))
@@ -41,10 +34,10 @@ async function serve(options: { migrate?: true } & Options): Promise<void> {
   // The role that serves may call the API's functions, and read nothing else.
   const store = { readUrl: api.url, operatorUrl: null, hasDocuments: api.invoiceXpress !== null }
   await withAdminPort(admin, store, log, async channel => {
-    if (workers > 1) return runWorkers(workers, log, delay, channel)
-    const { startApi, serveUntil } = await load()
+    // Loaded here alone, so that the commands that serve nothing start fast.
+    const { startApi, serveUntil } = await import('../wiring/start-api.ts')
     const running = await startApi(api)
-    channel.serves(running.address)
+    channel.serves(running)
     channel.count({ serves: running })
     await serveUntil(delay, running, log)
     log.info('stopped')

@@ -41,7 +41,7 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   await withAdminPort(admin, store, log, async channel => {
     const { startApi, serveUntil } = await import('../wiring/start-api.ts')
     const api = await startApi({ ...served, log })
-    channel.serves(api.address)
+    channel.serves(api)
     channel.count({ serves: api })
     const stopped = serveUntil(delay, api, log)
     if (stripe === null) log.warn('STRIPE_API_KEY is not set: serving what is stored, synchronizing nothing')

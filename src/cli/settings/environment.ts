@@ -21,7 +21,7 @@ export function loadEnvFile(): void {
     )
   const added = Object.entries(parseEnv(text)).filter(([name]) => process.env[name] === undefined)
   for (const [name, value] of added) process.env[name] = value
-  // Once: a second reading, and a worker process, find them in the environment.
+  // Once: a second reading finds them in the environment.
   const unknown = added.map(([name]) => name).filter(name => !isKnown(name))
   if (unknown.length > 0)
     process.stderr.write(

@@ -2,8 +2,7 @@
  * Every setting, once. From this table follow the flags and `--help`, the rows of docs/configuration.md (`npm run settings`),
  * the checks of `fatura doctor`, and the type of each value, which its `parse` returns.
  */
-import { availableParallelism } from 'node:os'
-import { findAddressProblem, splitAddresses } from '../../store/engines.ts'
+import { findAddressProblem } from '../../store/engines.ts'
 import { accessSettings } from './access-settings.ts'
 import { pageSettings } from './page-settings.ts'
 import {
@@ -18,7 +17,6 @@ import {
   parseRateLimit,
   parseSwitch,
   parseWhole,
-  readWhole,
   refuse,
   unless,
 } from './parsers.ts'
@@ -46,19 +44,6 @@ function parseAddress(text: string): string {
   return problem === null ? text : refuse(problem)
 }
 
-/** Addresses of one store, or of several servers that serve the same one. */
-function parseAddresses(text: string): string {
-  const addresses = splitAddresses(text).map(parseAddress)
-  if (addresses.length > 1 && addresses.some(address => address.startsWith('sqlite:')))
-    return refuse('must be one address, or several of PostgreSQL with commas between them')
-  return addresses.join(',')
-}
-
-function parseWorkers(text: string): number {
-  if (text === 'auto') return availableParallelism()
-  return readWhole(text, 1, 256) ?? refuse('must be a whole number from 1 to 256, or auto')
-}
-
 const usualReadUrl = 'as DATABASE_URL'
 
 export const settings = {
@@ -75,9 +60,9 @@ export const settings = {
     default: usualReadUrl,
     flag: '--database-read-url <url>',
     meaning:
-      'Address that the API reads from, if not `DATABASE_URL`: [a replica](postgresql.md#reading-from-a-replica). Several, separated by commas, are read in turn: [nodes of Citus](postgresql.md#citus), or replicas.',
+      'Address that the API reads from, if not `DATABASE_URL`: [a replica](postgresql.md#reading-from-a-replica).',
     isSecret: true,
-    parse: unless(usualReadUrl, parseAddresses),
+    parse: unless(usualReadUrl, parseAddress),
   },
   HOST: {
     default: '127.0.0.1',
@@ -172,13 +157,13 @@ export const settings = {
       'Time to continue serving after SIGTERM, while `/ready` answers 503: `0s` to `600s`. Ctrl-C does not wait. See [stopping](run.md#stopping).',
     parse: parseDelayMs,
   },
-  WORKERS: {
-    default: '1',
-    flag: '--workers <count>',
+  REUSE_PORT: {
+    default: 'off',
+    flag: '--reuse-port <on|off>',
     commands: ['serve'],
     meaning:
-      'Number of [processes](run.md#several-processes) that serve the address, 1 to 256; `auto` is one a core.',
-    parse: parseWorkers,
+      'Whether [several processes](run.md#several-processes) of one user may serve the same address. `on` or `off`.',
+    parse: parseSwitch,
   },
 } as const satisfies Record<string, SettingDefinition>
 

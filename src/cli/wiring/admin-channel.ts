@@ -1,9 +1,8 @@
-/** The admin port of the started process, beside the API, its workers or the connector; and messages from these to it. */
+/** The admin port of a process, beside the API or the connector; and messages from these to it. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import type { AdminOptions } from '../../admin/admin-server.ts'
-import { request } from '../../node-http.ts'
 import { closeGently } from '../../server/close-connections.ts'
 import type { adminOf } from '../settings/connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
@@ -11,17 +10,14 @@ import { explainListening } from './explain-listening.ts'
 import type { gatherMetrics, MeasuredStore } from './gather-metrics.ts'
 
 /** Messages to the admin port; dropped if there is none. */
-export interface AdminChannel
-  extends Pick<ReturnType<typeof gatherMetrics>, 'count' | 'addPeer' | 'removePeer'> {
-  /** The API listens here: until then, `/ready` is 503. */
-  serves(address: string): void
+export interface AdminChannel extends Pick<ReturnType<typeof gatherMetrics>, 'count' | 'addThread'> {
+  /** The API listens: until then, `/ready` is 503. */
+  serves(api: Pick<AdminOptions, 'askReady'>): void
   /** Work without an API has begun: `/ready` is 200. */
   runs(): void
 }
 
-const noChannel: AdminChannel = { serves() {}, runs() {}, count() {}, addPeer() {}, removePeer() {} }
-
-const readyWithinMs = 2_000
+const noChannel: AdminChannel = { serves() {}, runs() {}, count() {}, addThread() {} }
 
 /** Listens while the work goes on. With null, there is no admin port. */
 export async function withAdminPort(
@@ -47,8 +43,8 @@ export async function withAdminPort(
   try {
     await work({
       ...metrics,
-      serves(found) {
-        askReady = () => askApi(found)
+      serves(api) {
+        askReady = api.askReady
       },
       runs() {
         askReady = async () => null
@@ -58,17 +54,4 @@ export async function withAdminPort(
     await closeGently(server)
     await metrics.close()
   }
-}
-
-/** The reason why the API is not ready, or null. It is asked over its own port: with workers, only they know. */
-function askApi(address: string): Promise<string | null> {
-  return new Promise(resolve => {
-    const asking = request(`${address}/ready`, { agent: false, timeout: readyWithinMs }, response => {
-      response.resume()
-      resolve(response.statusCode === 200 ? null : 'The service is not ready, or about to end.')
-    })
-    asking.on('timeout', () => asking.destroy())
-    asking.on('error', () => resolve('The service does not answer.'))
-    asking.end()
-  })
 }

@@ -6,6 +6,8 @@ export function explainListening(
 ): string {
   if (code === 'EADDRINUSE')
     return `Port ${port} on ${host} is in use. Stop what uses it, or choose another with ${names.port}.`
+  if (code === 'ENOTSUP')
+    return 'This system lets no two processes share a port. Set REUSE_PORT=off, and give each process a port of its own.'
   if (code === 'EACCES')
     return `Port ${port} may not be used by this user. Choose one above 1023 with ${names.port}.`
   if (['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN'].includes(code ?? ''))

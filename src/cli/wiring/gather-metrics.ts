@@ -1,7 +1,7 @@
-/** The metrics of this process, of those beside it, and of the store. */
+/** The metrics of this process, of the thread beside it, and of the store. */
 import type { Logger } from 'pino'
 import { describeBuild } from '../../metrics/build-info.ts'
-import { createGathering, writeMetrics } from '../../metrics/gather.ts'
+import { readThread, type Thread, writeMetrics } from '../../metrics/gather.ts'
 import { type Metrics, type MetricsRoles, startMetrics } from '../../metrics/metrics.ts'
 import { createStoreMetrics } from '../../metrics/store-metrics.ts'
 import { version } from '../../package.ts'
@@ -15,7 +15,6 @@ export interface MeasuredStore {
 }
 
 export function gatherMetrics({ readUrl, operatorUrl, hasDocuments }: MeasuredStore, log: Logger) {
-  const peers = createGathering()
   let opened: ReturnType<typeof open> | undefined
 
   async function open() {
@@ -47,13 +46,14 @@ export function gatherMetrics({ readUrl, operatorUrl, hasDocuments }: MeasuredSt
     },
   })
   const build = describeBuild(version, storeFileOf(readUrl) === null ? 'postgres' : 'sqlite')
-  const sources: Metrics[] = [peers, ofStore, build]
+  const sources: Metrics[] = [ofStore, build]
   return {
     count(roles: MetricsRoles): void {
       sources.push(startMetrics(roles))
     },
-    addPeer: peers.add,
-    removePeer: peers.remove,
+    addThread(thread: Thread): void {
+      sources.push(readThread(thread))
+    },
     write: () => writeMetrics(sources),
     close: closeStore,
   }

@@ -2,16 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { createAuthenticate } from '../../access/authenticate.ts'
+import { ApiError } from '../../errors.ts'
 import { createApp } from '../../http/app.ts'
+import { checkReady } from '../../http/health.ts'
 import { loadWebFiles, readApiDescription } from '../../http/web-files.ts'
-import {
-  type ClosePort,
-  closeGently,
-  endConnectionsByAnswers,
-  holdConnections,
-} from '../../server/close-connections.ts'
-import { noMoreSockets, openMoreSockets, sharedPlace } from '../../server/more-sockets.ts'
+import { closeGently, endConnectionsByAnswers, holdConnections } from '../../server/close-connections.ts'
+import { handsOnConnections, noMoreSockets, openMoreSockets, sharedPlace } from '../../server/more-sockets.ts'
 import { findSearchObstacle, openReadStore } from '../../store/engines.ts'
+import type { ReadStore } from '../../store/store.ts'
 import type { apiOf } from '../settings/connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { explainListening } from './explain-listening.ts'
@@ -21,17 +19,12 @@ type Settled = ReturnType<typeof apiOf>
 
 export type ApiOptions = Partial<Settled> &
   Pick<Settled, 'url' | 'host' | 'port' | 'rateLimit' | 'web' | 'stripe' | 'invoiceXpress'> & {
-    /** Number of processes that serve together: they share the connections of the store. */
-    workers?: number
+    /** Whether other processes may listen on the same port. */
+    sharesPort?: boolean
     log: Logger
   }
 
-export type PreparedApi = Awaited<ReturnType<typeof prepareApi>>
-export type RunningApi = Awaited<ReturnType<PreparedApi['listen']>>
-
-export async function startApi(options: ApiOptions): Promise<RunningApi> {
-  return (await prepareApi(options)).listen()
-}
+export type RunningApi = Awaited<ReturnType<typeof startApi>>
 
 /** Serves until `delay` resolves with the milliseconds to go on for; then finishes the requests in flight. */
 export async function serveUntil(delay: Promise<number>, api: RunningApi, log: Logger): Promise<void> {
@@ -43,30 +36,12 @@ export async function serveUntil(delay: Promise<number>, api: RunningApi, log: L
   await api.stop()
 }
 
-export async function prepareApi(options: ApiOptions) {
-  const { url, host, port, web, stripe, invoiceXpress, workers = 1, log } = options
-  const { provider = null, publicUrl = null, pay = true, mcp } = options
-  const store = await openReadStore(url, workers, (node, behindMs) =>
-    behindMs === null
-      ? log.info({ node }, 'a database server is read from again')
-      : log.warn({ node, behindMs }, 'a database server is left out: another has newer content'),
-  )
-  const searchObstacle = await findSearchObstacle(url)
-  if (searchObstacle !== null)
-    log.warn({ err: searchObstacle }, 'searches are not run below pages: setpriority is forbidden here')
-  const coversCustomer = (id: string, customerId: string) => store.coversCustomer(id, customerId)
+export async function startApi(options: ApiOptions) {
+  const { url, host, port, web, stripe, invoiceXpress, sharesPort = false } = options
+  const { provider = null, publicUrl = null, pay = true, mcp, readyMaxLagMs = null } = options
+  const store = await openReadStore(url)
   const ending = new AbortController()
-  let hasLeft = false
-  const verifiers =
-    provider === null && publicUrl === null
-      ? null
-      : (await import('../../access/open-verifiers.ts')).openVerifiers({
-          provider,
-          publicUrl,
-          findKey: kid => store.findKey(kid),
-          coversCustomer,
-          onProblem: err => log.warn({ err }, 'the keys of the identity provider could not be read'),
-        })
+  const verifiers = await openVerifiersOf(store, options)
   const apiDescription = readApiDescription()
   const app = createApp({
     ...options,
@@ -74,7 +49,7 @@ export async function prepareApi(options: ApiOptions) {
     ...(await openPdfSources(stripe, invoiceXpress)),
     authenticate: createAuthenticate({
       findToken: id => store.findToken(id),
-      coversCustomer,
+      coversCustomer: (id, customerId) => store.coversCustomer(id, customerId),
       verifyJwt: verifiers?.verifyJwt ?? null,
     }),
     identity: { provider, publicUrl },
@@ -86,43 +61,65 @@ export async function prepareApi(options: ApiOptions) {
   holdConnections(app.server)
   let sockets = noMoreSockets
   /** Lets go of the port, lets the requests in flight finish, then closes the store. */
-  const stop = async (closePort?: ClosePort) => {
-    await closeGently(app.server, () => app.close(), sockets, closePort)
+  const stop = async () => {
+    await closeGently(app.server, () => app.close(), sockets)
     verifiers?.close()
     await store.close()
   }
-  return {
-    /** Instead of listening. */
-    discard: () => stop(),
-    async listen() {
-      try {
-        // Several processes share one socket, which the first of them holds.
-        const place = workers > 1 ? { host, port, reusePort: false } : await sharedPlace({ host, port })
-        const address = await app.listen(place)
-        sockets = await openMoreSockets(app.server, place)
-        return {
-          /** As in http://127.0.0.1:3000. */
-          address,
-          readConnections: () => store.readConnections(),
-          readNodes: () => store.readNodes(),
-          leave,
-          stop,
-        }
-      } catch (error) {
-        await stop()
-        const names = { host: '--host or HOST', port: '--port or PORT' }
-        throw new CliError(explainListening(error as NodeJS.ErrnoException, { host, port }, names), {
-          cause: error,
-        })
-      }
-    },
+  try {
+    const place = await sharedPlace({ host, port }, sharesPort)
+    const address = await app.listen(place)
+    sockets = await openMoreSockets(app.server, place)
+    await warnOfSystem(options)
+    return {
+      /** As in http://127.0.0.1:3000. */
+      address,
+      /** The reason why requests should go elsewhere, or null. */
+      askReady: () => explainUnready(checkReady(store, { readyMaxLagMs, ending: ending.signal })),
+      readConnections: () => store.readConnections(),
+      /** From now on `/ready` is 503 and, unless others share the port, every answer ends its connection. */
+      leave() {
+        ending.abort()
+        if (!sharesPort) endConnectionsByAnswers(app.server)
+      },
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    const names = { host: '--host or HOST', port: '--port or PORT' }
+    const problem = explainListening(error as NodeJS.ErrnoException, { host, port }, names)
+    throw new CliError(problem, { cause: error })
   }
+}
 
-  /** From now on every answer ends its connection, and `/ready` is 503 unless other processes serve the address. */
-  function leave(othersServe = false): void {
-    if (!othersServe) ending.abort()
-    if (hasLeft) return
-    hasLeft = true
-    endConnectionsByAnswers(app.server)
+async function warnOfSystem({ url, sharesPort, log }: ApiOptions): Promise<void> {
+  const searchObstacle = await findSearchObstacle(url)
+  if (searchObstacle !== null)
+    log.warn({ err: searchObstacle }, 'searches are not run below pages: setpriority is forbidden here')
+  if (sharesPort && (await handsOnConnections()) === false)
+    log.warn(
+      'net.ipv4.tcp_migrate_req is 0: a process that ends may reset connections that it has not accepted',
+    )
+}
+
+/** Null where tokens of the store are the only ones. */
+async function openVerifiersOf(store: ReadStore, { provider = null, publicUrl = null, log }: ApiOptions) {
+  if (provider === null && publicUrl === null) return null
+  const { openVerifiers } = await import('../../access/open-verifiers.ts')
+  return openVerifiers({
+    provider,
+    publicUrl,
+    findKey: kid => store.findKey(kid),
+    coversCustomer: (id, customerId) => store.coversCustomer(id, customerId),
+    onProblem: err => log.warn({ err }, 'the keys of the identity provider could not be read'),
+  })
+}
+
+async function explainUnready(checked: Promise<void>): Promise<string | null> {
+  try {
+    await checked
+    return null
+  } catch (error) {
+    return error instanceof ApiError ? error.message : 'The store cannot be read.'
   }
 }

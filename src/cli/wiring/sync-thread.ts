@@ -30,7 +30,7 @@ export async function syncInThread(
   worker.on('message', (given: Refusal | { askReading: number }) => {
     if ('exitCode' in given) refusal = given
   })
-  if (options.isMeasured) channel.addPeer({ messages: worker, send: message => worker.postMessage(message) })
+  if (options.isMeasured) channel.addThread(worker)
   const [code] = await once(worker, 'exit')
   if (refusal !== undefined) throw new CliError(refusal.message, { exitCode: refusal.exitCode })
   if (code !== 0) throw new Error(`The thread that synchronizes ended with code ${code}.`)

@@ -15,16 +15,6 @@ BEGIN
   SELECT f.synced_at, f.life INTO synced_at, life FROM fatura.freshness f WHERE f.only_one;
 END $body$;
 
--- The moment at which the connector last wrote, in milliseconds: by it, servers that hold copies of one store are compared.
-CREATE OR REPLACE FUNCTION fatura.read_written_at() RETURNS bigint
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
-DECLARE v_observed_at bigint; v_streams_at bigint;
-BEGIN
-  SELECT o.last_at / 1000 INTO v_observed_at FROM fatura.observation o WHERE o.only_one;
-  SELECT max(greatest(s.succeeded_at, s.failed_at)) INTO v_streams_at FROM fatura.streams s WHERE s.name > '';
-  RETURN greatest(v_observed_at, v_streams_at);
-END $body$;
-
 -- Page 1 as it is asked for by default: a line of total and version, then the summaries. Every list is one such text, because a
 -- row that a function returns is put down and taken up again at the server: 6 of 40 µs.
 CREATE OR REPLACE FUNCTION fatura.first_page(p_customer_id text) RETURNS text

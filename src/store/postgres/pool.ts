@@ -1,11 +1,10 @@
 /** Connections to PostgreSQL: how they are opened, and what their failures mean. */
 import { availableParallelism } from 'node:os'
 import pg from 'pg'
-import type { HostFacts } from '../facts.ts'
 import { changedBelow } from '../migrations.ts'
 import { StoreBusy, StoreError, StoreUnavailable } from '../store.ts'
-import { chooseHosts, readHost } from './hosts.ts'
-import { splitHosts } from './split-hosts.ts'
+import { chooseHosts } from './hosts.ts'
+import { splitHosts, takesWrites } from './split-hosts.ts'
 import { writeOptions } from './write-limits.ts'
 
 /** Counts and moments are 64 bits wide in PostgreSQL, and all of them fit a number here. */
@@ -29,14 +28,12 @@ export function checkCrowd(waiting: number): void {
 const [readPatienceMs, keyPatienceMs] = [5_000, 2_000]
 
 /** The API's connections: shared ones for reads by a key and for lists; a few for searches, so that no list waits for one. */
-export function openReadPools(url: string, sharedBy = 1) {
-  /** Of as many as a machine's API processes have together. */
-  const share = (all: number, least: number) => Math.max(least, Math.floor(all / sharedBy))
+export function openReadPools(url: string) {
   return {
-    by_key: openReadPool(url, keyPatienceMs, { max: share(2, 1), pipeline: true }),
-    others: openReadPool(url, readPatienceMs, { max: share(6, 2), pipeline: true }),
+    by_key: openReadPool(url, keyPatienceMs, { max: 2, pipeline: true }),
+    others: openReadPool(url, readPatienceMs, { max: 6, pipeline: true }),
     // A search takes a core of the database: on a small machine, only one runs at a time.
-    searches: openReadPool(url, readPatienceMs, { max: share(availableParallelism() < 4 ? 1 : 2, 1) }),
+    searches: openReadPool(url, readPatienceMs, { max: availableParallelism() < 4 ? 1 : 2 }),
   }
 }
 
@@ -98,17 +95,11 @@ const writerName = 'fatura-writer'
 function openPool(url: string, options: string, more: pg.PoolConfig): pg.Pool {
   const hosts = splitHosts(url)
   const configs = (hosts?.urls ?? [url]).map(each => ({ ...configureOne(each, options), ...more }))
-  const choose = hosts && chooseHosts(configs, hosts.wanted, more.application_name === writerName)
+  const fits = more.application_name === writerName ? takesWrites : hosts?.fits
+  const choose = hosts && chooseHosts(configs, fits ?? takesWrites)
   const pool = new pg.Pool({ ...configs[0], Client: namedClient(choose) })
   pool.on('connect', client => client.on('error', () => {}))
   return pool.on('error', () => {})
-}
-
-/** The role of each host of an address; empty where there is but one. */
-export async function readHostsOf(url: string): Promise<HostFacts[]> {
-  const config = { connectionTimeoutMillis: connectionPatienceMs, query_timeout: keyPatienceMs }
-  const configs = (splitHosts(url)?.urls ?? []).map(each => ({ ...configureOne(each, ''), ...config }))
-  return Promise.all(configs.map(readHost))
 }
 
 /** Options of all kinds. The address may name options of its own; the session's come after them, and win. */

@@ -2,7 +2,7 @@ import type { NodeFacts, ServerFacts, StoreFacts } from '../facts.ts'
 import { explainState } from '../migrations.ts'
 import { findMisplaced, hasCitus } from './distribute.ts'
 import { keepsStatements } from './keeps-statements.ts'
-import { openReadPool, read, readHostsOf } from './pool.ts'
+import { openReadPool, read } from './pool.ts'
 import { type AskSchema, readState, schema } from './schema-version.ts'
 
 /** A replica that has replayed all that it was sent is not behind, however long ago that was. */
@@ -46,7 +46,6 @@ export async function readPostgresFacts(url: string): Promise<StoreFacts> {
         ...server,
         misplaced: await findMisplaced(ask),
         nodes: await readNodes(ask),
-        hosts: await readHostsOf(url),
         keepsStatements: await keepsStatements(pool),
         tables: tables.map(({ name }) => name),
         unwritable: tables.filter(({ is_writable }) => !is_writable).map(({ name }) => name),

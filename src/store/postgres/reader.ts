@@ -33,9 +33,6 @@ const calls = {
   snapshot: 'SELECT fatura.read_version($1) AS version',
   freshness: 'SELECT * FROM fatura.read_freshness()',
   invoice: 'SELECT * FROM fatura.find_invoice($1, $2)',
-  group: `SELECT groupid AS "group" FROM pg_dist_placement
-    WHERE shardid = get_shard_id_for_distribution_column('fatura.invoices', $1::text)`,
-  written: 'SELECT fatura.read_written_at() AS written_at',
   token: 'SELECT * FROM fatura.read_token($1)',
   key: 'SELECT * FROM fatura.read_key($1)',
   covers: 'SELECT fatura.covers_customer($1, $2) AS covers',
@@ -43,17 +40,8 @@ const calls = {
   ...feedStatements.postgres,
 } as const
 
-export interface PostgresReader extends ReadStore {
-  /** When the content of this server was last written, in milliseconds; 0 on Citus, whose nodes hold it together. */
-  readWrittenAt(): Promise<number>
-  /** On Citus, the group of this node; elsewhere null. */
-  group: number | null
-  /** The group of the node that holds a customer's rows: to be asked on Citus alone. */
-  findGroup(customerId: string): Promise<number | undefined>
-}
-
-export async function openPostgresReader(url: string, sharedBy = 1): Promise<PostgresReader> {
-  const pools = openReadPools(url, sharedBy)
+export async function openPostgresReader(url: string): Promise<ReadStore> {
+  const pools = openReadPools(url)
   const [askByKey, askOthers] = [openPipelines(pools.by_key), openPipelines(pools.others, checkCrowd)]
   /** Reads a row by its key. */
   const ask = async <Row extends object>(name: keyof typeof calls, ...values: string[]) =>
@@ -69,12 +57,11 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
     for (const pool of Object.values(pools)) await pool.end()
   }
 
-  let group: number | null = null
+  let isCitus: boolean
   try {
     const askSchema = <Row extends object>(sql: string) => read<Row>(pools.others, { text: sql })
     await checkSchema(askSchema)
-    const localGroup = 'SELECT groupid AS "group" FROM pg_dist_local_group'
-    if (await hasCitus(askSchema)) group = (await askSchema<GroupRow>(localGroup))[0]?.group ?? null
+    isCitus = await hasCitus(askSchema)
   } catch (error) {
     await end()
     throw error
@@ -123,13 +110,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
     findKey: async kid => (await ask<KeyAccess>('key', kid)) ?? null,
     coversCustomer: async (id, customerId) =>
       (await ask<{ covers: boolean }>('covers', id, customerId))?.covers === true,
-    ...changeReads(call, group !== null),
-    group,
-    findGroup: async customerId => (await ask<GroupRow>('group', customerId))?.group,
-    async readWrittenAt() {
-      return group === null ? ((await ask<{ written_at: number | null }>('written'))?.written_at ?? 0) : 0
-    },
-    readNodes: async () => [],
+    ...changeReads(call, isCitus),
     async readConnections() {
       const { totalCount, idleCount, waitingCount } = pools.searches
       const reads: Record<string, number> = {
@@ -171,7 +152,6 @@ type SumsRow = {
   version: number | null
 }
 type OpenRow = { sums: string | null; invoices: string | null; version: number | null }
-type GroupRow = { group: number }
 type PageRow = { page: string }
 
 /** The texts that each word is found by: two in the text, and two in the ids; null where it has fewer. */

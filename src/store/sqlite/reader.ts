@@ -60,7 +60,6 @@ export function openSqliteReader(path: string): ReadStore {
     coversCustomer: async (id, customerId) => read(({ scope }) => scope.get(id, customerId)) !== undefined,
     readChanges: async (...place) => current().readChanges(...place),
     readConnections: async () => [],
-    readNodes: async () => [],
     ping: async () => checkVersion(read(({ ping }) => ping.get())?.version, schema),
     close: () => close(opened),
   }
