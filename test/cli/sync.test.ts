@@ -28,6 +28,7 @@ import {
   assertTruth,
   createSyncWorld,
   fillStore,
+  freeLease,
   type Records,
   readStored,
   type SyncWorld,
@@ -99,6 +100,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
           const { signal, code } = await program.stop('SIGKILL')
           if (signal === null) assert.equal(code, 0)
           else killed++
+          await freeLease(url)
           isListed = assertNotAhead(account, truth, await readStored(url))
         }
         const last = await world.run(once, { env })
