@@ -2,9 +2,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { type ListFilter, type ObservationPage, SourceError, type Urgency } from '../sources.ts'
 import type { WriteTransaction } from '../store/store.ts'
-import { type Applied, addApplied, type Cause, nothingApplied } from './apply.ts'
+import { type Applied, addApplied, nothingApplied } from './apply.ts'
 import { type Range, wholeList } from './ranges.ts'
-import type { StampedCalls } from './stamped-calls.ts'
+import type { StampedCalls, Why } from './stamped-calls.ts'
 import type { SyncContext } from './sync-context.ts'
 
 /** A list of fewer pages is not worth the requests that it takes to split it... */
@@ -228,7 +228,7 @@ export async function listAndCommit(
   context: SyncContext,
   options: Pick<ListOptions, 'parallel'> &
     Partial<Omit<ListOptions, keyof SyncContext>> & {
-      cause?: Cause | null
+      why?: Why
       /** Ends the list before its end, and is no failure. */
       stop?: AbortSignal
       /** Writes, with the pages, the ranges that are left. */
@@ -236,7 +236,7 @@ export async function listAndCommit(
     },
 ): Promise<{ applied: Applied; isWhole: boolean }> {
   const { calls, signal } = context
-  const { cause = null, stop, alongside, ...list } = options
+  const { why = null, stop, alongside, ...list } = options
   let applied = nothingApplied
   const listing = listRanges({
     ...context,
@@ -244,7 +244,7 @@ export async function listAndCommit(
     ranges: [wholeList],
     ...list,
     async store(pages, left) {
-      const more = await calls.commit(pages, cause, async tx => alongside?.(tx, left))
+      const more = await calls.commit(pages, why, async tx => alongside?.(tx, left))
       applied = addApplied(applied, more)
     },
   })
