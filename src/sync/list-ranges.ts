@@ -57,8 +57,6 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
   const waiting: Walk[] = []
   const walking: Promise<void>[] = []
   let readers = 0
-  /** When the newest invoice of all was created. */
-  let newest: number | null = null
   /** Pages for the next transaction; null before the first. */
   let gathered: Arrival[] | null = null
   /** Once a page could not be stored, no later one is: the cursor would lead past the missing page. */
@@ -80,15 +78,14 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
       const walk = waiting.shift()
       if (walk === undefined) return
       readers++
-      const done = follow(walk).catch(error => {
+      const fail = (error: unknown) => {
         failure ??= error
-      })
-      walking.push(
-        done.then(() => {
-          readers--
-          readMore()
-        }),
-      )
+      }
+      const end = () => {
+        readers--
+        readMore()
+      }
+      walking.push(follow(walk).catch(fail).then(end))
     }
   }
 
@@ -118,7 +115,6 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
         const page = endWithin(walk.range, await coming)
         coming = null
         pages++
-        newest ??= page.began
         walk.reached = page.reached
         // After its last page nothing is left of a range.
         walk.pageSpan = page.next === null ? Number.POSITIVE_INFINITY : Math.max(1, page.began - page.reached)
@@ -188,9 +184,10 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
     if (parallel === 1 || range.isCut || (isWhole(range) ? pages < pagesUncut : pagesLeft(walk) < parts))
       return
     const [own = range, ...others] = isWhole(range)
-      ? cutByAge(range, newest ?? reached, reached)
+      ? cutByAge(range, reached, pages * walk.pageSpan)
       : cutInParts(range, reached)
     walk.range = own
+    // A period may be far less dense than what is newer.
     for (const other of others) add(other, other.isCut ? walk.pageSpan : 0)
     readMore()
   }

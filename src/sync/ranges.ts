@@ -36,31 +36,28 @@ export function spanOf({ from, before }: Range, reached: number | null): number 
   return until === null ? 0 : Math.max(0, until - (from ?? earliest))
 }
 
-/**
- * A list that was read from its newest invoice to another is cut in periods. Each is as long as all that is newer, however dense the
- * list is: of most accounts, none holds more than half of the rest. The first range goes on with what was read.
- */
-export function cutByAge(range: Range, newest: number, reached: number): Range[] {
+/** What is left of a list is cut in periods, each twice as long as the one before it: the newest as long as what was read. */
+export function cutByAge(range: Range, reached: number, readSeconds: number): Range[] {
   const bounds: number[] = []
-  for (let age = 2 * Math.max(1, newest - reached); newest - age > earliest; age *= 2)
-    bounds.push(newest - age)
-  return cutAt(range, bounds).map((period, index) => ({ ...period, isCut: index === 0 }))
+  for (let age = readSeconds; reached - age > earliest; age = 2 * age + readSeconds)
+    bounds.push(reached - age)
+  return cutAt(range, bounds, false)
 }
 
-/** What is left of a period is cut in parts of one length. The first one goes on with what was read. */
+/** What is left of a period is cut in parts of one length. */
 export function cutInParts(range: Range, reached: number): Range[] {
   const length = spanOf(range, reached) / parts
   const bounds = Array.from({ length: parts - 1 }, (_, index) => Math.floor(reached - (index + 1) * length))
-  return cutAt(range, [...new Set(bounds)]).map(part => ({ ...part, isCut: true }))
+  return cutAt(range, [...new Set(bounds)], true)
 }
 
-/** `bounds`: the newest first. */
-function cutAt(range: Range, bounds: readonly number[]): Range[] {
+/** The first range goes on with what was read. `bounds`: the newest first. */
+function cutAt(range: Range, bounds: readonly number[], isCut: boolean): Range[] {
   const inside = bounds.filter(bound => bound > (range.from ?? earliest))
-  return [...inside, range.from].map((from, index): Range => {
-    const newer = inside[index - 1]
-    return newer === undefined ? { ...range, from } : { ...range, from, before: newer, after: null }
-  })
+  const starts = [...inside, range.from]
+  const [first = null, ...others] = starts
+  const older = others.map((from, index) => ({ from, before: starts[index] ?? null, after: null, isCut }))
+  return [{ ...range, from: first, isCut: true }, ...older]
 }
 
 export function writeCursor({ since, begunAt, isForced, ranges }: ListCursor): string {

@@ -28,29 +28,29 @@ function assertCovers(ranges: readonly Range[], { from, before, after }: Range):
 const read = { ...wholeList, after: 'in_300' }
 
 describe('cutByAge', () => {
-  it('makes each period as long as all that is newer', () => {
-    const periods = cutByAge(read, now, now - 1_000)
+  it('makes each period twice as long as the newer one', () => {
+    const periods = cutByAge(read, now, 1_000)
     assertCovers(periods, read)
     const bounds = periods.flatMap(({ from }) => (from === null ? [] : [now - from]))
-    assert.deepEqual(bounds.slice(0, 4), [2_000, 4_000, 8_000, 16_000])
-    assert.ok((bounds.at(-1) ?? 0) * 2 >= now - earliest, 'the last one reaches to the beginning')
+    assert.deepEqual(bounds.slice(0, 4), [1_000, 3_000, 7_000, 15_000])
+    assert.ok((bounds.at(-1) ?? 0) * 2 + 1_000 >= now - earliest, 'the last one reaches to the beginning')
   })
 
-  it('cuts what is read already no further, and all others once', () => {
+  it('cuts what goes on with the list no further, and all others once', () => {
     assert.deepEqual(
-      cutByAge(read, now, now - 1_000).map(({ isCut }) => isCut),
+      cutByAge(read, now, 1_000).map(({ isCut }) => isCut),
       [true, ...Array(18).fill(false)],
     )
   })
 
-  for (const [what, newest, reached, count] of [
-    ['invoices of one second', now, now, 29],
-    ['invoices of a month', now, now - 2_592_000, 8],
-    ['invoices of all years', now, earliest, 1],
-    ['invoices from before the earliest moment', earliest - 5, earliest - 9, 1],
+  for (const [what, reached, seconds, count] of [
+    ['pages of one second', now, 1, 29],
+    ['pages of a month', now - 2_592_000, 2_592_000, 8],
+    ['pages of all years', earliest, 490_000_000, 1],
+    ['pages from before the earliest moment', earliest - 9, 4, 1],
   ] as const)
     it(`${what}: ${count} ranges`, () => {
-      const periods = cutByAge(read, newest, reached)
+      const periods = cutByAge(read, reached, seconds)
       assert.equal(periods.length, count)
       assertCovers(periods, read)
     })
@@ -80,7 +80,7 @@ describe('cutInParts', () => {
 })
 
 it('a cursor keeps ranges as they are', () => {
-  const ranges = cutByAge(read, now, now - 1_000)
+  const ranges = cutByAge(read, now, 1_000)
   const cursor = { since: 7, begunAt: 8, isForced: true, ranges }
   assert.deepEqual(readCursor(writeCursor(cursor)), cursor)
 })
