@@ -38,8 +38,6 @@ export interface Observation {
   id: string
   /** Its customer; null when the platform names none, as of an invoice that is gone. */
   customer_id: string | null
-  /** Time of its creation, by the platform's clock in seconds; absent for an invoice that is gone. */
-  created?: number
   /**
    * Maps it to a record, given the stored invoice and its payment facts; or returns the reason for leaving it out. Null when the
    * platform no longer has the invoice.

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
-import { assertTruth } from '../../test/support/sync-truth.ts'
+import { assertTruth, freeLease } from '../../test/support/sync-truth.ts'
 import { cpuSince, readMemory } from '../load/process-cost.ts'
 
 const { values } = parseArgs({
@@ -121,6 +121,7 @@ try {
     if (sync.exitCode === null) sync.kill('SIGKILL')
     const [, signal] = sync.exitCode === null ? await once(sync, 'exit') : []
     if (signal !== 'SIGKILL') break
+    await freeLease(url)
     killed++
   }
   const stopMaking = values.follow ? makeInvoices() : null

@@ -5,8 +5,8 @@ import { deriveLink } from '../linking/derive-link.ts'
 import type { LinkRules } from '../linking/link.ts'
 import { claimantsOf, documentsOf, paymentIds } from '../linking/related.ts'
 import { changedFacts, type PaymentFacts } from '../payment.ts'
-import type { BillingSource, DocumentSource, Urgency } from '../sources.ts'
-import type { DocumentKey, KnownDocument } from '../store/document-store.ts'
+import type { BillingSource, DocumentSource } from '../sources.ts'
+import type { KnownDocument } from '../store/document-store.ts'
 import type { OperatorStore } from '../store/store.ts'
 
 /** As in `total_cents: 1230 → 1240`. */
@@ -77,25 +77,18 @@ export interface Compared {
 export async function compareWithSources(
   { store, payments, documents, rules }: Compared,
   key: InvoiceKey,
-  urgency?: Urgency,
-) {
-  const observation = await payments.fetchInvoice(key.id, key.customer_id, urgency)
+): Promise<FieldDifference[] | null> {
+  const observation = await payments.fetchInvoice(key.id, key.customer_id)
   // Read after the fetch: a change that the connector applied meanwhile is no difference.
   const stored = await readStored(store, key)
-  const found = (differences: FieldDifference[], compared: DocumentKey[] = []) => ({
-    differences,
-    documents: compared,
-    /** Creation of the invoice, by the platform's clock in seconds; null when it is not known. */
-    created: observation.created ?? null,
-  })
-  if (stored === null) return found([])
+  if (stored === null) return []
   const { linked, invoice, lines, payment } = stored
   if (linked.claim === null) return null
   if (observation.map === null)
-    return found([{ field: 'status', stored: invoice.status, now: 'not found at Stripe' }])
+    return [{ field: 'status', stored: invoice.status, now: 'not found at Stripe' }]
   const record = observation.map(invoice, payment)
   if ('refusal' in record)
-    return found([{ field: 'status', stored: invoice.status, now: `none of ours: ${record.refusal}` }])
+    return [{ field: 'status', stored: invoice.status, now: `none of ours: ${record.refusal}` }]
   const claim = record.claim ?? noClaim
   // Those that the invoice is tied to, claims, or is referred to by.
   const own = { invoice: record.invoice, claim, payments: paymentIds(record.payment) }
@@ -113,7 +106,7 @@ export async function compareWithSources(
   const fresh = documents === null ? known : applyAnswers(known, answers)
   const claimants = await store.findClaimants(claimantsOf(fresh, rules))
   const link = deriveLink(own, fresh, rules, Date.now(), claimants)
-  const differences = [
+  return [
     ...compareFields<Invoice>(ownFields, invoice, record.invoice),
     ...compareLines(lines, record.lines),
     ...comparePayment(payment, record.payment ?? payment),
@@ -125,10 +118,6 @@ export async function compareWithSources(
     }),
     ...compareLink(invoice, link.fields),
   ]
-  return found(
-    differences,
-    [...wanted].map(([id, type]) => ({ id, type })),
-  )
 }
 
 async function readStored(store: Compared['store'], { customer_id, id }: InvoiceKey) {

@@ -11,6 +11,7 @@ import { createBillingSource } from '../stripe/billing-source.ts'
 import type { StripeOptions } from '../stripe/client.ts'
 import type { MetadataKeys } from '../stripe/map-claim.ts'
 import { checkAccounts, checkConnector, checkEndpoints, checkStreams } from './check-connector.ts'
+import { checkCorrections } from './check-corrections.ts'
 import {
   checkCounters,
   checkDatabase,
@@ -18,7 +19,6 @@ import {
   checkReadStore,
   readFreshness,
 } from './check-database.ts'
-import { checkDrift } from './check-drift.ts'
 import { checkInvoiceXpress, quickPace } from './check-invoicexpress.ts'
 import { checkStripe } from './check-stripe.ts'
 import { type Compared, compareWithSources } from './compare-with-sources.ts'
@@ -102,7 +102,7 @@ async function checkStore(
     return { all, end: (await store.readChanges(null, null, 1))?.next ?? 0 }
   })
   if (endpoints !== null) checkEndpoints(report, endpoints.all, endpoints.end)
-  if (connected.stripe) await checkDrift(report, store)
+  if (connected.stripe) await checkCorrections(report, store)
   const count = repair
     ? () => useStore(openWriteStore(url, { onWait }), writer => writer.repairCounts(onCounted))
     : () => store.checkCounts(onCounted)
@@ -157,11 +157,11 @@ export async function checkSample(
     report(`Sample ${place + 1} of ${keys.length}`).begin()
     const invoice = report(`Sample: ${key.id}`)
     try {
-      const comparison = await within(invoiceLimitMs, () => compareWithSources(options, key))
-      if (comparison === null) imported++
+      const differences = await within(invoiceLimitMs, () => compareWithSources(options, key))
+      if (differences === null) imported++
       else compared++
-      if (comparison !== null && comparison.differences.length > 0) differing++
-      for (const { field, stored, now } of comparison?.differences ?? [])
+      if (differences !== null && differences.length > 0) differing++
+      for (const { field, stored, now } of differences ?? [])
         invoice.fail(`${field}: ${stored} → ${now}`, listAgain)
     } catch (error) {
       failures += error instanceof SourceError ? 1 : failuresAtMost

@@ -1,14 +1,13 @@
 /** Figures of the synchronization from the store: the same in every process. */
 import { Gauge, Registry } from '@prometheus-io/client'
-import { refusalReasons, refusedKinds, setAsideKinds } from '../store/connector-store.ts'
+import { recheckedSystems, refusalReasons, refusedKinds, setAsideKinds } from '../store/connector-store.ts'
 import { endpointStates } from '../store/endpoint-store.ts'
 import type { OperatorStore, ReadStore } from '../store/store.ts'
-import { readDrift } from './drift-estimate.ts'
 import type { Metrics, Reading } from './metrics.ts'
 
 type Operator = Pick<
   OperatorStore,
-  'listStreams' | 'countSetAside' | 'readDrift' | 'countUncertified' | 'listEndpoints' | 'readChanges'
+  'listStreams' | 'countSetAside' | 'readRechecks' | 'countUncertified' | 'listEndpoints' | 'readChanges'
 >
 
 interface StoreMetricsOptions {
@@ -48,10 +47,10 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
   const secondsSince = (moment: number) => Math.abs(Date.now() - moment) / 1000
 
   async function readDetails(operator: Operator): Promise<void> {
-    const [streams, aside, drifts] = await Promise.all([
+    const [streams, aside, rechecks] = await Promise.all([
       operator.listStreams(),
       operator.countSetAside(),
-      readDrift(operator),
+      operator.readRechecks(Date.now()),
     ])
     for (const gauge of [gauges.lag, gauges.failing, gauges.aside, gauges.refused]) gauge.reset()
     for (const { name: stream, succeeded_at, failed_at } of streams) {
@@ -66,10 +65,10 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
       if (reason === null) gauges.aside.set({ system, kind }, count)
       else gauges.refused.set({ kind, reason }, count)
     await readEndpoints(operator)
-    for (const [window, drift] of Object.entries(drifts)) {
-      for (const name of driftNames) gauges[name].set({ window }, drift[name])
-      // Before any comparison, all may be wrong.
-      gauges.driftAtMost.set({ window }, drift.ratio_at_most ?? 1)
+    for (const system of recheckedSystems) {
+      const found = rechecks.find(recheck => recheck.system === system)
+      gauges.rechecked.set({ system }, found?.checked ?? 0)
+      gauges.corrected.set({ system }, found?.corrected ?? 0)
     }
     if (!hasDocuments) return
     // On Citus it takes all nodes, and the rest does not: one that is down hides no more than this.
@@ -122,7 +121,6 @@ type Definition = readonly [name: string, help: string, ...labels: string[]]
 
 /** The figures that the API's reads are enough for. */
 const basics = ['isUp', 'freshness', 'log']
-const driftNames = ['compared', 'differing', 'listed', 'missing', 'repaired', 'neighbours'] as const
 
 const definitions = {
   isUp: ['fatura_store_up', '1 when the store could be read for these figures.'],
@@ -148,24 +146,15 @@ const definitions = {
     'fatura_endpoint_behind_seconds',
     'Time between the last change that was delivered to the slowest endpoint and the latest of all.',
   ],
-  compared: [
-    'fatura_drift_compared',
-    'Stored invoices that were compared with their sources, within 24 hours, and in this hour and the one before.',
-    'window',
+  rechecked: [
+    'fatura_records_rechecked',
+    'Records that lists looked at again within 24 hours, for changes that nothing announced.',
+    'system',
   ],
-  differing: ['fatura_drift_differing', 'Compared invoices that differed at a second look too.', 'window'],
-  listed: [
-    'fatura_drift_listed',
-    'Invoices of the payment platform that were looked for in the store.',
-    'window',
-  ],
-  missing: ['fatura_drift_missing', 'Listed invoices that were missing at a second look too.', 'window'],
-  repaired: ['fatura_drift_repaired', 'Differing or missing invoices that were repaired.', 'window'],
-  neighbours: ['fatura_drift_neighbours_repaired', 'Invoices near these that were repaired, too.', 'window'],
-  driftAtMost: [
-    'fatura_drift_ratio_at_most',
-    'With 95 % confidence, no larger share of all stored invoices differs from its source.',
-    'window',
+  corrected: [
+    'fatura_records_corrected',
+    'Records of these that had changed and that nothing had announced. Of Stripe: events or webhooks were missed.',
+    'system',
   ],
   uncertified: [
     'fatura_paid_invoices_without_document',

@@ -1,4 +1,5 @@
 /** The connector's own part of the contract: whose data it is, which process may write, and records that did not fit. */
+import type { InvoiceKey } from '../invoice.ts'
 
 /** An account of an upstream system. The records of that system all come from it. */
 export interface Pin {
@@ -59,17 +60,20 @@ export type DocumentRecordKind = (typeof setAsideKinds.invoicexpress)[number]
 
 export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
 
-export interface Drift {
-  /** Stored invoices that were compared, and how many of them differed. */
-  compared: number
-  differing: number
-  /** Invoices of the payment platform that were looked for in the store, and how many of them were missing. */
-  listed: number
-  missing: number
-  /** How many of those that differed or were missing are right since. */
-  repaired: number
-  /** How many others were brought up to date on account of them. */
-  neighbours: number
+/** Systems whose records lists look at again. */
+export const recheckedSystems = ['stripe', 'invoicexpress'] as const
+
+/** What lists of everything looked at again within a day, and what of it they had to correct though nothing had announced it. */
+export interface Recheck {
+  system: string
+  checked: number
+  corrected: number
+}
+
+/** An invoice that a list corrected: an event about it may be on its way. */
+export interface Correction extends InvoiceKey {
+  /** In milliseconds. */
+  found_at: number
 }
 
 /** Losses of an invoice: a draft itself, an invoice its document. */
@@ -92,8 +96,9 @@ export interface ConnectorReads {
     system?: string,
     options?: Partial<Pick<SetAside, 'kind' | 'id' | 'reason'>> & { newestFirst?: boolean },
   ): Promise<SetAside[]>
-  /** Rows of the hours from this one on, each counted since the epoch. */
-  readDrift(sinceHour: number): Promise<Drift>
+  /** Sums of the hour of a moment and the 23 hours before it, by system. */
+  readRechecks(at: number): Promise<Recheck[]>
+  listCorrections(): Promise<Correction[]>
   /** How many paid invoices, issued before a moment in milliseconds, have no document in force though they need one. */
   countUncertified(issuedBefore: number): Promise<number>
   /** How many are set aside, by system and kind; those of a refused kind by reason, too. */
@@ -118,8 +123,12 @@ export interface ConnectorWrites {
   savePin(pin: Pin): Promise<void>
   /** How many drafts there are, or how many invoices with a document. */
   countAtRisk(loss: Loss): Promise<number>
-  /** Adds to what was compared within an hour, and forgets the hours before another. */
-  addDrift(hour: number, drift: Drift, forgetBefore: number): Promise<void>
+  /** Adds to the hour of a moment, and forgets what is older than a week. */
+  addRecheck(recheck: Recheck, at: number): Promise<void>
+  /** Of one that is there already, the moment changes. */
+  saveCorrections(corrections: readonly Correction[]): Promise<void>
+  /** Removes those found until a moment; returns those that were there. */
+  removeCorrections(ids: readonly string[], foundUntil?: number): Promise<InvoiceKey[]>
   setAside(record: SetAsideKey & { reason: string }, at: number): Promise<void>
   clearSetAside(keys: readonly SetAsideKey[]): Promise<void>
 }

@@ -153,7 +153,8 @@ export const otherTables = {
   batches: 'as the changes',
   feed: 'as the changes',
   lease: 'of the process that runs now',
-  drift: 'of this very store: a copy is compared by itself',
+  rechecks: 'of this very store: a copy is looked at again by itself',
+  corrections: 'as the rechecks',
   migrations: 'of the schema itself',
 } as const
 

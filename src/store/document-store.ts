@@ -112,9 +112,18 @@ export interface DocumentNames {
   references: readonly string[]
 }
 
+/** `before` is null for one that was not stored. */
+export interface ReplacedDocument {
+  before: Document | null
+  after: Document
+}
+
 export interface DocumentWrites {
-  /** A later observation stays, and so do fields that are not given. Relations of a changed document are due again. */
-  saveDocuments(documents: readonly Document[], observedAt: number): Promise<void>
+  /**
+   * A later observation stays, and so do fields that are not given. Relations of a changed document are due again. Returns those
+   * that were new or not as they were stored.
+   */
+  saveDocuments(documents: readonly Document[], observedAt: number): Promise<ReplacedDocument[]>
   /** There is no such document. Not counted again when it was missed after `unlessSince` already. */
   missDocument(id: number, observedAt: number, unlessSince?: number): Promise<void>
   saveClient(id: number, taxId: string | null, observedAt: number): Promise<void>

@@ -172,8 +172,6 @@ export interface WriteTransaction extends DocumentWrites, ConnectorWrites, Conte
 export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsReads, ChangeReads {
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
-  /** Invoices at some points of their table, from 0 up to 1: at a random one, each is as likely; at many there is none. */
-  readAtPoints(points: readonly number[]): Promise<InvoiceKey[]>
   /** So many invoices, drawn at random; all of them where there are fewer. */
   drawInvoices(count: number): Promise<InvoiceKey[]>
   /** Matching invoices by customer, in the order of lists, in batches. Of one moment; on Citus, those of each customer are. */

@@ -177,7 +177,6 @@ export function createBillingSource(
     return {
       id: invoice.id,
       customer_id: customerOf(invoice),
-      created: invoice.created,
       map: (previous: Invoice | null, before: PaymentFacts | null = null) => {
         const mapped = mapInvoice(invoice, known, previous, lines)
         return 'refusal' in mapped

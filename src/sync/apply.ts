@@ -1,4 +1,5 @@
 /** Applies observations to stored records: newer ones win, in whatever order they arrive. */
+import { isDeepStrictEqual } from 'node:util'
 import {
   type Invoice,
   type InvoiceKey,
@@ -39,6 +40,8 @@ export interface ApplyOptions extends Partial<LinkOptions> {
   cause?: Cause | null
   /** `isStored`: as it was before. */
   onRefused?(id: string, reason: RefusalReason, isStored: boolean): void
+  /** Of an invoice that is not as it is stored, or not stored: what the platform has of it differs. */
+  onDifferent?(key: InvoiceKey): void
   /** Whether part of the store is out of reach: then links stay as they are, every observation has a customer, and none is a deletion. */
   isPartial?: boolean
 }
@@ -51,6 +54,7 @@ export async function applyObservations(
   options: ApplyOptions = {},
 ): Promise<Applied> {
   const { isOpen = () => false, isGone = () => false, cause = null, onRefused, isPartial = false } = options
+  const { onDifferent } = options
   const { rules = usualRules, guard = noGuard } = options
   const now = Date.now()
   const linking = { rules, guard, now }
@@ -116,6 +120,7 @@ export async function applyObservations(
         tell('ignored', 'deleted, but the deletion guard holds it back because many were deleted at once')
       } else if (await tx.deleteInvoice(customer_id, id, askedAt)) {
         applied.deleted++
+        onDifferent?.(observation)
         left.push(observation)
         if (previous?.ix_id) contested.push({ documents: [previous.ix_id] })
         lost.push(...lostNames(before, null))
@@ -136,6 +141,7 @@ export async function applyObservations(
           moved.set(other.id, other.customer_id)
           record.invoice = { ...record.invoice, ...fieldsOf(readInvoice(other) ?? record.invoice) }
         }
+        if (onDifferent && isDifferent(before, record)) onDifferent(record.invoice)
         records.push(record)
         stamps.push(askedAt)
         lost.push(...[before, ...elsewhere].flatMap(last => lostNames(last, record)))
@@ -217,6 +223,13 @@ function joinNames(all: readonly Partial<InvoiceNames>[]): InvoiceNames {
 function withoutTie({ claim, ...record }: InvoiceRecord, known: KnownInvoice | undefined): InvoiceRecord {
   if (claim !== undefined && record.invoice.ix_id === null) return { ...record, claim }
   return { ...record, document: known?.document ? JSON.parse(known.document) : null }
+}
+
+/** Lines are not compared. An invoice that did not come from the platform may be anything. */
+function isDifferent(known: KnownInvoice | undefined, after: InvoiceRecord): boolean {
+  if (known === undefined || known.summary === null) return true
+  if (known.claim === null) return false
+  return describeChange(known, after) !== null || !isDeepStrictEqual(known.claim, after.claim)
 }
 
 /** Null when nothing differs but the lines, which are not compared here. */

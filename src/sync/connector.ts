@@ -1,12 +1,12 @@
 /** From a payment platform to the store: everything once, then events, and regular checks for missed changes. */
 
 import type { Logger } from 'pino'
-import type { InvoiceKey } from '../invoice.ts'
 import { usualRules } from '../linking/link.ts'
 import type { BillingSource, Notification, SourceIdentity } from '../sources.ts'
 import type { WriteStore } from '../store/store.ts'
 import { billingStreams } from '../stream-names.ts'
 import type { Applied } from './apply.ts'
+import { createCorrections } from './corrections.ts'
 import { noGuard } from './deletion-guard.ts'
 import { followEvents } from './events.ts'
 import type { LinkOptions } from './link-invoices.ts'
@@ -30,10 +30,13 @@ export type Connector = Awaited<ReturnType<typeof createConnector>>
 /** The connector's methods may run at the same time. */
 export async function createConnector(options: ConnectorOptions) {
   const { source, store, log, signal, rules = usualRules, guard = noGuard } = options
-  const calls = await createStampedCalls({ system: source.system, store, rules, guard, log })
+  const { system } = source
+  const corrections = await createCorrections(store, system, log)
+  const calls = await createStampedCalls({ system, store, rules, guard, log, corrections })
   const streams = createStreams(store, signal)
   const names = billingStreams(source)
-  const context = { source, store, log, signal, calls, streams, names, reportProgress: options.onProgress }
+  const reportProgress = options.onProgress
+  const context = { source, store, log, signal, calls, corrections, streams, names, reportProgress }
   const refetch = createRefetch(context)
   const lists = createAccountLists(context, refetch)
   const readEvents = followEvents(context, refetch, lists)
@@ -48,8 +51,6 @@ export async function createConnector(options: ConnectorOptions) {
       return readEvents(patienceMs)
     },
     ...createRetry(context, refetch),
-    refetch: (key: InvoiceKey) => refetch.fetchEach([key]),
-    refetchNear: refetch.fetchNear,
     applyNotification: (notification: Notification) => refetch.applyNotifications([notification]),
   }
 }

@@ -64,7 +64,7 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
   function begin(source: DocumentSource): Round {
     const [at, stamp] = [Date.now(), nextStamp()]
     const missedBefore = isOneRound ? startedAt : stamp - observationStamp(missesApartMs)
-    return { source, swept: nothingSwept(), at, stamp, missedBefore }
+    return { source, swept: nothingSwept(), at, stamp, missedBefore, recentFrom: null }
   }
 
   /** Reads lists, and fetches what they should have held; of a stream, some after its cursor. Resolves with the id to go on after, or null. */
@@ -135,7 +135,10 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
     /** Reads the documents of one more month, the newest month first. Resolves with null once all were read. */
     sweepMonth(): Promise<Swept | null> {
       return streams.run(names.all, async stream => {
-        const round = begin(sweepSource)
+        // What the first sweep brings was never missed.
+        const begun = begin(sweepSource)
+        const recentFrom = stream.succeeded_at === null ? null : firstRecentDay(begun)
+        const round: Round = { ...begun, recentFrom }
         const thisMonth = monthOf(round.at)
         const first = (await store.readFirstIssued()) ?? round.at
         const cursor = readCursor(stream)?.next ?? thisMonth
@@ -151,14 +154,14 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
         await end(stream, round, isDone ? null : next)
         if (!isDone) return round.swept
         // Lists may have left out what comparisons need.
-        await refreshRelations(round)
+        await refreshRelations(begun)
         return null
       })
     },
     sweepRecent(): Promise<Swept> {
       return streams.run(names.recent, async stream => {
         const round = begin(source)
-        const span = { from: dayOf(round.at - recentDays * dayMs), to: dayOf(round.at + daysAhead * dayMs) }
+        const span = { from: firstRecentDay(round), to: dayOf(round.at + daysAhead * dayMs) }
         const last = await readAndFetch(round, span, span, stream)
         await end(stream, round, last === null ? null : String(last))
         return round.swept
@@ -179,12 +182,11 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
         return round.swept
       })
     },
-    async refetch(documents: readonly DocumentKey[]): Promise<Swept> {
-      const round = begin(source)
-      await refetch.fetchEach(round, documents)
-      return round.swept
-    },
   }
+}
+
+function firstRecentDay({ at }: Round): string {
+  return dayOf(at - recentDays * dayMs)
 }
 
 /** Days as YYYY-MM-DD, both inclusive. */

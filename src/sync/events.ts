@@ -4,12 +4,13 @@ import type { JournalEntry } from '../store/document-store.ts'
 import { StoreUnavailable, type Stream } from '../store/store.ts'
 import { type Applied, addApplied, nothingApplied } from './apply.ts'
 import { forEachConcurrently } from './concurrency.ts'
+import { lateEventsMs } from './corrections.ts'
 import type { AccountLists } from './list-account.ts'
 import { mergedEntries, type Refetch } from './refetch-invoices.ts'
 import type { SyncContext } from './sync-context.ts'
 
-/** Events may become visible this late, so that those shortly before the cursor are read again. */
-const lateSeconds = 300
+/** Events that become visible late: those shortly before the cursor are read again. */
+const lateSeconds = lateEventsMs / 1_000
 const dayMs = 24 * 60 * 60 * 1_000
 const atOnce = 16
 
@@ -18,7 +19,7 @@ const atOnce = 16
  * `patienceMs` is how long to wait for lists of whole customers; until their end when not given.
  */
 export function followEvents(context: SyncContext, refetch: Refetch, lists: AccountLists) {
-  const { source, store, streams, names, log } = context
+  const { source, store, streams, names, corrections, log } = context
   const { handled } = refetch
   // A day for lists that take long, and a day for a clock of ours that is wrong.
   const longestGapMs = (source.eventsKeptDays - 2) * dayMs
@@ -47,11 +48,6 @@ export function followEvents(context: SyncContext, refetch: Refetch, lists: Acco
     // Until the backfill has begun there is no moment to read from, and nothing to miss.
     if (stream.cursor === null) return nothingApplied
     const since = Number(stream.cursor)
-    if (await isGap(since)) {
-      log.warn(`events reach back ${source.eventsKeptDays} days only; listing everything again`)
-      await lists.listAgain()
-      return nothingApplied
-    }
     // The records are as fresh as the first request, not as the last page that was applied.
     const askedAt = Date.now()
     const askedMs = performance.now()
@@ -84,6 +80,12 @@ export function followEvents(context: SyncContext, refetch: Refetch, lists: Acco
       starts.add(page.next)
       after = page.next
     }
+    // After the request: the process may have slept for weeks before it.
+    if (await isGap(since)) {
+      log.warn(`events reach back ${source.eventsKeptDays} days only; listing everything again`)
+      await lists.listAgain()
+      return total
+    }
     const byCustomer = Map.groupBy(ofCustomers, ({ customer_id }) => customer_id)
     const listing = [...byCustomer.values()].map(some => listCustomer(some).then(add))
     const enough = patienceMs === undefined ? [] : [sleep(patienceMs, undefined, { ref: false })]
@@ -92,9 +94,11 @@ export function followEvents(context: SyncContext, refetch: Refetch, lists: Acco
       const error = source.lacks?.() ?? null
       if (error !== null && error !== stream.error) log.warn(error)
       const failed_at = error === null ? null : askedAt
-      await store.transaction(tx =>
-        tx.saveStream({ ...stream, cursor: String(newest), succeeded_at: askedAt, failed_at, error }),
-      )
+      const isListed = await lists.isListed()
+      await store.transaction(async tx => {
+        await tx.saveStream({ ...stream, cursor: String(newest), succeeded_at: askedAt, failed_at, error })
+        if (isListed) await corrections.confirm(tx, askedMs)
+      })
       if (newest > since) newestCameMs = performance.now()
       isSettled = newest === since && askedMs - newestCameMs >= lateSeconds * 1_000
     } else if (patienceMs === undefined)

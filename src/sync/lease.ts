@@ -1,4 +1,5 @@
 /** The lease of the connector: one process writes, kept by heartbeats. No clocks are compared: each transaction checks the lease before it commits. */
+import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Lease } from '../store/connector-store.ts'
@@ -21,11 +22,14 @@ export class LeaseLost extends StoreError {
   }
 }
 
+/** The name of this process as a holder. Only people read it: no process is judged by its name. */
+export function nameProcess(): string {
+  return `process ${process.pid} on ${hostname()}`
+}
+
 export interface LeaseOptions {
   holder: string
-  /** Whether the holder is known to have ended: then its lease is taken at once. */
-  isGone(holder: string): boolean
-  /** Whether to wait for a living holder; otherwise it is a `StoreError`. */
+  /** Whether to wait for a living holder. Otherwise it is a `StoreError` as soon as the holder is seen to live. */
   wait: boolean
   log: Logger
   signal: AbortSignal
@@ -35,15 +39,16 @@ export type HeldLease = ReturnType<typeof keepLease>
 
 /** Resolves once this process holds the lease. `store` should not wait for locks: it is polled anyway. */
 export async function waitForLease(store: WriteStore, options: LeaseOptions): Promise<HeldLease> {
-  const { holder, isGone, wait, log, signal } = options
+  const { holder, wait, log, signal } = options
   let seen = await store.readLease()
   let polledAt = performance.now()
   let stillFor = 0
+  let isAlive = false
   let warnedAt: number | null = null
   let keptOutAt: number | null = null
   let isKeptOutLogged = false
   for (;;) {
-    if (seen.holder === null || stillFor >= takeOverAfterMs || isGone(seen.holder)) {
+    if (seen.holder === null || stillFor >= takeOverAfterMs) {
       const answer = await unlessOutOfReach(store.takeLease(seen, holder).then(taken => ({ taken })))
       if (answer?.taken) return keepLease(store, answer.taken)
       keptOutAt = answer === null ? (keptOutAt ?? polledAt) : null
@@ -53,11 +58,12 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
       }
       // Another process took it, or a writer locked the store: then it kept the holder's heartbeats out, too.
       stillFor = 0
-    } else if (!wait)
-      throw new StoreError(
-        `This store is being synchronized already: by ${seen.holder}. Stop that one, or let this one wait.`,
-      )
-    else if (warnedAt === null || polledAt - warnedAt >= warnEveryMs) {
+    } else if (!wait) {
+      if (isAlive)
+        throw new StoreError(
+          `This store is being synchronized already: by ${seen.holder}. Stop that one, or let this one wait.`,
+        )
+    } else if (warnedAt === null || polledAt - warnedAt >= warnEveryMs) {
       log.warn({ holder: seen.holder }, 'waiting: another process synchronizes this store')
       warnedAt = polledAt
     }
@@ -65,6 +71,7 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
     const lease = await unlessOutOfReach(store.readLease())
     const now = performance.now()
     const isStill = lease?.epoch === seen.epoch && lease.beats === seen.beats
+    isAlive = lease !== null && !isStill
     // Time in which this process did not poll, as when the machine slept, does not count.
     stillFor = isStill ? stillFor + Math.min(now - polledAt, 2 * pollEveryMs) : 0
     polledAt = now

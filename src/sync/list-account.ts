@@ -6,6 +6,7 @@ import { createQueue, readBatches } from './concurrency.ts'
 import { type ListOptions, listAndCommit } from './list-ranges.ts'
 import { type ListCursor, readCursor, wholeList, writeCursor } from './ranges.ts'
 import type { Refetch } from './refetch-invoices.ts'
+import type { Why } from './stamped-calls.ts'
 import type { SyncContext } from './sync-context.ts'
 
 /** Ranges read at once: at half a second an answer, enough to use the whole rate limit. */
@@ -16,7 +17,7 @@ const batchSize = 100
 export type AccountLists = ReturnType<typeof createAccountLists>
 
 export function createAccountLists(context: SyncContext, refetch: Refetch) {
-  const { source, store, streams, names, calls, reportProgress } = context
+  const { source, store, streams, names, calls, corrections, reportProgress } = context
   const enqueue = createQueue()
   let running: { stop: AbortController; ended: Promise<Applied> } | null = null
   let beginning: Promise<void> = Promise.resolve()
@@ -25,6 +26,9 @@ export function createAccountLists(context: SyncContext, refetch: Refetch) {
     const { succeeded_at, cursor } = await streams.read(names.backfill)
     return succeeded_at !== null && cursor === null
   }
+
+  /** Before everything was listed, and after a gap in the events, what a list corrects was not missed. */
+  const whyAgain = async (): Promise<Why> => ((await isListed()) ? 'recheck' : null)
 
   /** Changes made while the list is read come as events: these are read from before its first page. */
   async function begin(stream: Stream, isAgain: boolean): Promise<Stream> {
@@ -41,6 +45,7 @@ export function createAccountLists(context: SyncContext, refetch: Refetch) {
     await store.transaction(async tx => {
       await tx.saveStream({ ...events, cursor: String(newest ?? 0) })
       await tx.saveStream(begun)
+      await corrections.forget(tx)
     })
     return begun
   }
@@ -50,7 +55,7 @@ export function createAccountLists(context: SyncContext, refetch: Refetch) {
     stream: Stream,
     { ranges, ...about }: ListCursor,
     step: string,
-    how: Pick<ListOptions, 'parallel' | 'urgency' | 'pagesAtMost'> & { stop?: AbortSignal },
+    how: Pick<ListOptions, 'parallel' | 'urgency' | 'pagesAtMost'> & { stop?: AbortSignal; why: Why },
     done: readonly string[],
   ): Promise<Applied> {
     const { applied, isWhole } = await listAndCommit(context, {
@@ -65,26 +70,27 @@ export function createAccountLists(context: SyncContext, refetch: Refetch) {
     })
     if (!isWhole) return applied
     // Drafts that were deleted without an event are in no list.
-    const unlisted = about.since === null ? nothingApplied : await fetchUnlisted(about.since)
+    const unlisted = about.since === null ? nothingApplied : await fetchUnlisted(about.since, how.why)
     await store.transaction(async tx => {
       for (const name of done) await tx.saveSuccess(name, Date.now())
+      if (how.why !== 'recheck') await corrections.forget(tx)
     })
     return addApplied(applied, unlisted)
   }
 
   /** Fetches each invoice that is stored as unsettled and was not listed since: it is settled by now, or gone. */
-  async function fetchUnlisted(since: number): Promise<Applied> {
+  async function fetchUnlisted(since: number, why: Why): Promise<Applied> {
     let total = nothingApplied
     const read = (after: InvoiceKey | null, limit: number) => store.readUnsettled(after, limit, since)
     for await (const keys of readBatches(read, batchSize))
-      total = addApplied(total, await refetch.fetchEach(keys))
+      total = addApplied(total, await refetch.fetchEach(keys, why === 'recheck'))
     return total
   }
 
   async function listOnce(stream: Stream, stop: AbortSignal, onBegun: () => void): Promise<Applied> {
     const begun = await begin(stream, false)
     onBegun()
-    const how = { parallel: partsAtOnce, stop }
+    const how = { parallel: partsAtOnce, stop, why: null }
     // Everything was listed at its end: the relist is due a while from there.
     return listEverything(begun, readCursor(begun.cursor), 'listed', how, [names.backfill, names.relist])
   }
@@ -137,7 +143,8 @@ export function createAccountLists(context: SyncContext, refetch: Refetch) {
         const stream = { ...found, succeeded_at: listed_at, failed_at: null, error: null }
         const isFast = isForced || pagesAtMost < Number.POSITIVE_INFINITY
         const how = { urgency: isFast ? 'soon' : 'slowly', parallel: isFast ? partsAtOnce : 1 } as const
-        return listEverything(stream, cursor, 'listed again', { ...how, pagesAtMost }, [names.relist])
+        const why = await whyAgain()
+        return listEverything(stream, cursor, 'listed again', { ...how, pagesAtMost, why }, [names.relist])
       }),
     /** Fetches again the invoices that may still change or be deleted, in case an event was missed. With a stamp, it does nothing if every such invoice was observed since. */
     rereadUnsettled: (unlessSince?: number) =>
@@ -146,11 +153,12 @@ export function createAccountLists(context: SyncContext, refetch: Refetch) {
         let total = nothingApplied
         const [left] = await store.readUnsettled(null, 1, since)
         if (left !== undefined) {
+          const how = { parallel: unsettledAtOnce, why: await whyAgain() }
           for (const status of unsettledStatuses) {
-            const listed = await listAndCommit(context, { filter: { status }, parallel: unsettledAtOnce })
+            const listed = await listAndCommit(context, { ...how, filter: { status } })
             total = addApplied(total, listed.applied)
           }
-          total = addApplied(total, await fetchUnlisted(since))
+          total = addApplied(total, await fetchUnlisted(since, how.why))
         }
         await store.transaction(tx => tx.saveSuccess(names.unsettled, Date.now()))
         return total

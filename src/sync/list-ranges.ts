@@ -2,19 +2,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { type ListFilter, type ObservationPage, SourceError, type Urgency } from '../sources.ts'
 import type { WriteTransaction } from '../store/store.ts'
-import { type Applied, addApplied, type Cause, nothingApplied } from './apply.ts'
-import { type Range, wholeList } from './ranges.ts'
-import type { StampedCalls } from './stamped-calls.ts'
+import { type Applied, addApplied, nothingApplied } from './apply.ts'
+import { cutByAge, cutInParts, isWhole, parts, type Range, spanOf, wholeList } from './ranges.ts'
+import type { StampedCalls, Why } from './stamped-calls.ts'
 import type { SyncContext } from './sync-context.ts'
 
-/** A list of fewer pages is not worth the requests that it takes to split it... */
-const pagesUnsplit = 5
-/** ...unless a page of it spans less than this, in seconds: then it is most likely long. */
-const denseSpan = 14 * 86_400
-/** A list without a known beginning is split as if it began then, in 2011: ranges before its first invoice end at once. */
-const earliest = 1_300_000_000
-/** A range of at most this many pages is not halved. */
-const fewestPages = 3
+/** A list of so many pages is not worth the requests that it takes to cut it. */
+const pagesUncut = 3
 /** Pages stored in one transaction when they come faster than they are stored. */
 const pagesPerCommit = 32
 /** Pages of a range that may wait to be stored while the next is on its way: fewer and larger transactions write less. */
@@ -29,7 +23,7 @@ export interface ListOptions extends Pick<SyncContext, 'source' | 'log' | 'signa
   urgency?: Urgency
   ranges: readonly Range[]
   parallel: number
-  /** After so many pages no further one is requested, except the first of each range. */
+  /** After so many pages no further one is requested. */
   pagesAtMost?: number
   calls: Pick<StampedCalls, 'ask'>
   /** Stores pages, and with them the ranges that are then left to read: none, at the end. */
@@ -42,7 +36,7 @@ interface Walk {
   range: Range
   /** When the last invoice that was read was created, stored or not; null before the first page. */
   reached: number | null
-  /** Seconds spanned by its last page, or by that of the range it was split from; 0 when unknown. */
+  /** Seconds spanned by its last page, or by that of the range it was cut from; 0 when unknown. */
   pageSpan: number
   starts: Set<string>
   /** The last page's invoices: when the last of them is gone, the list goes on after the one before. */
@@ -58,8 +52,11 @@ interface Arrival {
 export async function listRanges(options: ListOptions): Promise<boolean> {
   const { source, log, signal, filter = {}, urgency = 'soon', parallel, calls, store, onProgress } = options
   const { pagesAtMost = Number.POSITIVE_INFINITY } = options
+  /** What is left to read, and of it what nobody reads yet: the newest first. */
   const walks = new Set<Walk>()
+  const waiting: Walk[] = []
   const walking: Promise<void>[] = []
+  let readers = 0
   /** Pages for the next transaction; null before the first. */
   let gathered: Arrival[] | null = null
   /** Once a page could not be stored, no later one is: the cursor would lead past the missing page. */
@@ -70,14 +67,26 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
   let invoices = 0
   const isStopped = () => signal.aborted || failure !== null || asked >= pagesAtMost
 
-  function start(range: Range, pageSpan: number): void {
+  function add(range: Range, pageSpan: number): void {
     const walk: Walk = { range, reached: null, pageSpan, starts: new Set(), trail: [] }
     walks.add(walk)
-    walking.push(
-      follow(walk).catch(error => {
+    waiting.push(walk)
+  }
+
+  function readMore(): void {
+    while (readers < parallel && !isStopped()) {
+      const walk = waiting.shift()
+      if (walk === undefined) return
+      readers++
+      const fail = (error: unknown) => {
         failure ??= error
-      }),
-    )
+      }
+      const end = () => {
+        readers--
+        readMore()
+      }
+      walking.push(follow(walk).catch(fail).then(end))
+    }
   }
 
   async function ask(walk: Walk, after: string | null): Promise<ListedPage> {
@@ -107,10 +116,8 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
         coming = null
         pages++
         walk.reached = page.reached
-        // After its last page a range has nothing left to split.
+        // After its last page nothing is left of a range.
         walk.pageSpan = page.next === null ? Number.POSITIVE_INFINITY : Math.max(1, page.began - page.reached)
-        // Before the page is stored: the rest of the range can be split by then.
-        split()
         if (page.next !== null) {
           if (walk.starts.has(page.next))
             throw new SourceError('failed', 'the pages of a list lead in a circle')
@@ -118,6 +125,7 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
           walk.trail = [...page.observations, ...page.unfit]
             .map(({ id }) => id)
             .filter(id => id !== page.next)
+          cut(walk, page.reached)
           // The next page is on its way while this one is stored.
           if (!isStopped()) {
             coming = ask(walk, page.next)
@@ -165,57 +173,38 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
       if (page.next === null) walks.delete(walk)
       else walk.range = { ...walk.range, after: page.next }
     }
-    split()
     onProgress?.(invoices, estimatePart())
     // SQLite commits in this thread: let webhooks and events run in between.
     await setImmediate()
   }
 
-  /** Starts free readers on half of the longest range. */
-  function split(): void {
-    if (parallel === 1 || isStopped()) return
-    while (walks.size < parallel) {
-      const longest = findLongest()
-      if (longest === undefined || longest.reached === null) return
-      const middle = longest.reached - Math.floor(spanOf(longest) / 2)
-      // Until the list's beginning is known, other ranges may be far less dense.
-      const pageSpan = isBounded() ? longest.pageSpan : 0
-      start({ from: longest.range.from, before: middle, after: null }, pageSpan)
-      longest.range = { ...longest.range, from: middle }
-    }
+  /** Of a range that is longer than its first pages, others read the rest. It is cut once: the list in periods, and those in parts. */
+  function cut(walk: Walk, reached: number): void {
+    const { range } = walk
+    if (parallel === 1 || range.isCut || (isWhole(range) ? pages < pagesUncut : pagesLeft(walk) < parts))
+      return
+    const [own = range, ...others] = isWhole(range)
+      ? cutByAge(range, reached, pages * walk.pageSpan)
+      : cutInParts(range, reached)
+    walk.range = own
+    // A period may be far less dense than what is newer.
+    for (const other of others) add(other, other.isCut ? walk.pageSpan : 0)
+    readMore()
   }
 
-  function findLongest(): Walk | undefined {
-    const isLong = walks.size > 1 || pages >= pagesUnsplit
-    return [...walks]
-      .filter(walk => walk.reached !== null && spanOf(walk) >= 2 && pagesLeft(walk) >= fewestPages)
-      .filter(({ range, pageSpan }) => range.from !== null || isLong || pageSpan < denseSpan)
-      .sort((a, b) => pagesLeft(b) - pagesLeft(a))[0]
-  }
-
-  /** Seconds left of a range; 0 when unknown. */
-  function spanOf({ range, reached }: Walk): number {
-    const until = reached ?? range.before
-    return until === null ? 0 : Math.max(0, until - (range.from ?? earliest))
-  }
-
-  /** Estimated from its last page. */
-  function pagesLeft(walk: Walk): number {
-    return spanOf(walk) / walk.pageSpan
-  }
-
-  function isBounded(): boolean {
-    return [...walks].every(({ range }) => range.from !== null)
-  }
-
-  /** By pages: years may hold fewer invoices than a day. */
+  /** By pages: years may hold fewer invoices than a day. Null before each period was looked at. */
   function estimatePart(): number | null {
-    if (!isBounded() || [...walks].some(({ pageSpan }) => pageSpan === 0)) return null
-    return pages / (pages + [...walks].reduce((sum, walk) => sum + pagesLeft(walk), 0))
+    const isKnown = [...walks].every(({ range, pageSpan }) => pageSpan > 0 && !isWhole(range))
+    return isKnown ? pages / (pages + [...walks].reduce((sum, walk) => sum + pagesLeft(walk), 0)) : null
+  }
+
+  function pagesLeft({ range, reached, pageSpan }: Walk): number {
+    return spanOf(range, reached) / pageSpan
   }
 
   signal.throwIfAborted()
-  for (const range of options.ranges) start(range, 0)
+  for (const range of options.ranges) add(range, 0)
+  readMore()
   // Ranges are added while others are read.
   for (let done = 0; done < walking.length; done++) await walking[done]
   if (failure !== null) throw failure
@@ -228,7 +217,7 @@ export async function listAndCommit(
   context: SyncContext,
   options: Pick<ListOptions, 'parallel'> &
     Partial<Omit<ListOptions, keyof SyncContext>> & {
-      cause?: Cause | null
+      why?: Why
       /** Ends the list before its end, and is no failure. */
       stop?: AbortSignal
       /** Writes, with the pages, the ranges that are left. */
@@ -236,7 +225,7 @@ export async function listAndCommit(
     },
 ): Promise<{ applied: Applied; isWhole: boolean }> {
   const { calls, signal } = context
-  const { cause = null, stop, alongside, ...list } = options
+  const { why = null, stop, alongside, ...list } = options
   let applied = nothingApplied
   const listing = listRanges({
     ...context,
@@ -244,7 +233,7 @@ export async function listAndCommit(
     ranges: [wholeList],
     ...list,
     async store(pages, left) {
-      const more = await calls.commit(pages, cause, async tx => alongside?.(tx, left))
+      const more = await calls.commit(pages, why, async tx => alongside?.(tx, left))
       applied = addApplied(applied, more)
     },
   })
@@ -255,7 +244,7 @@ export async function listAndCommit(
   return { applied, isWhole }
 }
 
-/** A page that was requested before its range was split may reach beyond it: the rest belongs to another range. */
+/** A page that was requested before its range was cut may reach beyond it: the rest belongs to another range. */
 function endWithin({ from }: Range, page: ListedPage): ListedPage {
   return from !== null && page.next !== null && page.reached < from ? { ...page, next: null } : page
 }

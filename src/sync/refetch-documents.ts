@@ -5,13 +5,14 @@ import { isNobody } from '../linking/link.ts'
 import { invoicesNamedBy } from '../linking/related.ts'
 import { type DocumentPage, type DocumentQuery, type DocumentSource, SourceError } from '../sources.ts'
 import type { DocumentRecordKind } from '../store/connector-store.ts'
-import type { DocumentKey, RelationsKey } from '../store/document-store.ts'
+import type { DocumentKey, RelationsKey, ReplacedDocument } from '../store/document-store.ts'
 import type { NextStamp } from '../store/stamps.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 import { createQueue, forEachConcurrently, readBatches } from './concurrency.ts'
 import { type LinkOptions, relinkInvoices } from './link-invoices.ts'
 import { readList } from './read-list.ts'
 import type { SetAsideRecords } from './set-aside-documents.ts'
+import { isSweptAlone } from './swept-documents.ts'
 
 /** Requests under way at once: the rate limit is the bound, not the time that an answer takes. */
 const atOnce = 16
@@ -32,6 +33,8 @@ export interface Round {
   stamp: number
   /** A document that was missed after this stamp was missed in this round already. */
   missedBefore: number
+  /** Of a sweep whose corrections count, the first day that lists of recent documents read; null when none counts. */
+  recentFrom: string | null
 }
 
 export type Swept = ReturnType<typeof nothingSwept>
@@ -69,13 +72,18 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
   }
 
   function commit(
+    { source, recentFrom }: Round,
     documents: readonly Pick<Document, 'id' | 'reference' | 'uid' | 'left_out'>[],
-    write: (tx: WriteTransaction) => Promise<void>,
+    write: (tx: WriteTransaction) => Promise<readonly ReplacedDocument[]>,
     cause: string,
   ): Promise<number> {
     return enqueue(() =>
       store.transaction(async tx => {
-        await write(tx)
+        const replaced = await write(tx)
+        if (recentFrom !== null) {
+          const corrected = replaced.filter(each => isSweptAlone(each, recentFrom)).length
+          await tx.addRecheck({ system: source.system, checked: documents.length, corrected }, Date.now())
+        }
         const ids = documents.map(({ id }) => id)
         const whole = documents.filter(({ left_out }) => left_out === undefined).map(({ id }) => id)
         await setAside.clear(tx, 'document', ids)
@@ -100,8 +108,9 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
         await enqueue(() => setAside.add('field', id, `left out: ${left_out}`))
   }
 
-  async function savePage({ documents, misfits }: DocumentPage, askedAt: number, swept: Swept) {
-    const changed = await commit(documents, tx => tx.saveDocuments(documents, askedAt), 'list')
+  async function savePage(round: Round, { documents, misfits }: DocumentPage, askedAt: number) {
+    const { swept } = round
+    const changed = await commit(round, documents, tx => tx.saveDocuments(documents, askedAt), 'list')
     swept.changed += changed
     await noteLeftOut(documents, false)
     for (const { id, reason } of misfits)
@@ -124,7 +133,8 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
     }
   }
 
-  async function fetchDocument({ source, swept, missedBefore }: Round, { id, type }: DocumentKey) {
+  async function fetchDocument(round: Round, { id, type }: DocumentKey) {
+    const { source, swept, missedBefore } = round
     const found = await fetchOne('document', id, () => source.fetchDocument(id, type))
     if (found === undefined) {
       swept.misfits++
@@ -134,11 +144,13 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
     swept.documents++
     if (document === null) swept.missed++
     const changed = await commit(
+      round,
       [document ?? { id, reference: null }],
-      tx =>
-        document === null
-          ? tx.missDocument(id, found.askedAt, missedBefore)
-          : tx.saveDocuments([document], found.askedAt),
+      async tx => {
+        if (document !== null) return tx.saveDocuments([document], found.askedAt)
+        await tx.missDocument(id, found.askedAt, missedBefore)
+        return []
+      },
       'document',
     )
     swept.changed += changed
@@ -195,12 +207,13 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
 
   return {
     /** Reads a list to its end: of documents in use, and of archived ones. */
-    async readLists({ source, swept }: Round, query: DocumentQuery): Promise<void> {
+    async readLists(round: Round, query: DocumentQuery): Promise<void> {
+      const { source, swept } = round
       const beforePage = () => {
         signal.throwIfAborted()
         return nextStamp()
       }
-      const onPage = (page: DocumentPage, askedAt: number) => savePage(page, askedAt, swept)
+      const onPage = (page: DocumentPage, askedAt: number) => savePage(round, page, askedAt)
       for (const isArchived of [false, true])
         swept.documents += await readList({ ...query, isArchived }, { source, atOnce, beforePage, onPage })
     },

@@ -1,37 +1,42 @@
 /** Fetches single invoices, or lists those of a customer: because of a notification, or to check what is stored. */
 import type { InvoiceKey } from '../invoice.ts'
-import { type ListFilter, type Notification, UnfitRecord, unlessMissing } from '../sources.ts'
+import { type Notification, UnfitRecord, unlessMissing } from '../sources.ts'
 import type { JournalEntry } from '../store/document-store.ts'
 import { eventApplied } from '../telemetry.ts'
 import { type Applied, addApplied, type Cause, nothingApplied } from './apply.ts'
 import { coalesce, forEachConcurrently } from './concurrency.ts'
-import { type ListOptions, listAndCommit } from './list-ranges.ts'
+import { listAndCommit } from './list-ranges.ts'
 import type { SyncContext } from './sync-context.ts'
 
 export type Refetch = ReturnType<typeof createRefetch>
 
 const fetchesAtOnce = 16
 const parallel = 8
-const pagesNear = 10
 /** Events remembered as applied: they come by webhook and in the list, and again when they are read twice. */
 const rememberedEvents = 20_000
 
-type FetchCause = { customerId: string | null; notifications: readonly Notification[] }
+interface FetchCause {
+  customerId: string | null
+  notifications: readonly Notification[]
+  /** Whether a list of everything did not have it. */
+  isRecheck: boolean
+}
 
 export function createRefetch(context: SyncContext) {
-  const { source, store, calls, signal } = context
+  const { source, store, calls, corrections, signal } = context
   const handled = rememberEvents()
 
   const fetchOne = coalesce(async (id: string, causes: readonly FetchCause[]) => {
     signal.throwIfAborted()
     const customerId = causes.find(cause => cause.customerId !== null)?.customerId ?? null
     const notifications = causes.flatMap(cause => cause.notifications)
-    const cause = causeOf(notifications, id)
+    const isRecheck = causes.every(cause => cause.isRecheck)
+    const why = isRecheck ? 'recheck' : causeOf(notifications, id)
     try {
       const { askedAt, ...observation } = await calls.ask(() =>
         source.fetchInvoice(id, customerId, notifications.length > 0 ? 'now' : 'soon'),
       )
-      return await calls.commit([{ askedAt, observations: [observation] }], cause)
+      return await calls.commit([{ askedAt, observations: [observation] }], why)
     } catch (error) {
       if (!(error instanceof UnfitRecord)) throw error
       const unfit = [{ id, reason: error.message }]
@@ -39,28 +44,21 @@ export function createRefetch(context: SyncContext) {
     }
   }, nothingApplied)
 
-  async function list(
-    filter: ListFilter,
-    how: Pick<ListOptions, 'parallel' | 'urgency' | 'pagesAtMost'>,
-    cause: Cause | null = null,
-  ): Promise<Applied> {
-    // A customer that is gone has no invoices.
-    const listed = await unlessMissing(listAndCommit(context, { ...how, filter, cause }))
-    return listed?.applied ?? nothingApplied
-  }
-
   const listCustomer = coalesce(async (customerId: string, causes: readonly (readonly Notification[])[]) => {
     const notifications = causes.flat()
     const isDraftsOnly = notifications.every(({ only }) => only === 'draft')
     const filter = { customerId, ...(isDraftsOnly && { status: 'draft' as const }) }
-    return list(filter, { parallel }, causeOf(notifications, null))
+    // A customer that is gone has no invoices.
+    const why = causeOf(notifications, null)
+    const listed = await unlessMissing(listAndCommit(context, { parallel, filter, why }))
+    return listed?.applied ?? nothingApplied
   }, nothingApplied)
 
   async function apply(notifications: readonly Notification[]): Promise<Applied> {
     const [first] = notifications
     if (first === undefined) return nothingApplied
     const { invoice_id, customer_id: customerId } = first
-    if (invoice_id !== null) return fetchOne(invoice_id, { customerId, notifications })
+    if (invoice_id !== null) return fetchOne(invoice_id, { customerId, notifications, isRecheck: false })
     return customerId === null ? nothingApplied : listCustomer(customerId, notifications)
   }
 
@@ -77,6 +75,7 @@ export function createRefetch(context: SyncContext) {
       for (const { id } of fresh) applying.set(id, applied)
       try {
         await Promise.all([applied, ...repeated])
+        await corrections.announce(fresh)
         for (const { id } of fresh) handled.add(id)
         return await applied
       } finally {
@@ -84,23 +83,18 @@ export function createRefetch(context: SyncContext) {
       }
     },
     /** Fetches each of these; without a `customer_id`, the stored one is used. */
-    async fetchEach(keys: readonly (Pick<InvoiceKey, 'id'> & Partial<InvoiceKey>)[]): Promise<Applied> {
+    async fetchEach(
+      keys: readonly (Pick<InvoiceKey, 'id'> & Partial<InvoiceKey>)[],
+      isRecheck = false,
+    ): Promise<Applied> {
       let total = nothingApplied
       await forEachConcurrently(keys, fetchesAtOnce, async ({ id, customer_id }) => {
         // The platform does not return the customer of a deleted invoice.
         const customerId = customer_id ?? (await store.findLinkedById(id))[0]?.customer_id ?? null
-        const applied = await fetchOne(id, { customerId, notifications: [] })
+        const applied = await fetchOne(id, { customerId, notifications: [], isRecheck })
         total = addApplied(total, applied)
       })
       return total
-    },
-    /** Lists the invoices near one: its customer's, and those created within the same hour; a few pages of each. */
-    async fetchNear(customerId: string, created: number | null): Promise<Applied> {
-      const how = { parallel: 1, urgency: 'slowly', pagesAtMost: pagesNear } as const
-      const ofCustomer = await list({ customerId }, how)
-      if (created === null) return ofCustomer
-      const from = created - (created % 3_600)
-      return addApplied(ofCustomer, await list({ from, before: from + 3_600 }, how))
     },
   }
 }

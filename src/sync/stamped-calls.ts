@@ -1,11 +1,13 @@
 /** Calls to the platform, stamped before the request: of two answers, the store keeps the one that was requested later. */
 import type { Logger } from 'pino'
+import type { InvoiceKey } from '../invoice.ts'
 import type { Observation, ObservationPage } from '../sources.ts'
 import { type RefusedKind, type SetAsideKey, waitingKind } from '../store/connector-store.ts'
 import { createStamps } from '../store/stamps.ts'
 import { StoreUnavailable, type WriteStore, type WriteTransaction } from '../store/store.ts'
 import { applyOutcomes, invoicesApplied } from '../telemetry.ts'
 import { type Applied, addApplied, applyObservations, type Cause, noId, nothingApplied } from './apply.ts'
+import type { Corrections } from './corrections.ts'
 import type { LinkOptions } from './link-invoices.ts'
 
 interface Answer
@@ -35,8 +37,15 @@ interface Answered {
 /** What a transaction remembered of its answers, and what was known before them: taken back when they are written again. */
 type Remembered = { id: string; own: Answered; last: Answered }[]
 
+/** Why answers were asked for: an event; a list that looks again for what no event announced; or neither. */
+export type Why = Cause | 'recheck' | null
+
 interface Writing {
   tx: WriteTransaction
+  why: Why
+  /** Of a list that looks again: how many invoices it looked at, and those that were not as they were stored. */
+  checked: number
+  corrected: InvoiceKey[]
   remembered: Remembered
   /** Changes to the set-aside records, remembered once this is committed; null for those that are cleared. */
   changes: Map<string, Aside | null>
@@ -44,13 +53,14 @@ interface Writing {
 
 /** `system` is the one that set-aside records are stored under. */
 export async function createStampedCalls(
-  options: LinkOptions & { system: string; store: WriteStore; log: Logger },
+  options: LinkOptions & { system: string; store: WriteStore; log: Logger; corrections: Corrections },
 ) {
-  const { system, store, rules, guard, log } = options
+  const { system, store, rules, guard, log, corrections } = options
   const nextStamp = createStamps(await store.readLastObserved())
   /** The stamp at which the last answer about each invoice arrived, and whether there is none. A request made before may have seen more or less. */
   const answered = new Map<string, Answered>()
   const aside = new Map<string, Aside>()
+  const released = new Set(guard.released('deletion').map(({ id }) => id))
 
   /** Remembers records as set aside, so that they are cleared once they fit. */
   function expect(records: readonly SetAsideKey[]): void {
@@ -87,12 +97,9 @@ export async function createStampedCalls(
   }
 
   /** The answers have no invoice in common. */
-  async function apply(
-    writing: Writing,
-    answers: readonly Answer[],
-    cause: Cause | null,
-    isPartial: boolean,
-  ): Promise<Applied> {
+  async function apply(writing: Writing, answers: readonly Answer[], isPartial: boolean): Promise<Applied> {
+    const { why } = writing
+    const isRecheck = why === 'recheck' && !isPartial
     const observations = answers.flatMap(({ observations }) => observations)
     const stamps = answers.flatMap(({ askedAt, observations }) => observations.map(() => askedAt))
     const stampOfId = new Map(observations.map(({ id }, index) => [id, stamps[index] ?? 0]))
@@ -101,8 +108,17 @@ export async function createStampedCalls(
     const refused = new Map<string, { kind: RefusedKind; reason: string }>()
     const onRefused = (id: string, reason: string, isStored: boolean) =>
       refused.set(id, { kind: isStored ? 'outdated' : 'refused', reason })
-    const options = { isOpen, isGone, rules, cause, guard, onRefused, isPartial }
+    const onDifferent = (key: InvoiceKey) => {
+      // One that is set aside was announced, and did not fit then; a deletion that is let through was held back.
+      if (!aside.has(key.id) && !released.has(key.id)) writing.corrected.push(key)
+    }
+    const options = {
+      ...{ isOpen, isGone, rules, guard, onRefused, isPartial },
+      cause: why === 'recheck' ? null : why,
+      ...(isRecheck && { onDifferent }),
+    }
     const applied = await applyObservations(writing.tx, observations, stamps, options)
+    if (isRecheck) writing.checked += observations.length
     for (const observation of observations) remember(writing, observation)
     const nameless = answers.reduce((sum, { nameless = 0 }) => sum + nameless, 0)
     if (nameless > 0) {
@@ -120,17 +136,18 @@ export async function createStampedCalls(
   function write(
     answers: readonly Answer[],
     remembered: Remembered,
-    cause: Cause | null,
+    why: Why,
     isPartial: boolean,
     alongside: (writing: Writing) => Promise<void> | undefined = async () => {},
   ): Promise<Applied> {
     return store.transaction(async tx => {
       for (const { id, own, last } of remembered.splice(0).reverse())
         if (answered.get(id) === own) answered.set(id, last)
-      const writing: Writing = { tx, remembered, changes: new Map() }
+      const writing: Writing = { tx, why, checked: 0, corrected: [], remembered, changes: new Map() }
       let applied = nothingApplied
       for (const some of withoutRepeats(answers))
-        applied = addApplied(applied, await apply(writing, some, cause, isPartial))
+        applied = addApplied(applied, await apply(writing, some, isPartial))
+      await corrections.note(tx, writing.checked, writing.corrected)
       await alongside(writing)
       for (const [id, change] of writing.changes)
         tx.afterCommit(() => (change === null ? aside.delete(id) : aside.set(id, change)))
@@ -143,7 +160,7 @@ export async function createStampedCalls(
   async function writeByNode(
     answers: readonly Answer[],
     remembered: Remembered,
-    cause: Cause | null,
+    why: Why,
     groups: readonly (readonly string[])[],
     alongside: ((tx: WriteTransaction) => Promise<void>) | undefined,
   ): Promise<Applied> {
@@ -153,7 +170,7 @@ export async function createStampedCalls(
       const isTheirs = ({ customer_id, map }: Observation) =>
         map !== null && customer_id !== null && customers.includes(customer_id)
       try {
-        total = addApplied(total, await write(keepObservations(answers, isTheirs), remembered, cause, true))
+        total = addApplied(total, await write(keepObservations(answers, isTheirs), remembered, why, true))
         left = keepObservations(left, observation => !isTheirs(observation))
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error
@@ -180,17 +197,17 @@ export async function createStampedCalls(
     /** Commits answers; `alongside` writes, in the same transaction, what must not run ahead of them. */
     async commit(
       answers: readonly Answer[],
-      cause: Cause | null = null,
+      why: Why = null,
       alongside?: (tx: WriteTransaction) => Promise<void>,
     ): Promise<Applied> {
       const remembered: Remembered = []
-      const written = write(answers, remembered, cause, false, ({ tx }) => alongside?.(tx))
+      const written = write(answers, remembered, why, false, ({ tx }) => alongside?.(tx))
       const total = await written.catch(async error => {
         if (!(error instanceof StoreUnavailable)) throw error
         const customers = answers.flatMap(({ observations }) => observations.map(each => each.customer_id))
         const groups = await store.groupByNode([...new Set(customers)].filter(each => each !== null))
         if (groups === null) throw error
-        return writeByNode(answers, remembered, cause, groups, alongside)
+        return writeByNode(answers, remembered, why, groups, alongside)
       })
       for (const { unfit = [] } of answers)
         for (const { id, reason } of unfit)

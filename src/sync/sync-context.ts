@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { BillingSource } from '../sources.ts'
 import type { WriteStore } from '../store/store.ts'
 import type { BillingStreams } from '../stream-names.ts'
+import type { Corrections } from './corrections.ts'
 import type { StampedCalls } from './stamped-calls.ts'
 import type { Streams } from './streams.ts'
 
@@ -12,6 +13,7 @@ export interface SyncContext {
   streams: Streams
   names: BillingStreams
   calls: StampedCalls
+  corrections: Corrections
   log: Logger
   signal: AbortSignal
   /** `part` is the share of the list that is done, from 0 to 1; null when unknown. */

@@ -25,10 +25,9 @@ for (const engine of engines)
           { system: 'invoicexpress', kind: 'document', id: '9', reason: 'no id' },
           now - 500_000,
         )
-        const hour = Math.floor(now / 3_600_000)
-        const drift = { compared: 180, differing: 1, listed: 6_000, missing: 1, repaired: 2, neighbours: 3 }
-        await tx.addDrift(hour - 5, { ...drift, differing: 0, missing: 0, repaired: 0, neighbours: 0 }, 0)
-        await tx.addDrift(hour, drift, 0)
+        await tx.addRecheck({ system: 'stripe', checked: 12_000, corrected: 0 }, now - 5 * 3_600_000)
+        await tx.addRecheck({ system: 'invoicexpress', checked: 300, corrected: 5 }, now)
+        await tx.addRecheck({ system: 'stripe', checked: 0, corrected: 2 }, now)
       })
       await store.takeLease(await store.readLease(), 'process 4711 on web-1')
       const cli = await createCli(t)
@@ -41,13 +40,9 @@ for (const engine of engines)
       assert.match(stdout, /^Synchronizing: +process 4711 on web-1$/m)
       assert.match(
         stdout,
-        /^Compared with the sources: +1 of 360 invoices differed in 24 h, so at most 1\.3 % of all differ \(95 % confidence\); 1 of 180 in the last 2 h: at most 2\.6 %$/m,
+        /^Documents listed again: +5 of 300 in 24 h had changed, as only the sweep of all shows$/m,
       )
-      assert.match(
-        stdout,
-        /^Looked for in the store: +1 of 12000 invoices of the source were missing in 24 h$/m,
-      )
-      assert.match(stdout, /^Repaired: +2 of these 2, and 3 others near them$/m)
+      assert.match(stdout, /^Invoices listed again: +2 of 12000 in 24 h had changed without an event$/m)
       assert.match(shown, /^Set aside, and tried again: 8\. The newest:$/m)
       assert.match(shown, /newest:\n {2}invoicexpress document 9: no id \(1 tries, last 8 min ago\)\n/)
       assert.match(shown, /^ {2}stripe invoice in_6: no total {1,2}\(1 tries, last 10 min ago\)$/m)
@@ -64,7 +59,7 @@ for (const engine of engines)
           ['stream', 1],
           ['account', 1],
           ['connector', 1],
-          ['drift', 2],
+          ['recheck', 2],
           ['set_aside_total', 1],
           ['set_aside', 5],
         ],

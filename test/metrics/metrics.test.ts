@@ -147,10 +147,7 @@ describe('metrics', { concurrency: true }, () => {
       series.some(({ name, labels }) => name === 'fatura_stream_lag_seconds' && labels.stream === 'ix:open'),
     )
     assert.equal(sum('fatura_stream_failing'), 0)
-    // 1 until the first comparison, which a slow machine reaches in this test.
-    const ratio = sum('fatura_drift_ratio_at_most', { window: '24h' })
-    assert.ok(ratio > 0 && ratio <= 1, `${ratio}`)
-    assert.equal(sum('fatura_drift_repaired', { window: '2h' }), 0)
+    assert.equal(sum('fatura_records_corrected'), 0)
     assert.ok(sum('fatura_paid_invoices_without_document') > 0, 'the sandbox has some, from months ago')
     assert.ok(series.length <= 500, `${series.length} series`)
 

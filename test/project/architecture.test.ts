@@ -136,7 +136,6 @@ const rules: Record<string, Rule> = {
     ours: [
       ...[...domain, ...sources, ...storeSeen, 'src/store/facts.ts', 'src/store/engines.ts', 'src/linking/'],
       ...['src/sync/', 'src/stripe/', 'src/invoicexpress/', 'src/upstream/', 'src/pdf/'],
-      'src/metrics/drift-estimate.ts',
     ],
     packages: ['stripe', 'sax'],
   },
@@ -235,7 +234,6 @@ const rules: Record<string, Rule> = {
         'src/admin/',
         'src/stripe/',
         'src/invoicexpress/',
-        'src/checks/measure-drift.ts',
         'src/changes/',
         'src/endpoints/',
         'src/metrics/',
@@ -251,7 +249,6 @@ const rules: Record<string, Rule> = {
       ...[
         'src/checks/',
         'src/endpoints/',
-        'src/metrics/drift-estimate.ts',
         'src/export/',
         'sandbox/',
         'src/http/',
@@ -381,7 +378,7 @@ test('environment.ts alone reads the environment, and only the CLI ends the proc
 
 test('what synchronizes, links and compares names no upstream system: a source tells its own name', () => {
   const neutral = sourceFiles.filter(path =>
-    /^src\/(sync|linking|checks\/(reconcile|explain|read-pairs|compare-(amounts|taxes|credits|days|with-document)|measure-drift))\b/.test(
+    /^src\/(sync|linking|checks\/(reconcile|explain|read-pairs|compare-(amounts|taxes|credits|days|with-document)))\b/.test(
       path,
     ),
   )

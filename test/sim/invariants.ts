@@ -856,6 +856,12 @@ export class Invariants {
     if (shown < first.rev) throw new Violation(`${invoiceId} is stored as r${shown}, not r${first.rev}`)
   }
 
+  /** Whether no event tells of a change of the invoice, or lists did not show it for a while. */
+  hasChangedInSilence(id: string): boolean {
+    const { states, isLostInSilence, wasHidden } = this.model.invoices.get(id) as ModelInvoice
+    return isLostInSilence || wasHidden || states.some(({ isSilent }) => isSilent)
+  }
+
   /** Number of records that are set aside, refused or held back. */
   countAside(): number {
     return this.statements.aside.all().length

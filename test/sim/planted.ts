@@ -71,8 +71,8 @@ export const planted: readonly Planted[] = [
   {
     name: 'the cursor of the backfill is ahead of its rows',
     file: 'src/sync/list-ranges.ts',
-    from: 'calls.commit(pages, cause, async tx =>',
-    to: 'calls.commit(pages.slice(1), cause, async tx =>',
+    from: 'calls.commit(pages, why, async tx =>',
+    to: 'calls.commit(pages.slice(1), why, async tx =>',
   },
   {
     name: 'pages after one that failed are stored',

@@ -63,7 +63,6 @@ export function createSources(
     return {
       id: invoice.id,
       customer_id: state.customer_id,
-      created: invoice.createdS,
       map(previous) {
         if (state.isOdd) return { refusal: 'unknown_status' }
         const mapped = {

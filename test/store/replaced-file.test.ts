@@ -122,13 +122,12 @@ describe('a handle of a sqlite file that is replaced', () => {
     const [reader, operator] = [await openReadStore(url), await openOperatorStore(url)]
     t.after(() => Promise.all([reader.close(), operator.close()]))
     assert.equal((await reader.listInvoices(query)).total, 2)
-    assert.equal((await operator.readAtPoints([0])).length, 1)
+    assert.equal((await operator.readInvoices(null, 1)).length, 1)
     await restore(path, backup)
     await clock.pass(250)
     // A command only looks on; it does not open the other file.
     for (let turn = 0; turn < 2; turn++) {
       assert.equal((await reader.listInvoices(query)).total, 1)
-      await assert.rejects(operator.readAtPoints([0]), /was replaced while it was open/)
       await assert.rejects(operator.readInvoices(null, 1), /was replaced while it was open/)
     }
   })

@@ -29,6 +29,7 @@ import {
   apiKey,
   assertTruth,
   createSyncWorld,
+  freeLease,
   type Receiver,
   readStored,
   type SyncWorld,
@@ -522,6 +523,7 @@ describe('webhooks', beside, () => {
         }
         await Promise.all(Array.from({ length: senders }, send))
         await receiver.exited
+        await freeLease(world.url)
         acknowledged += answered.length
         const { records } = await readStored(world.url)
         for (const event of answered) {

@@ -104,7 +104,7 @@ export function linkedStore(
         setAside: await createSetAside('ix', store, log),
       })
       const source = { ...silentSource, fetchClient: async () => ({ id, tax_id: taxId }) }
-      const round = { source, swept: nothingSwept(), at: 0, stamp: 0, missedBefore: 0 }
+      const round = { source, swept: nothingSwept(), at: 0, stamp: 0, missedBefore: 0, recentFrom: null }
       await refetch.fetchClients(round, [id])
     },
     readInvoices,

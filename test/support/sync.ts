@@ -97,6 +97,19 @@ export async function startRig(t: TestContext, engine: Engine, options: RigOptio
   }
 }
 
+let notified = 0
+
+/** Fetches an invoice because of an event about it; without an id, lists those of the customer. */
+export function notify(connector: Connector, key: Pick<InvoiceKey, 'customer_id'> & Partial<InvoiceKey>) {
+  const { customer_id, id = null } = key
+  const type = id === null ? 'customer.updated' : 'invoice.updated'
+  const created = Math.floor(Date.now() / 1_000)
+  return connector.applyNotification({
+    ...{ id: `evt_notified_${notified++}`, type, created, customer_id },
+    invoice_id: id,
+  })
+}
+
 export async function openStores(
   t: TestContext,
   engine: Engine,
@@ -245,7 +258,6 @@ export function createDirectSource(account: StripeAccount, pageSize = 2): Billin
     return {
       id: invoice.id,
       customer_id: typeof invoice.customer === 'string' ? invoice.customer : null,
-      created: invoice.created,
       map(previous) {
         const mapped = mapInvoice(rendered, rates, previous, lines)
         if ('refusal' in mapped) return mapped

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { pino } from 'pino'
-import type { Drift, SetAsideKey } from '../../src/store/connector-store.ts'
+import type { SetAsideKey } from '../../src/store/connector-store.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { observationStamp } from '../../src/store/store.ts'
 import { noId, nothingApplied } from '../../src/sync/apply.ts'
@@ -116,17 +116,19 @@ describe('moments in the future', () => {
     })
 
   for (const engine of engines)
-    it(`comparisons of hours to come count as none, on ${engine.name}`, async t => {
+    it(`what was looked at in hours to come counts as nothing, on ${engine.name}`, async t => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
-      const [some, none] = [1, 0].map(count => {
-        const others = { listed: 0, missing: 0, repaired: 0, neighbours: 0 }
-        return { ...others, compared: count, differing: count }
-      }) as [Drift, Drift]
-      await store.transaction(tx => tx.addDrift(1_024, some, 0))
-      await store.transaction(tx => tx.addDrift(1_000, { ...none, compared: 3 }, 0))
-      const { compared, differing } = await store.readDrift(990)
-      assert.deepEqual([compared, differing], [3, 0])
+      const now = Date.now()
+      const add = (checked: number, corrected: number, at: number) =>
+        store.transaction(tx => tx.addRecheck({ system: 'stripe', checked, corrected }, at))
+      await add(9, 9, now + day)
+      await add(3, 1, now)
+      await add(2, 0, now)
+      const [found, ...others] = await store.readRechecks(now)
+      assert.deepEqual({ ...found }, { system: 'stripe', checked: 5, corrected: 1 })
+      assert.deepEqual(others, [])
+      assert.deepEqual(await store.readRechecks(now + day), [], 'a day later')
     })
 
   it('records of the future are not ready', async t => {

@@ -6,7 +6,7 @@ import { StoreUnavailable, type WriteStore, type WriteTransaction } from '../../
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
 import { createSetAside } from '../../src/sync/set-aside-documents.ts'
 import { engines } from '../support/engines.ts'
-import { createLog, openStores, readAll, rollBackOnce, startRig } from '../support/sync.ts'
+import { createLog, notify, openStores, readAll, rollBackOnce, startRig } from '../support/sync.ts'
 
 const keys = (count: number, customer_id = 'cus_1') =>
   Array.from({ length: count }, (_, i) => ({ customer_id, id: `in_${i}` }))
@@ -95,11 +95,11 @@ for (const engine of engines)
       await connector.backfill()
       const find = async () => (await readAll(store)).find(row => row.id === id)
       const key = (await find()) ?? assert.fail()
-      assert.equal((await connector.refetch(key)).deleted, 1)
+      assert.equal((await notify(connector, key)).deleted, 1)
       assert.equal(await find(), undefined)
       isGone = false
       now = above(store)
-      const { superseded } = await connector.refetch(key)
+      const { superseded } = await notify(connector, key)
       assert.deepEqual([superseded, (await find())?.id], [0, id])
     }
 
@@ -158,11 +158,11 @@ for (const engine of engines)
       await connector.backfill()
       const find = async () => (await readAll(store)).find(row => row.id === id) ?? assert.fail()
       const key = await find()
-      const fetched = connector.refetch(key)
+      const fetched = notify(connector, key)
       await asked?.promise
       isSlow = true
       // Asked for later, and answered earlier.
-      const list = connector.refetchNear(key.customer_id, null)
+      const list = notify(connector, { customer_id: key.customer_id })
       await listed?.promise
       account.change('finalize', id)
       isLost = true

@@ -4,7 +4,15 @@ import { describe, it } from 'node:test'
 import { invoiceRounds } from '../../src/sync/rounds.ts'
 import { realClocks, runDue } from '../../src/sync/schedule.ts'
 import { engines } from '../support/engines.ts'
-import { assertTrue, eventsStream, readAll, recently, relistStream, startRig } from '../support/sync.ts'
+import {
+  assertTrue,
+  eventsStream,
+  notify,
+  readAll,
+  recently,
+  relistStream,
+  startRig,
+} from '../support/sync.ts'
 
 const day = 86_400
 
@@ -144,7 +152,7 @@ for (const engine of engines)
       const rig = await startRig(t, engine, { invoices: 20, lines: 1, now: recently() })
       const { account, connector, store, stream } = rig
       const id = account.change('create')
-      await connector.refetch({ customer_id: String(account.invoices.get(id)?.customer), id })
+      await notify(connector, { customer_id: String(account.invoices.get(id)?.customer), id })
       assert.equal((await readAll(store)).length, 1)
       account.change('delete', id)
       account.advance(3_600)

@@ -11,7 +11,7 @@ import { stopClock } from '../support/stopped-clock.ts'
 const lookMs = 500
 
 /** A store of which another process has the lease, and one that waits for it. */
-async function startWaiting(t: TestContext, isGone: () => boolean = () => false) {
+async function startWaiting(t: TestContext, { wait = true } = {}) {
   const [sqlite] = engines as [Engine]
   const url = await sqlite.createStore(t)
   const clock = stopClock(t)
@@ -19,10 +19,10 @@ async function startWaiting(t: TestContext, isGone: () => boolean = () => false)
   const stop = new AbortController()
   t.after(() => stop.abort())
   t.after(() => Promise.all([store.close(), other.close()]))
-  const options = { wait: true, log: pino({ level: 'silent' }), signal: stop.signal }
-  const held = await waitForLease(other, { ...options, holder: 'the other', isGone: () => false })
+  const options = { log: pino({ level: 'silent' }), signal: stop.signal }
+  const held = await waitForLease(other, { ...options, wait, holder: 'the other' })
   let hasLease = false
-  const taken = waitForLease(store, { ...options, holder: 'this one', isGone })
+  const taken = waitForLease(store, { ...options, wait, holder: 'this one' })
   taken.then(
     () => {
       hasLease = true
@@ -33,6 +33,7 @@ async function startWaiting(t: TestContext, isGone: () => boolean = () => false)
     clock,
     held,
     other,
+    taken,
     hasLease: () => hasLease,
     async release() {
       await (await taken).release()
@@ -66,13 +67,17 @@ test('a holder that stands still is overtaken 15 s after its last heartbeat, no 
   await release()
 })
 
-test('a holder that is known to have ended is overtaken at the next look', async t => {
-  let isGone = false
-  const { clock, held, hasLease, release } = await startWaiting(t, () => isGone)
-  await clock.pass(lookMs)
-  assert.ok(!hasLease())
-  isGone = true
-  await clock.pass(lookMs)
+test('without patience, a holder is refused once it is seen to beat', async t => {
+  const { clock, held, taken } = await startWaiting(t, { wait: false })
+  await clock.pass(renewEveryMs + lookMs)
+  await assert.rejects(taken, /synchronized already: by the other/)
+  held.lose()
+})
+
+test('without patience, a holder that stands still is overtaken as well', async t => {
+  const { clock, held, other, hasLease, release } = await startWaiting(t, { wait: false })
+  t.mock.method(other, 'renewLease', () => new Promise(() => {}))
+  await clock.pass(takeOverAfterMs + lookMs)
   assert.ok(hasLease())
   held.lose()
   await release()

@@ -5,7 +5,7 @@ import type { BillingSource, Notification } from '../../src/sources.ts'
 import { applyObservations } from '../../src/sync/apply.ts'
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
 import { engines } from '../support/engines.ts'
-import { createLog, readAll, startRig } from '../support/sync.ts'
+import { createLog, notify, readAll, startRig } from '../support/sync.ts'
 
 for (const engine of engines)
   describe(`an invoice that changes its customer, on ${engine.name}`, () => {
@@ -76,10 +76,10 @@ for (const engine of engines)
       const second = rows.find(row => row.customer_id !== first)?.customer_id ?? assert.fail()
       account.invoices.set(id, { ...(account.invoices.get(id) ?? assert.fail()), customer: second })
       isHeld = true
-      const listed = connector.refetchNear(second, null)
+      const listed = notify(connector, { customer_id: second })
       await answer.promise
       account.change('delete', id)
-      assert.equal((await connector.refetch({ customer_id: first, id })).deleted, 1)
+      assert.equal((await notify(connector, { customer_id: first, id })).deleted, 1)
       deletion.resolve()
       assert.equal((await listed).superseded, 1)
       assert.ok(!(await readAll(store)).some(row => row.id === id))

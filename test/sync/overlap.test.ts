@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { type Engine, engines } from '../support/engines.ts'
-import { readAll, startRig } from '../support/sync.ts'
+import { notify, readAll, startRig } from '../support/sync.ts'
 
 /**
  * The store keeps the answer that was requested last, by stamps taken before the requests. One that was requested earlier may show a
@@ -32,10 +32,10 @@ async function startOverlap(t: TestContext, engine: Engine, held: 'request' | 'a
       },
     },
   })
-  const fetched = connector.refetch({ customer_id, id })
+  const fetched = notify(connector, { customer_id, id })
   await isHeld.promise
   return {
-    list: () => connector.refetchNear(customer_id, null),
+    list: () => notify(connector, { customer_id }),
     finalize: () => account.change('finalize', id),
     async endFetch() {
       isReleased.resolve()

@@ -138,8 +138,8 @@ for (const engine of engines) {
     })
 
     test('a backfill that is aborted at any page goes on from there', async t => {
-      for (const pages of [1, 2, 4]) {
-        const rig = await startRig(t, engine, { invoices: 45, lines: 1, seed: pages })
+      for (const pages of [1, 2]) {
+        const rig = await startRig(t, engine, { invoices: 25, lines: 1, seed: pages })
         const list = inSmallPages(rig.account)
         const stop = new AbortController()
         const source: BillingSource = {
@@ -155,7 +155,7 @@ for (const engine of engines) {
         assert.equal((await rig.stream(backfillStream))?.succeeded_at, null)
         assert.equal(list.asked, pages)
         await (await rig.connect({ source: list.source })).backfill()
-        assert.equal(list.asked, 5)
+        assert.equal(list.asked, 3)
         await assertTrue(rig.account, rig.store)
       }
     })

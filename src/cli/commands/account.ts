@@ -1,9 +1,8 @@
 import { knownSources } from '../../checks/known-sources.ts'
 import { SourceError } from '../../sources.ts'
 import { openOperatorStore, openWriteStore, useStore } from '../../store/engines.ts'
-import { fenceStore, waitForLease } from '../../sync/lease.ts'
+import { fenceStore, nameProcess, waitForLease } from '../../sync/lease.ts'
 import { type Comparison, changePins, compareAccounts, formatAccount } from '../../sync/pins.ts'
-import { hasEnded, nameProcess } from '../../sync/process-name.ts'
 import { invoiceXpressOf, settingGroups, stripeOf } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
@@ -69,7 +68,6 @@ async function changeAccounts(options: { confirm?: true } & Options): Promise<vo
       throw new CliError('Nothing was changed. To do this, run it again with --confirm.')
     const lease = await waitForLease(store, {
       holder: nameProcess(),
-      isGone: hasEnded,
       wait: false,
       log: createLog(settings.LOG_LEVEL),
       signal: new AbortController().signal,

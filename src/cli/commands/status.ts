@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
 import { formatSpan } from '../../checks/check-clock.ts'
-import { formatDrift } from '../../checks/check-drift.ts'
-import { type DriftEstimates, readDrift } from '../../metrics/drift-estimate.ts'
+import { formatRechecks } from '../../checks/check-corrections.ts'
+import type { Recheck } from '../../store/connector-store.ts'
 import type { StoredEndpoint } from '../../store/endpoint-store.ts'
 import { openOperatorStore, useStore } from '../../store/engines.ts'
 import type { Stream } from '../../store/store.ts'
@@ -26,23 +26,21 @@ async function showStatus(options: { json?: true } & Options): Promise<void> {
   const state = await useStore(openOperatorStore(url), async store => {
     return {
       ...(await readState(store)),
-      drift: await readDrift(store),
+      rechecks: await store.readRechecks(Date.now()),
       endpoints: await store.listEndpoints(),
     }
   })
   process.stdout.write(options.json === true ? writeLines(state) : writeText(state))
 }
 
-type Status = SyncState & { drift: DriftEstimates; endpoints: readonly StoredEndpoint[] }
+type Status = SyncState & { rechecks: readonly Recheck[]; endpoints: readonly StoredEndpoint[] }
 
-function writeLines({ streams, pins, lease, setAside, refused, held, drift, endpoints }: Status): string {
+function writeLines({ streams, pins, lease, setAside, refused, held, rechecks, endpoints }: Status): string {
   const lines = [
     ...streams.map(stream => ({ kind: 'stream', ...stream })),
     ...pins.map(pin => ({ kind: 'account', ...pin })),
     ...(lease.epoch > 0 ? [{ kind: 'connector', holder: lease.holder }] : []),
-    ...Object.entries(drift).flatMap(([window, found]) =>
-      found.compared + found.listed > 0 ? [{ kind: 'drift', window, ...found }] : [],
-    ),
+    ...rechecks.map(recheck => ({ kind: 'recheck', ...recheck })),
     ...(held.deletion + held.downgrade > 0 ? [{ kind: 'deletion_guard', ...held }] : []),
     ...(setAside.count > 0 ? [{ kind: 'set_aside_total', count: setAside.count }] : []),
     ...setAside.newest.map(({ kind: record, ...row }) => ({ kind: 'set_aside', record, ...row })),
@@ -54,7 +52,7 @@ function writeLines({ streams, pins, lease, setAside, refused, held, drift, endp
   return lines.map(jsonLine).join('')
 }
 
-function writeText({ streams, pins, lease, setAside, refused, held, drift, endpoints }: Status): string {
+function writeText({ streams, pins, lease, setAside, refused, held, rechecks, endpoints }: Status): string {
   if (streams.length === 0 && pins.length === 0 && lease.holder === null)
     return formatParagraph(
       'Nothing was synchronized or imported yet. Start with: fatura sync --once, or fatura import FILE',
@@ -71,7 +69,7 @@ function writeText({ streams, pins, lease, setAside, refused, held, drift, endpo
       `${account}, since ${new Date(pinned_at).toISOString()}`,
     ]),
     ...(lease.epoch > 0 ? [['Synchronizing:', lease.holder ?? 'no process']] : []),
-    ...formatDrift(drift),
+    ...formatRechecks(rechecks),
   ]
   const heldBack = formatHeld(held)
   const list = (heading: string, wanted: Refused['kind']) => {

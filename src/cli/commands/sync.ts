@@ -27,7 +27,7 @@ export const syncCommand = () =>
     .option(...webhooksFlag)
     .option(
       '--no-wait',
-      'with --once: stop immediately, with exit code 1, when another process synchronizes this store',
+      'with --once: stop within seconds, with exit code 1, when another process synchronizes this store',
     )
     .option(
       '--let-through',

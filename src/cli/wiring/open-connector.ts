@@ -11,10 +11,9 @@ import { createBillingSource } from '../../stripe/billing-source.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
 import { stripeIdentity } from '../../stripe/source-identity.ts'
 import { createDeletionGuard, type DeletionGuard } from '../../sync/deletion-guard.ts'
-import { fenceStore, type HeldLease, waitForLease } from '../../sync/lease.ts'
+import { fenceStore, type HeldLease, nameProcess, waitForLease } from '../../sync/lease.ts'
 import { relinkInvoices } from '../../sync/link-invoices.ts'
 import { type Accounts, type Comparison, compareAccounts, formatAccount, savePins } from '../../sync/pins.ts'
-import { hasEnded, nameProcess } from '../../sync/process-name.ts'
 import { createStreams } from '../../sync/streams.ts'
 import { pause, retryPauseMs } from '../../sync/sync-invoices.ts'
 import type { syncOf } from '../settings/connections.ts'
@@ -51,8 +50,7 @@ export async function openConnector(options: SyncOptions, isOnce: boolean) {
   }
   try {
     const turn = AbortSignal.any([signal, refuseEarly(store, accounts, await leases.readLease())])
-    const names = { holder: nameProcess(), isGone: hasEnded }
-    lease = await waitForLease(leases, { ...names, wait, log, signal: turn })
+    lease = await waitForLease(leases, { holder: nameProcess(), wait, log, signal: turn })
     const fenced = fenceStore(store, lease)
     const stopped = AbortSignal.any([signal, lease.lost])
     const guard = await createDeletionGuard(fenced, log, letThrough)

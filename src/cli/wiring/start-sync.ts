@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { pruneChanges, pruneEveryMs } from '../../changes/prune-changes.ts'
-import { createDriftMeasure, driftEveryMs } from '../../checks/measure-drift.ts'
 import { deliverChanges } from '../../endpoints/deliver-changes.ts'
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
 import { closeGently } from '../../server/close-connections.ts'
@@ -18,7 +17,7 @@ import { createDocumentSync } from '../../sync/documents.ts'
 import { LeaseLost } from '../../sync/lease.ts'
 import { ageClaims } from '../../sync/link-invoices.ts'
 import { documentRounds, invoiceRounds, type ReportStep } from '../../sync/rounds.ts'
-import { createTimer, every, realClocks, runDue, type Step } from '../../sync/schedule.ts'
+import { every, realClocks, runDue } from '../../sync/schedule.ts'
 import { pause, repeat, retryPauseMs, syncInvoices } from '../../sync/sync-invoices.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { openConnector, type SyncOptions } from './open-connector.ts'
@@ -83,8 +82,7 @@ export async function syncOn(given: SyncOptions): Promise<void> {
 
 async function follow(options: Opened): Promise<void> {
   const { store, stripe, webhooks, log, signal, isFull = false } = options
-  const connected = await connect(options)
-  const { connector, documents } = connected
+  const { connector, documents } = await connect(options)
   let isSettled = false
   const settled = Promise.withResolvers<void>()
   const apply = async (notification: Notification) => {
@@ -112,7 +110,6 @@ async function follow(options: Opened): Promise<void> {
       const rounds = [
         ...(await invoiceRounds({ ...common, isFull, afterReread })),
         ...(documents === null ? [] : await documentRounds(documents, common)),
-        [measureDrift(options, connected)],
         [every(pruneEveryMs, realClocks, () => pruneChanges(store, options.changesKeptMs))],
       ]
       await Promise.all(rounds.map(steps => repeat(() => runDue(steps), log, signal)))
@@ -134,17 +131,12 @@ async function follow(options: Opened): Promise<void> {
   }
 }
 
-type Connected = Awaited<ReturnType<typeof connect>>
-
 async function connect(options: Opened, isOnce = false) {
   const { stripe, keys, invoiceXpress, store, guard, rules, log, signal, onProgress, onDocuments } = options
   const common = { store, guard, rules, log, signal }
   const payments = createBillingSource(stripe, undefined, keys)
   const source = invoiceXpress && createDocumentSource(invoiceXpress)
   return {
-    payments,
-    /** For what goes on beside other rounds: it leaves them half of the pace. */
-    slowSource: source?.atHalfPace ?? null,
     connector: await createConnector({ ...common, source: payments, ...(onProgress && { onProgress }) }),
     documents:
       source &&
@@ -156,32 +148,6 @@ async function connect(options: Opened, isOnce = false) {
           : { sweepSource: source.atHalfPace }),
         ...(onDocuments && { onProgress: onDocuments }),
       })),
-  }
-}
-
-function measureDrift(
-  { store, rules, log, signal }: Opened,
-  { payments, slowSource, connector, documents }: Connected,
-): Step {
-  const measure = createDriftMeasure({
-    ...{ store, payments, rules, documents: slowSource },
-    onDifference: ({ customer_id, id: invoice_id }, fields) =>
-      log.warn({ customer_id, invoice_id, fields }, 'a stored invoice differs from its source'),
-    async repair(key, itsDocuments) {
-      await connector.refetch(key)
-      await documents?.refetch(itsDocuments)
-    },
-    async repairNear(customerId, created) {
-      const near = await connector.refetchNear(customerId, created)
-      logStep(log)('refetchNear', near)
-      return near.changed + near.deleted
-    },
-    wait: milliseconds => sleep(milliseconds, undefined, { signal, ref: false }),
-  })
-  return {
-    timer: createTimer(driftEveryMs, realClocks, driftEveryMs),
-    // Before everything was listed, much is missing.
-    run: async () => (await connector.isListed()) && measure(),
   }
 }
 

@@ -10,7 +10,16 @@ export type Place = 'reference' | 'shared' | 'coordinator' | 'customer_id' | 'id
 export const tables = placed<Place>({
   reference: ['migrations'],
   shared: ['freshness', 'tokens', 'keys', 'scopes', 'batches', 'feed'],
-  coordinator: ['observation', 'streams', 'pins', 'lease', 'set_aside', 'drift', 'endpoints'],
+  coordinator: [
+    'observation',
+    'streams',
+    'pins',
+    'lease',
+    'set_aside',
+    'rechecks',
+    'corrections',
+    'endpoints',
+  ],
   customer_id: [
     ...['invoices', 'invoice_lines', 'invoice_payments', 'customers', 'counts'],
     ...['tombstones', 'links', 'journal', 'changes'],

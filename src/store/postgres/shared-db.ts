@@ -14,15 +14,6 @@ function nameOf(text: string): string {
 /** The protocol counts parameters with 16 bits. */
 const parametersAtMost = 65_535
 
-/** In bytes. On Citus every shard is asked for the same places, up to the end of the largest. */
-const wholeTable = "pg_relation_size('fatura.invoices')"
-const largestShard = `(SELECT max(shard_size) FROM citus_shards WHERE table_name = 'fatura.invoices'::regclass)`
-
-/** How many pages there are, and how many rows a page may hold: each takes 28 bytes at least. */
-const placesOf = (bytes: string) => `
-  SELECT floor(${bytes} / block)::float8 AS pages, floor(block / 28)::float8 AS slots
-  FROM (SELECT current_setting('block_size')::bigint AS block) AS page`
-
 export type PostgresDb = ReturnType<typeof createDb>
 
 /** Over a connection within a transaction, or a pool. `isPrepared` is for texts that are always the same. */
@@ -80,17 +71,6 @@ export function createDb(asked: Pick<Pool, 'query'>, isCitus: boolean, isPrepare
     },
     isCitus,
     keepRow: 'FOR SHARE',
-    async readAtPoints(points) {
-      const table = await query<{ pages: number; slots: number }>(
-        placesOf(isCitus ? largestShard : wholeTable),
-      )
-      const [{ pages, slots }] = table as [(typeof table)[0]]
-      const tids = points.map(point => {
-        const place = Math.floor(point * pages * slots)
-        return `(${Math.floor(place / slots)},${1 + (place % slots)})`
-      })
-      return query('SELECT customer_id, id FROM fatura.invoices WHERE ctid = ANY ($1::tid[])', [tids])
-    },
     customersAsJson: 'to_json(customers)::text AS customers',
     customersFromJson: json => json && JSON.parse(json),
   } satisfies Db

@@ -1,21 +1,30 @@
 /** Pins, the lease and the records set aside: small tables that no request of the API reads. */
 import { notInForce } from '../../document.ts'
-import { unsettledStatuses } from '../../invoice.ts'
+import { type InvoiceKey, unsettledStatuses } from '../../invoice.ts'
 import {
   type ConnectorReads,
   type ConnectorWrites,
-  type Drift,
+  type Correction,
   type Lease,
   type LeaseWrites,
   type Loss,
   type Pin,
+  type Recheck,
   refusedKinds,
   type SetAside,
 } from '../connector-store.ts'
 import { removeRows, writeRows } from './contents.ts'
-import { type Db, literals, places, queryColumn, returnsAny } from './db.ts'
+import { type Db, type Insertion, literals, queryColumn, returnsAny } from './db.ts'
 
-const driftColumns = ['compared', 'differing', 'listed', 'missing', 'repaired', 'neighbours'] as const
+const hourMs = 60 * 60_000
+const hourOf = (moment: number) => Math.floor(moment / hourMs)
+const rechecksKeptHours = 7 * 24
+
+const correctionInsertion: Insertion = {
+  into: 'fatura.corrections',
+  columns: { id: 'text', customer_id: 'text', found_at: 'bigint' },
+  rest: 'ON CONFLICT (id) DO UPDATE SET customer_id = excluded.customer_id, found_at = excluded.found_at',
+}
 
 /** As the index of these has it. */
 const isUncertified = `status = 'paid' AND (ix_status IS NULL OR ix_status IN (${literals(notInForce)}))
@@ -38,11 +47,14 @@ export function connectorReads(db: Db): ConnectorReads {
          ORDER BY CASE WHEN last_at > $6 THEN 0 ELSE last_at END ${newestFirst ? 'DESC' : ''}, system, kind, id LIMIT $5`,
         [system ?? null, kind ?? null, id ?? null, reason ?? null, limit, Date.now()],
       ),
-    async readDrift(sinceHour) {
-      const sums = driftColumns.map(name => `CAST(coalesce(sum(${name}), 0) AS bigint) AS ${name}`)
-      const sql = `SELECT ${sums.join(', ')} FROM fatura.drift WHERE hour >= $1`
-      return (await db.query<Drift>(sql, [sinceHour]))[0] as Drift
-    },
+    readRechecks: at =>
+      db.query<Recheck>(
+        `SELECT system, CAST(sum(checked) AS bigint) AS checked, CAST(sum(corrected) AS bigint) AS corrected
+         FROM fatura.rechecks WHERE hour > $1 AND hour <= $2 GROUP BY system ORDER BY system`,
+        [hourOf(at) - 24, hourOf(at)],
+      ),
+    listCorrections: () =>
+      db.query<Correction>('SELECT customer_id, id, found_at FROM fatura.corrections ORDER BY id'),
     async countUncertified(issuedBefore) {
       const sql = `SELECT count(*) FROM fatura.invoices ${db.byIndex('invoices_uncertified')}
         WHERE ${isUncertified} AND issued_at < $1`
@@ -105,16 +117,27 @@ export function connectorWrites(db: Db): ConnectorWrites {
     async countAtRisk(loss) {
       return (await queryColumn<number>(db, `SELECT count(*) FROM ${atRisk[loss]}`))[0] ?? 0
     },
-    async addDrift(hour, drift, forgetBefore) {
+    async addRecheck({ system, checked, corrected }, at) {
+      const hour = hourOf(at)
       await db.query(
-        `INSERT INTO fatura.drift AS d (hour, ${driftColumns.join(', ')})
-         VALUES ($1, ${places(driftColumns.length, 1)})
-         ON CONFLICT (hour) DO UPDATE SET ${driftColumns.map(name => `${name} = d.${name} + excluded.${name}`).join(', ')}`,
-        [hour, ...driftColumns.map(name => drift[name])],
+        `INSERT INTO fatura.rechecks AS r (system, hour, checked, corrected) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (system, hour) DO UPDATE SET
+           checked = r.checked + excluded.checked, corrected = r.corrected + excluded.corrected`,
+        [system, hour, checked, corrected],
       )
       // Hours to come were stored by a clock that was ahead.
-      await db.query('DELETE FROM fatura.drift WHERE hour < $1 OR hour > $2', [forgetBefore, hour])
+      const forgetBefore = hour - rechecksKeptHours
+      await db.query('DELETE FROM fatura.rechecks WHERE hour < $1 OR hour > $2', [forgetBefore, hour])
     },
+    async saveCorrections(corrections) {
+      const rows = corrections.map(({ id, customer_id, found_at }) => [id, customer_id, found_at])
+      await db.insert(correctionInsertion, rows)
+    },
+    removeCorrections: (ids, foundUntil = Number.MAX_SAFE_INTEGER) =>
+      db.query<InvoiceKey>(
+        `DELETE FROM fatura.corrections WHERE ${db.isAmong('id', '$1')} AND found_at <= $2 RETURNING customer_id, id`,
+        [ids, foundUntil],
+      ),
     async setAside({ system, kind, id, reason }, at) {
       await db.query(
         `INSERT INTO fatura.set_aside AS s (system, kind, id, reason, first_at, last_at, tries)

@@ -1,4 +1,3 @@
-import type { InvoiceKey } from '../../invoice.ts'
 import { type Content, type Kind, type KindName, kinds, type Value } from '../contents.ts'
 import type { EngineName } from '../read-model/filters.ts'
 
@@ -21,8 +20,6 @@ export interface Db {
   isCitus: boolean
   /** A clause that keeps others from changing a row that was read, until the transaction's end; empty where nobody else can. */
   keepRow: string
-  /** The invoices that lie where these numbers, each from 0 up to 1, lead to: by any of them, to every invoice as likely. */
-  readAtPoints(points: readonly number[]): Promise<InvoiceKey[]>
   /** The column `customers` of a token or a key as JSON text, under its own name. */
   customersAsJson: string
   /** The value of that column from JSON text. */

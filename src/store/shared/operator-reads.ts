@@ -29,7 +29,6 @@ export function operatorReads(db: Db): Omit<OperatorStore, 'walkInvoices' | 'che
          WHERE (i.customer_id, i.id) > ($1, $2) ORDER BY i.customer_id, i.id LIMIT $3`,
         [after?.customer_id ?? '', after?.id ?? '', limit],
       ),
-    readAtPoints: points => db.readAtPoints(points),
     drawInvoices: count =>
       db.query<InvoiceKey>('SELECT customer_id, id FROM fatura.invoices ORDER BY random() LIMIT $1', [count]),
     readUnsettled: (after, limit, observedBefore) =>

@@ -1,7 +1,7 @@
 /** Documents and the journal, written within a transaction. */
 import { type Document, optionalFields } from '../../document.ts'
 import { isInvoiceId } from '../../invoice.ts'
-import type { DocumentNames, DocumentWrites } from '../document-store.ts'
+import type { DocumentNames, DocumentWrites, ReplacedDocument } from '../document-store.ts'
 import { writeRows } from './contents.ts'
 import { columnsFor, type Db, type Insertion } from './db.ts'
 import { askForClients } from './links.ts'
@@ -67,28 +67,33 @@ export function documentWrites(
       })
       // Each once, the last one given: a page may hold one twice while documents are being made.
       const given = new Map(documents.map(document => [document.id, document]))
-      const stored = await db.query<{ id: number; body: string }>(
-        `SELECT id, body FROM fatura.documents WHERE ${db.isAmong('id', '$1')} AND body IS NOT NULL`,
+      const stored = await db.query<{ id: number; body: string; observed_at: number }>(
+        `SELECT id, body, observed_at FROM fatura.documents WHERE ${db.isAmong('id', '$1')} AND body IS NOT NULL`,
         [[...given.keys()]],
       )
       const bodies = new Map(stored.map(({ id, body }) => [id, body]))
+      const later = new Set(stored.filter(each => each.observed_at > observedAt).map(({ id }) => id))
       const taxIds = await readTaxIds(db, documents)
-      const changed: number[] = []
+      const replaced: ReplacedDocument[] = []
       const rows = [...given.values()].map(document => {
         const { id, status, reference, uid = null, date, client_id } = document
         const before = bodies.get(id)
-        const body = JSON.stringify(keepFields(document, before))
-        if (before !== undefined && before !== body) changed.push(id)
+        const after = keepFields(document, before)
+        const body = JSON.stringify(after)
+        if (before !== body && !later.has(id))
+          replaced.push({ before: before === undefined ? null : JSON.parse(before), after })
         const taxId = status === 'draft' ? null : (taxIds.get(client_id) ?? null)
         return [id, status, reference, uid, date, client_id, taxId, body, 0, observedAt]
       })
       await db.insert(documentInsertion, rows)
+      const changed = replaced.filter(({ before }) => before !== null).map(({ after }) => after.id)
       if (changed.length > 0)
         await db.query(
           `UPDATE fatura.document_relations SET observed_at = 0 WHERE ${db.isAmong('id', '$1')}`,
           [changed],
         )
       raiseObserved(observedAt)
+      return replaced
     },
     async missDocument(id, observedAt, unlessSince = observedAt) {
       await holdDocuments(db, { ids: [id] })

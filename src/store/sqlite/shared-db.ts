@@ -8,10 +8,6 @@ export function writeForSqlite(sql: string): string {
   return sql.replaceAll('fatura.', '').replaceAll(/\$(\d+)/g, '?$1')
 }
 
-const atPoints = `
-  SELECT customer_id, id FROM invoices WHERE rowid IN (
-    SELECT 1 + CAST(value * (SELECT max(rowid) FROM invoices) AS INTEGER) FROM json_each($1))`
-
 /** Filters come in a few dozen combinations; only searches of many words, and copies, make more. */
 const preparedAtMost = 256
 
@@ -50,8 +46,6 @@ export function createDb(db: StoreFile): Db {
     holdNames: async () => false,
     isCitus: false,
     keepRow: '',
-    // Row ids are given one after the other: of those that were deleted, there is no row.
-    readAtPoints: points => query(atPoints, [points]),
     customersAsJson: 'customers',
     customersFromJson: json => json,
   }

@@ -281,12 +281,16 @@ CREATE TABLE fatura.endpoints (
   created_at   bigint NOT NULL
 );
 
-CREATE TABLE fatura.drift (
-  hour       bigint PRIMARY KEY,
-  compared   bigint NOT NULL,
-  differing  bigint NOT NULL,
-  listed     bigint NOT NULL,
-  missing    bigint NOT NULL,
-  repaired   bigint NOT NULL,
-  neighbours bigint NOT NULL
+CREATE TABLE fatura.rechecks (
+  system    text COLLATE "C" NOT NULL,
+  hour      bigint NOT NULL,
+  checked   bigint NOT NULL,
+  corrected bigint NOT NULL,
+  PRIMARY KEY (system, hour)
+);
+
+CREATE TABLE fatura.corrections (
+  id          text COLLATE "C" PRIMARY KEY,
+  customer_id text COLLATE "C" NOT NULL,
+  found_at    bigint NOT NULL
 );

@@ -300,15 +300,19 @@ CREATE TABLE endpoints (
   created_at   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Comparisons of the store with its sources, a row an hour: stored invoices that were compared, and how many differed;
--- invoices of the source that were looked for, and how many were missing; how many of both were put right, and how many
--- near them.
-CREATE TABLE drift (
-  hour       INTEGER NOT NULL PRIMARY KEY,
-  compared   INTEGER NOT NULL,
-  differing  INTEGER NOT NULL,
-  listed     INTEGER NOT NULL,
-  missing    INTEGER NOT NULL,
-  repaired   INTEGER NOT NULL,
-  neighbours INTEGER NOT NULL
+-- What lists of everything looked at again, an hour and a system a row, and what of it they had to correct though nothing
+-- had announced it.
+CREATE TABLE rechecks (
+  system    TEXT NOT NULL,
+  hour      INTEGER NOT NULL,
+  checked   INTEGER NOT NULL,
+  corrected INTEGER NOT NULL,
+  PRIMARY KEY (system, hour)
+) STRICT, WITHOUT ROWID;
+
+-- Invoices that a list corrected, and of which an event may be on its way. They count once none came.
+CREATE TABLE corrections (
+  id          TEXT NOT NULL PRIMARY KEY,
+  customer_id TEXT NOT NULL,
+  found_at    INTEGER NOT NULL
 ) STRICT;

@@ -1,0 +1,243 @@
+/** What lists had to correct though no event announced it: an exact number, of all that they looked at. */
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import type { Recheck } from '../../src/store/connector-store.ts'
+import type { WriteStore } from '../../src/store/store.ts'
+import { isSweptAlone } from '../../src/sync/swept-documents.ts'
+import { startDocuments } from '../support/documents.ts'
+import { engines } from '../support/engines.ts'
+import { makeDocument } from '../support/linking.ts'
+import { assertTrue, notify, type Rig, startRig } from '../support/sync.ts'
+
+const day = 86_400
+
+/** The process's monotonic clock, which a test moves on. */
+function moveClock(t: TestContext) {
+  const { now } = performance
+  let laterMs = 0
+  t.mock.method(performance, 'now', () => now.call(performance) + laterMs)
+  return {
+    pass(minutes: number) {
+      laterMs += minutes * 60_000
+    },
+  }
+}
+
+async function countsOf(store: WriteStore, system = 'stripe'): Promise<Omit<Recheck, 'system'>> {
+  const found = (await store.readRechecks(Date.now())).find(recheck => recheck.system === system)
+  return { checked: found?.checked ?? 0, corrected: found?.corrected ?? 0 }
+}
+
+async function startListed(t: TestContext, engine: (typeof engines)[number]) {
+  const rig = await startRig(t, engine, { invoices: 20, lines: 1, seed: 71 })
+  await rig.connector.backfill()
+  await rig.connector.catchUp()
+  const some = (status: string) =>
+    [...rig.account.invoices.values()].find(
+      invoice => invoice.status === status && String(invoice.customer).startsWith('cus_'),
+    ) ?? assert.fail(status)
+  const { pass } = moveClock(t)
+  return {
+    ...rig,
+    some,
+    /** Reads the events after all of the last minutes are visible, and returns what counts by then. */
+    async count() {
+      pass(6)
+      await rig.connector.catchUp()
+      return countsOf(rig.store)
+    },
+  }
+}
+
+const missed = ({ logged }: Pick<Rig, 'logged'>) =>
+  logged.filter(({ msg }) => msg === 'an invoice had changed without an event')
+
+for (const engine of engines)
+  describe(`corrections on ${engine.name}`, () => {
+    it('an invoice that changed without an event counts once, of all that the list looked at', async t => {
+      const rig = await startListed(t, engine)
+      const { account, connector, store, some, count } = rig
+      some('paid').status = 'void'
+      const all = account.invoices.size
+      await connector.relist(true)
+      assert.deepEqual(await countsOf(store), { checked: all, corrected: 0 }, 'an event may be on its way')
+      await connector.catchUp()
+      assert.deepEqual(await countsOf(store), { checked: all, corrected: 0 })
+      assert.deepEqual(await count(), { checked: all, corrected: 1 })
+      assert.equal(missed(rig).length, 1)
+      await connector.relist(true)
+      assert.deepEqual(await count(), { checked: 2 * all, corrected: 1 })
+      await assertTrue(account, store)
+    })
+
+    it('one that is new, and a draft that is gone, count likewise', async t => {
+      const { account, connector, store, some, count } = await startListed(t, engine)
+      account.change('create')
+      account.change('delete', some('draft').id)
+      account.events.length = 0
+      await connector.relist(true)
+      assert.equal((await count()).corrected, 2)
+      await assertTrue(account, store)
+    })
+
+    it('the frequent lists of what may still change count, too', async t => {
+      const { account, connector, store, some, count } = await startListed(t, engine)
+      account.change('pay', some('open').id)
+      account.events.length = 0
+      await connector.rereadUnsettled()
+      assert.equal((await count()).corrected, 1)
+      await assertTrue(account, store)
+    })
+
+    for (const [order, run] of [
+      ['the event is applied before the list', ({ connector }) => [connector.catchUp, connector.relist]],
+      ['the event is applied after the list', ({ connector }) => [connector.relist, connector.catchUp]],
+      ['both at once', ({ connector }) => [() => Promise.all([connector.catchUp(), connector.relist(true)])]],
+    ] as const satisfies [string, (rig: Rig) => ((isForced: never) => Promise<unknown>)[]][])
+      it(`one that an event announced does not count: ${order}`, async t => {
+        const rig = await startListed(t, engine)
+        const { account, store, some, count } = rig
+        account.change('pay', some('open').id)
+        account.change('create')
+        account.change('delete', some('draft').id)
+        for (const step of run(rig)) await (step as (isForced?: true) => Promise<unknown>)()
+        await rig.connector.relist(true)
+        assert.equal((await count()).corrected, 0)
+        assert.deepEqual(missed(rig), [])
+        await assertTrue(account, store)
+      })
+
+    it('one that an event announced does not count: it was fetched before the list asked, and answered after it', async t => {
+      const { account, connect, source, some, count } = await startListed(t, engine)
+      const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const slow = await connect({
+        source: {
+          ...source,
+          async fetchInvoice(...given) {
+            const answer = await source.fetchInvoice(...given)
+            asked.resolve()
+            await released.promise
+            return answer
+          },
+        },
+      })
+      const { id, customer } = some('open')
+      account.change('pay', id)
+      const applied = notify(slow, { customer_id: String(customer), id })
+      await asked.promise
+      await slow.relist(true)
+      released.resolve()
+      assert.equal((await applied).superseded, 1)
+      account.events.length = 0
+      await slow.catchUp()
+      assert.equal((await count()).corrected, 0)
+    })
+
+    it('one that an event of its customer announced does not count', async t => {
+      const { account, connector, store, some, count } = await startListed(t, engine)
+      account.renameCustomer(String(some('draft').customer), 'Outra')
+      await connector.relist(true)
+      assert.equal((await count()).corrected, 0)
+      await assertTrue(account, store)
+    })
+
+    it('one that was set aside, and fits by now, does not count', async t => {
+      const { account, connector, store, some, count } = await startListed(t, engine)
+      const invoice = some('paid')
+      const { currency } = invoice
+      Object.assign(invoice, { currency: 7 })
+      await connector.relist(true)
+      assert.equal((await store.countSetAside())[0]?.count, 1)
+      Object.assign(invoice, { currency, status: 'void' })
+      await connector.relist(true)
+      assert.equal((await count()).corrected, 0)
+      await assertTrue(account, store)
+    })
+
+    it('what one process found and did not confirm, the next one does', async t => {
+      const { connect, connector, store, some } = await startListed(t, engine)
+      some('paid').status = 'void'
+      await connector.relist(true)
+      const { now } = Date
+      t.mock.method(Date, 'now', () => now() + 6 * 60_000)
+      const next = await connect()
+      await next.catchUp()
+      assert.equal((await countsOf(store)).corrected, 1)
+    })
+
+    it('a calendar that is set ahead confirms nothing too early', async t => {
+      const { connector, store, some, count } = await startListed(t, engine)
+      some('paid').status = 'void'
+      await connector.relist(true)
+      const { now } = Date
+      t.mock.method(Date, 'now', () => now() + 3_600_000)
+      await connector.catchUp()
+      assert.equal((await countsOf(store)).corrected, 0)
+      assert.equal((await count()).corrected, 1)
+    })
+
+    it('the first list of everything, and one after a gap in the events, count nothing', async t => {
+      const rig = await startListed(t, engine)
+      const { account, connect, store, some, stream } = rig
+      assert.deepEqual(await countsOf(store), { checked: 0, corrected: 0 })
+      some('paid').status = 'void'
+      await rig.connector.relist(true)
+      const { now } = Date
+      t.mock.method(Date, 'now', () => now() + 31 * day * 1_000)
+      account.clock += 31 * day
+      account.change('pay', some('open').id)
+      account.events.length = 0
+      const later = await connect()
+      // Found before anybody knows of the gap.
+      await later.rereadUnsettled()
+      await later.catchUp()
+      assert.equal((await stream('stripe:backfill'))?.succeeded_at, null)
+      const { checked } = await countsOf(store)
+      await later.rereadUnsettled()
+      await later.backfill()
+      await later.catchUp()
+      const { pass } = moveClock(t)
+      pass(6)
+      await later.catchUp()
+      assert.deepEqual(await countsOf(store), { checked, corrected: 0 })
+      assert.deepEqual(await store.listCorrections(), [])
+      await assertTrue(account, store)
+    })
+
+    it('a document that only the sweep of all shows to have changed counts once', async t => {
+      const rig = await startDocuments(t, engine, { invoices: 30 })
+      const sweep = async () => {
+        while ((await rig.sync.sweepMonth()) !== null);
+        return countsOf(rig.store, 'invoicexpress')
+      }
+      await rig.connector.backfill()
+      assert.deepEqual(await sweep(), { checked: 0, corrected: 0 }, 'the first sweep')
+      const all = [...rig.documents.documents.values()]
+      const old = all.find(({ status }) => status === 'settled') ?? assert.fail()
+      const open = all.find(({ status }) => status === 'final') ?? assert.fail()
+      old.status = 'canceled'
+      rig.documents.change('settle', open.id)
+      const first = await sweep()
+      assert.equal(first.corrected, 1, 'the open one is read every few minutes')
+      // Credit notes come with the documents that they are about.
+      assert.equal(first.checked, all.filter(({ type }) => type !== 'CreditNote').length)
+      assert.equal((await sweep()).corrected, 1)
+    })
+  })
+
+describe('isSweptAlone', () => {
+  const settled = makeDocument({ status: 'settled', date: '2026-03-01' })
+  const canceled = { ...settled, status: 'canceled' }
+  for (const [what, before, after, expected] of [
+    ['an old settled one that was canceled', settled, canceled, true],
+    ['an old settled one that was not stored', null, settled, true],
+    ['an open one that was settled', { ...settled, status: 'final' }, settled, false],
+    ['a draft that was deleted', { ...settled, status: 'draft' }, canceled, false],
+    ['one of the last days', { ...settled, date: '2026-03-28' }, { ...canceled, date: '2026-03-28' }, false],
+    ['one that has no date', { ...settled, date: null }, { ...canceled, date: null }, false],
+    ['one of which the list left a field out', settled, { ...settled, left_out: 'atcud' }, false],
+  ] as const)
+    it(`${what}: ${expected}`, () => {
+      assert.equal(isSweptAlone({ before, after }, '2026-03-28'), expected)
+    })
+})
