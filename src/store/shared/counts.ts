@@ -63,7 +63,7 @@ export function keepCounts(db: Db, engine: CustomerWrites, { batch }: SharedRows
       await db.query('DELETE FROM fatura.counts WHERE customer_id = $1 AND n = 0', [customerId])
     const now = Date.now()
     const customers = changed.map(([customerId, change]): GrownCustomer => {
-      // Each change has a version of its own. The clock keeps it unique even across a store restored from a backup; the sum keeps it rising.
+      // Each change has a version of its own, which rises within the life of the store.
       const version = Math.max(change.previous + change.kinds.size, now)
       const changes = changeRows(customerId, change, version, batch.count)
       batch.count += changes.length

@@ -44,7 +44,7 @@ export function gatherSharedRows() {
 
 export const raiseTo = 'UPDATE fatura.observation SET last_at = $1 WHERE last_at < $1'
 
-/** In the order of their commits, since the feed's row is held until then. By the clock, for a store restored from a backup. */
+/** In the order of their commits, since the feed's row is held until then. By the clock, so that a place tells its moment. */
 const appendToFeed =
   'UPDATE fatura.feed SET last_seq = CASE WHEN last_seq + $1 > $2 THEN last_seq + $1 ELSE $2 END'
 const saveBatch = 'INSERT INTO fatura.batches (seq, batch, n) SELECT last_seq, $1, $2 FROM fatura.feed'
