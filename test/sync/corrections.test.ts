@@ -1,6 +1,8 @@
 /** What lists had to correct though no event announced it: an exact number, of all that they looked at. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { checkCorrections } from '../../src/checks/check-corrections.ts'
+import { createReport, type Finding } from '../../src/checks/findings.ts'
 import type { Recheck } from '../../src/store/connector-store.ts'
 import type { WriteStore } from '../../src/store/store.ts'
 import { isSweptAlone } from '../../src/sync/swept-documents.ts'
@@ -41,12 +43,22 @@ async function startListed(t: TestContext, engine: (typeof engines)[number]) {
     ...rig,
     some,
     /** Reads the events after all of the last minutes are visible, and returns what counts by then. */
-    async count() {
+    async count(connector = rig.connector) {
       pass(6)
-      await rig.connector.catchUp()
+      await connector.catchUp()
       return countsOf(rig.store)
     },
   }
+}
+
+async function doctorOf(store: WriteStore): Promise<Finding | undefined> {
+  const findings: Finding[] = []
+  const report = createReport(
+    () => {},
+    finding => findings.push(finding),
+  )
+  await checkCorrections(report, store)
+  return findings[0]
 }
 
 const missed = ({ logged }: Pick<Rig, 'logged'>) =>
@@ -59,12 +71,18 @@ for (const engine of engines)
       const { account, connector, store, some, count } = rig
       some('paid').status = 'void'
       const all = account.invoices.size
+      assert.equal(await doctorOf(store), undefined, 'there is nothing to report')
       await connector.relist(true)
       assert.deepEqual(await countsOf(store), { checked: all, corrected: 0 }, 'an event may be on its way')
+      assert.equal((await doctorOf(store))?.result, 'ok')
       await connector.catchUp()
       assert.deepEqual(await countsOf(store), { checked: all, corrected: 0 })
       assert.deepEqual(await count(), { checked: all, corrected: 1 })
       assert.equal(missed(rig).length, 1)
+      const { result, detail, next } = (await doctorOf(store)) ?? assert.fail()
+      assert.equal(result, 'warn')
+      assert.equal(detail, `Invoices listed again: 1 of ${all} in 24 h had changed without an event`)
+      assert.match(String(next), /^Events or webhooks were missed/)
       await connector.relist(true)
       assert.deepEqual(await count(), { checked: 2 * all, corrected: 1 })
       await assertTrue(account, store)
@@ -128,9 +146,9 @@ for (const engine of engines)
       await slow.relist(true)
       released.resolve()
       assert.equal((await applied).superseded, 1)
+      // Its event came by webhook alone.
       account.events.length = 0
-      await slow.catchUp()
-      assert.equal((await count()).corrected, 0)
+      assert.equal((await count(slow)).corrected, 0)
     })
 
     it('one that an event of its customer announced does not count', async t => {

@@ -242,6 +242,34 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
+    it('events are not taken for read by a process that slept for a month before it asked for them', async t => {
+      const { account, source, connect, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
+      const { now } = Date
+      let isAsleep = false
+      const sleepy = await connect({
+        source: {
+          ...source,
+          listNotifications(...given) {
+            if (isAsleep) {
+              t.mock.method(Date, 'now', () => now() + 31 * day * 1_000)
+              account.clock += 31 * day
+              account.events.length = 0
+            }
+            return source.listNotifications(...given)
+          },
+        },
+      })
+      await sleepy.backfill()
+      account.change('create')
+      isAsleep = true
+      await sleepy.catchUp()
+      isAsleep = false
+      assert.equal(await sleepy.isListed(), false, 'a list closes the gap')
+      await sleepy.backfill()
+      await sleepy.catchUp()
+      await assertTrue(account, store)
+    })
+
     it('a first list that was cut off a month ago begins anew', async t => {
       const { sandbox, account, connect, connector, store } = await startRig(t, engine, {
         invoices: 220,
