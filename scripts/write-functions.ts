@@ -1,14 +1,7 @@
 /** Writes into PostgreSQL's functions what follows from the filters and constants of the read model, each between two marks. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { openInvoicesShown } from '../src/balance.ts'
-import {
-  countedAbove,
-  headSize,
-  openSumColumns,
-  sumsOfCounters,
-  sumsOfInvoices,
-  sumsOfOpen,
-} from '../src/store/read-model/counting.ts'
+import { countedAbove, headSize } from '../src/store/read-model/counting.ts'
 import { columnOf, type RowFilterName, rowFilterNames, rowFilters } from '../src/store/read-model/filters.ts'
 import { maxSearchWords } from '../src/store/read-model/search.ts'
 
@@ -83,10 +76,6 @@ const passages: Readonly<Record<string, string>> = {
   counters: matchCounters(),
   texts: declareTexts(),
   words: holdWords(),
-  sumsOfCounters,
-  sumsOfInvoices: sumsOfInvoices('postgres'),
-  openSum: openSumColumns.map(name => `r.${name}`).join(', '),
-  sumsOfOpen,
   open: String(openInvoicesShown),
   counted: String(countedAbove),
   head: String(headSize),

@@ -259,7 +259,8 @@ BEGIN
   RETURN v_total || ' ' || coalesce(v_version, 0) || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
 END $body$;
 
--- Sums by currency, status and month: of the counters where there are some, else of the rows.
+-- Sums by currency, status and month: of the counters where there are some, else of the rows. Sums are texts: as a JSON number,
+-- one beyond 2^53 would be rounded when it is read.
 CREATE OR REPLACE FUNCTION fatura.read_sums(p_customer_id text, OUT sums text, OUT credited text, OUT open_sums text, OUT version bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET jit = off AS $body$
@@ -267,19 +268,32 @@ DECLARE v_counted boolean;
 BEGIN
   SELECT c.version, c.counted INTO version, v_counted FROM fatura.customers c WHERE c.customer_id = p_customer_id;
   IF v_counted THEN
-    SELECT json_agg(json_build_array(r.month, r.status, r.currency, r.n, r.high, r.low)) INTO sums FROM (
-      SELECT /*sumsOfCounters*/ month, status, currency, sum(n) AS n, sum(high) AS high, sum(low) AS low /*end*/ FROM fatura.counts k WHERE k.customer_id = p_customer_id GROUP BY 1, 2, 3) r;
+    SELECT json_agg(json_build_array(r.month, r.status, r.currency, r.n, r.cents::text)) INTO sums FROM (
+      SELECT k.month, k.status, k.currency, sum(k.n) AS n, sum(k.total_cents) AS cents
+      FROM fatura.counts k
+      WHERE k.customer_id = p_customer_id
+      GROUP BY k.month, k.status, k.currency) r;
   ELSE
-    SELECT json_agg(json_build_array(r.month, r.status, r.currency, r.n, r.high, r.low)) INTO sums FROM (
-      SELECT /*sumsOfInvoices*/ to_char(to_timestamp(issued_at / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM') AS month, status, currency, count(*) AS n, sum(total_cents >> 24) AS high, sum(total_cents & 16777215) AS low /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id GROUP BY 1, 2, 3) r;
+    SELECT json_agg(json_build_array(r.month, r.status, r.currency, r.n, r.cents::text)) INTO sums FROM (
+      SELECT to_char(to_timestamp(i.issued_at / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM') AS month,
+        i.status, i.currency, count(*) AS n, sum(i.total_cents) AS cents
+      FROM fatura.invoices i
+      WHERE i.customer_id = p_customer_id
+      GROUP BY 1, i.status, i.currency) r;
   END IF;
-  SELECT json_agg(json_build_array(r.currency, r.cents)) INTO credited FROM (
-    SELECT i.currency, sum(i.credited_cents) AS cents FROM fatura.invoices i
-    WHERE i.customer_id = p_customer_id AND i.status = 'open' AND i.credited_cents <> 0 GROUP BY 1) r;
-  SELECT json_agg(json_build_array(/*openSum*/ r.currency, r.due_date, r.n, r.to_pay_n, r.to_pay_high, r.to_pay_low, r.in_favour_n, r.in_favour_high, r.in_favour_low /*end*/)) INTO open_sums FROM (
-    SELECT /*sumsOfOpen*/ currency, due_date, count(*) AS n,
-  sum(CASE WHEN to_pay_cents > 0 THEN 1 ELSE 0 END) AS to_pay_n, sum(to_pay_cents >> 24) AS to_pay_high, sum(to_pay_cents & 16777215) AS to_pay_low,
-  sum(CASE WHEN in_favour_cents > 0 THEN 1 ELSE 0 END) AS in_favour_n, sum(in_favour_cents >> 24) AS in_favour_high, sum(in_favour_cents & 16777215) AS in_favour_low /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.status = 'open' GROUP BY 2, 1) r;
+  SELECT json_agg(json_build_array(r.currency, r.cents::text)) INTO credited FROM (
+    SELECT i.currency, sum(i.credited_cents) AS cents
+    FROM fatura.invoices i
+    WHERE i.customer_id = p_customer_id AND i.status = 'open' AND i.credited_cents <> 0
+    GROUP BY i.currency) r;
+  SELECT json_agg(json_build_array(r.currency, r.due_date, r.n, r.to_pay_n, r.to_pay_cents::text, r.in_favour_n, r.in_favour_cents::text))
+  INTO open_sums FROM (
+    SELECT i.currency, i.due_date, count(*) AS n,
+      count(*) FILTER (WHERE i.to_pay_cents > 0) AS to_pay_n, sum(i.to_pay_cents) AS to_pay_cents,
+      count(*) FILTER (WHERE i.in_favour_cents > 0) AS in_favour_n, sum(i.in_favour_cents) AS in_favour_cents
+    FROM fatura.invoices i
+    WHERE i.customer_id = p_customer_id AND i.status = 'open'
+    GROUP BY i.due_date, i.currency) r;
 END $body$;
 
 -- What is to be paid: the sums of open invoices by currency and due day, and the first of them. Those due before a day come first,
@@ -290,10 +304,14 @@ SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET jit = o
 DECLARE v_ids text[];
 BEGIN
   SELECT c.version INTO version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
-  SELECT json_agg(json_build_array(/*openSum*/ r.currency, r.due_date, r.n, r.to_pay_n, r.to_pay_high, r.to_pay_low, r.in_favour_n, r.in_favour_high, r.in_favour_low /*end*/)) INTO sums FROM (
-    SELECT /*sumsOfOpen*/ currency, due_date, count(*) AS n,
-  sum(CASE WHEN to_pay_cents > 0 THEN 1 ELSE 0 END) AS to_pay_n, sum(to_pay_cents >> 24) AS to_pay_high, sum(to_pay_cents & 16777215) AS to_pay_low,
-  sum(CASE WHEN in_favour_cents > 0 THEN 1 ELSE 0 END) AS in_favour_n, sum(in_favour_cents >> 24) AS in_favour_high, sum(in_favour_cents & 16777215) AS in_favour_low /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.status = 'open' GROUP BY 2, 1) r;
+  SELECT json_agg(json_build_array(r.currency, r.due_date, r.n, r.to_pay_n, r.to_pay_cents::text, r.in_favour_n, r.in_favour_cents::text))
+  INTO sums FROM (
+    SELECT i.currency, i.due_date, count(*) AS n,
+      count(*) FILTER (WHERE i.to_pay_cents > 0) AS to_pay_n, sum(i.to_pay_cents) AS to_pay_cents,
+      count(*) FILTER (WHERE i.in_favour_cents > 0) AS in_favour_n, sum(i.in_favour_cents) AS in_favour_cents
+    FROM fatura.invoices i
+    WHERE i.customer_id = p_customer_id AND i.status = 'open'
+    GROUP BY i.due_date, i.currency) r;
   v_ids := ARRAY(SELECT i.id FROM fatura.invoices i
     WHERE i.customer_id = p_customer_id AND i.status = 'open' AND i.due_date < p_day
     ORDER BY i.due_date, i.currency, i.id LIMIT /*open*/ 100 /*end*/);
