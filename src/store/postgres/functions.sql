@@ -212,45 +212,30 @@ BEGIN
   RETURN v_total || ' ' || v_version || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
 END $body$;
 
--- The search: one pass over the index that holds the folded texts. An invoice matches when it holds each word: one of two
--- texts by any part, or one of two beginnings of its ids. A text that is too long for the index is read from its row.
+-- The search: one pass over the index that holds the folded texts. An invoice matches when there is no word that it does not
+-- hold: one of two texts by any part, or one of two beginnings of its ids. A word without a second one has null there. The
+-- words become one table first, for unnest reads each of its lists for every row. A text that is too long for the index is read
+-- from its row.
 CREATE OR REPLACE FUNCTION fatura.search_invoices(p_customer_id text, p_page bigint, p_page_size bigint,
   /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/,
   p_parts bytea[], p_others bytea[], p_ids bytea[], p_other_ids bytea[])
 RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $body$
-DECLARE
-  v_words integer := cardinality(p_parts);
-  /*texts*/ v_part_1 bytea := p_parts[1]; v_other_1 bytea := p_others[1]; v_id_1 bytea := p_ids[1]; v_other_id_1 bytea := p_other_ids[1];
-  v_part_2 bytea := p_parts[2]; v_other_2 bytea := p_others[2]; v_id_2 bytea := p_ids[2]; v_other_id_2 bytea := p_other_ids[2];
-  v_part_3 bytea := p_parts[3]; v_other_3 bytea := p_others[3]; v_id_3 bytea := p_ids[3]; v_other_id_3 bytea := p_other_ids[3];
-  v_part_4 bytea := p_parts[4]; v_other_4 bytea := p_others[4]; v_id_4 bytea := p_ids[4]; v_other_id_4 bytea := p_other_ids[4];
-  v_part_5 bytea := p_parts[5]; v_other_5 bytea := p_others[5]; v_id_5 bytea := p_ids[5]; v_other_id_5 bytea := p_other_ids[5];
-  v_part_6 bytea := p_parts[6]; v_other_6 bytea := p_others[6]; v_id_6 bytea := p_ids[6]; v_other_id_6 bytea := p_other_ids[6];
-  v_part_7 bytea := p_parts[7]; v_other_7 bytea := p_others[7]; v_id_7 bytea := p_ids[7]; v_other_id_7 bytea := p_other_ids[7];
-  v_part_8 bytea := p_parts[8]; v_other_8 bytea := p_others[8]; v_id_8 bytea := p_ids[8]; v_other_id_8 bytea := p_other_ids[8];
-  v_part_9 bytea := p_parts[9]; v_other_9 bytea := p_others[9]; v_id_9 bytea := p_ids[9]; v_other_id_9 bytea := p_other_ids[9];
-  v_part_10 bytea := p_parts[10]; v_other_10 bytea := p_others[10]; v_id_10 bytea := p_ids[10]; v_other_id_10 bytea := p_other_ids[10]; /*end*/
-  v_version bigint; v_ids text[]; v_total bigint; v_page bigint; v_summaries text;
+DECLARE v_version bigint; v_ids text[]; v_total bigint; v_page bigint; v_summaries text;
 BEGIN
   SELECT c.version INTO v_version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
   v_ids := ARRAY(
+    WITH words AS MATERIALIZED (
+      SELECT * FROM unnest(p_parts, p_others, p_ids, p_other_ids) AS given (part, other, id, other_id))
     SELECT r.id FROM (
       SELECT i.id, i.issued_at, i.search_ids AS ids, coalesce(i.search_text, (
         SELECT o.long_text FROM fatura.invoices o WHERE o.customer_id = p_customer_id AND o.id = i.id)) AS text
       FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
         /*matching*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991) /*end*/) r
-    WHERE
-      /*words*/ (position(v_part_1 IN r.text) > 0 OR position(v_other_1 IN r.text) > 0 OR position(v_id_1 IN r.ids) > 0 OR position(v_other_id_1 IN r.ids) > 0) AND (v_words = 1 OR 
-      (position(v_part_2 IN r.text) > 0 OR position(v_other_2 IN r.text) > 0 OR position(v_id_2 IN r.ids) > 0 OR position(v_other_id_2 IN r.ids) > 0) AND (v_words = 2 OR 
-      (position(v_part_3 IN r.text) > 0 OR position(v_other_3 IN r.text) > 0 OR position(v_id_3 IN r.ids) > 0 OR position(v_other_id_3 IN r.ids) > 0) AND (v_words = 3 OR 
-      (position(v_part_4 IN r.text) > 0 OR position(v_other_4 IN r.text) > 0 OR position(v_id_4 IN r.ids) > 0 OR position(v_other_id_4 IN r.ids) > 0) AND (v_words = 4 OR 
-      (position(v_part_5 IN r.text) > 0 OR position(v_other_5 IN r.text) > 0 OR position(v_id_5 IN r.ids) > 0 OR position(v_other_id_5 IN r.ids) > 0) AND (v_words = 5 OR 
-      (position(v_part_6 IN r.text) > 0 OR position(v_other_6 IN r.text) > 0 OR position(v_id_6 IN r.ids) > 0 OR position(v_other_id_6 IN r.ids) > 0) AND (v_words = 6 OR 
-      (position(v_part_7 IN r.text) > 0 OR position(v_other_7 IN r.text) > 0 OR position(v_id_7 IN r.ids) > 0 OR position(v_other_id_7 IN r.ids) > 0) AND (v_words = 7 OR 
-      (position(v_part_8 IN r.text) > 0 OR position(v_other_8 IN r.text) > 0 OR position(v_id_8 IN r.ids) > 0 OR position(v_other_id_8 IN r.ids) > 0) AND (v_words = 8 OR 
-      (position(v_part_9 IN r.text) > 0 OR position(v_other_9 IN r.text) > 0 OR position(v_id_9 IN r.ids) > 0 OR position(v_other_id_9 IN r.ids) > 0) AND (v_words = 9 OR 
-      (position(v_part_10 IN r.text) > 0 OR position(v_other_10 IN r.text) > 0 OR position(v_id_10 IN r.ids) > 0 OR position(v_other_id_10 IN r.ids) > 0)))))))))) /*end*/
+    WHERE NOT EXISTS (
+      SELECT FROM words w
+      WHERE (position(w.part IN r.text) > 0 OR position(w.other IN r.text) > 0
+        OR position(w.id IN r.ids) > 0 OR position(w.other_id IN r.ids) > 0) IS NOT TRUE)
     ORDER BY r.issued_at DESC, r.id DESC);
   v_total := cardinality(v_ids);
   v_page := greatest(1, least(p_page, (v_total + p_page_size - 1) / p_page_size));
