@@ -311,8 +311,8 @@ BEGIN
   INTO invoices FROM unnest(v_ids) WITH ORDINALITY k (id, place);
 END $body$;
 
--- Functions that writers call, with no rights of their own. Each runs where the rows lie, so that a batch is one message, on
--- Citus one to each shard. There, statements name the tables of one shard, and Citus has nothing to plan.
+-- Functions that writers call, with no rights of their own. Each runs where the rows lie: a batch is one call, on Citus one to
+-- each shard. There, statements name the tables of one shard, and Citus has nothing to plan.
 
 CREATE OR REPLACE FUNCTION fatura.tables_at(p_customer_id text, p_is_spread boolean, VARIADIC p_tables text[]) RETURNS text[]
 LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
@@ -326,14 +326,9 @@ BEGIN
     ORDER BY t.place);
 END $body$;
 
--- A list of texts, each but the last ended by a carriage return; a form feed stands for none.
-CREATE OR REPLACE FUNCTION fatura.split_list(p_list text) RETURNS text[] LANGUAGE sql IMMUTABLE AS $body$
-  SELECT CASE p_list WHEN '' THEN ARRAY[''] ELSE string_to_array(p_list, E'\r', E'\f') END
-$body$;
-
 -- What is known of invoices by their keys: [customer_id, id, summary, observed_at, claim, document, payment], without a summary
 -- when deleted.
-CREATE OR REPLACE FUNCTION fatura.find_known(p_customer_id text, p_is_spread boolean, p_customers text, p_ids text)
+CREATE OR REPLACE FUNCTION fatura.find_known(p_customer_id text, p_is_spread boolean, p_customers text[], p_ids text[])
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE v_known json;
 BEGIN
@@ -346,132 +341,16 @@ BEGIN
     LEFT JOIN LATERAL (SELECT * FROM %3$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) t ON true
     WHERE i.id IS NOT NULL OR t.id IS NOT NULL$sql$,
     VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'invoices', 'links', 'tombstones'))
-  INTO v_known USING p_customers::text[], p_ids::text[];
+  INTO v_known USING p_customers, p_ids;
   RETURN coalesce(v_known, '[]');
-END $body$;
-
--- Writes a batch: lists of one length, each as a text (see lists.ts), null where all its values are. What was observed later
--- than what is given stays as it is, its lines included; what is alike is only seen again. Returns the place of each invoice
--- that changed, and what counters knew of it before: [issued_at, status, ix_status, currency, total_cents]. The customers
--- are locked: what is not found is new, and is written without looking for it again.
-CREATE OR REPLACE FUNCTION fatura.save_invoices(p_customer_id text, p_is_spread boolean, given_customer_id text,
-  given_id text, given_issued_at text, given_status text, given_ix_status text, given_currency text,
-  given_total_cents text, given_search_text text, given_long_text text, given_search_ids text,
-  given_summary text, given_observed_at text, given_lines text, given_state text, given_claimed_id text,
-  given_ix_id text, given_claim text, given_document text, given_credited_cents text, given_payment text,
-  given_due_date text, given_to_pay_cents text, given_in_favour_cents text, given_number text)
-RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
-DECLARE
-  v_tables text[] := fatura.tables_at(p_customer_id, p_is_spread, 'invoices', 'invoice_lines', 'links', 'invoice_payments');
-  v_customer_id text[] := given_customer_id; v_id text[] := given_id; v_issued_at bigint[] := given_issued_at;
-  v_status text[] := given_status; v_ix_status text[] := given_ix_status;
-  v_currency text[] := given_currency; v_total_cents bigint[] := given_total_cents;
-  v_search_text text[] := fatura.split_list(given_search_text); v_long_text text[] := fatura.split_list(given_long_text);
-  v_search_ids text[] := fatura.split_list(given_search_ids); v_summary text[] := fatura.split_list(given_summary);
-  v_observed_at bigint[] := given_observed_at; v_lines text[] := fatura.split_list(given_lines);
-  v_state text[] := given_state; v_claimed_id bigint[] := given_claimed_id; v_ix_id bigint[] := given_ix_id;
-  v_claim text[] := fatura.split_list(given_claim); v_document text[] := fatura.split_list(given_document);
-  v_credited_cents bigint[] := given_credited_cents; v_payment text[] := fatura.split_list(given_payment);
-  v_due_date text[] := given_due_date; v_to_pay_cents bigint[] := given_to_pay_cents;
-  v_in_favour_cents bigint[] := given_in_favour_cents; v_number text[] := given_number;
-  v_before json[]; v_is_new boolean[]; v_is_seen boolean[]; v_is_other boolean[]; v_is_fresh boolean[];
-  v_has_other_lines boolean[]; v_has_other_payment boolean[];
-  v_insertion text := $sql$
-    INSERT INTO %1$s (customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, long_text, search_ids,
-      summary, observed_at, document, credited_cents, payment, due_date, to_pay_cents, in_favour_cents)
-    SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.currency, g.total_cents,
-      convert_to(g.search_text, 'UTF8'), convert_to(g.long_text, 'UTF8'), convert_to(g.search_ids, 'UTF8'), g.summary,
-      g.observed_at, g.document, g.credited_cents, g.payment, g.due_date, g.to_pay_cents, g.in_favour_cents
-    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) AS g (customer_id, id,
-      issued_at, status, ix_status, currency, total_cents, search_text, long_text, search_ids, summary, observed_at, document,
-      credited_cents, payment, due_date, to_pay_cents, in_favour_cents, is_meant)
-    WHERE g.is_meant$sql$;
-BEGIN
-  EXECUTE format($sql$
-    SELECT array_agg(f.before ORDER BY f.place), array_agg(f.is_new ORDER BY f.place),
-      array_agg(f.is_fresh ORDER BY f.place), array_agg(f.is_fresh AND f.is_alike AND f.is_older ORDER BY f.place),
-      array_agg(f.is_fresh AND NOT f.is_alike AND NOT f.is_new ORDER BY f.place),
-      array_agg(f.is_fresh AND f.has_other_lines ORDER BY f.place),
-      array_agg(f.is_fresh AND f.has_other_payment ORDER BY f.place)
-    FROM (
-      SELECT g.place, CASE WHEN i.id IS NOT NULL THEN
-          json_build_array(i.issued_at, i.status, i.ix_status, i.currency, i.total_cents) END AS before, i.id IS NULL AS is_new, coalesce(i.observed_at <= g.observed_at, true) AS is_fresh,
-        i.observed_at < g.observed_at AS is_older, l.lines IS DISTINCT FROM g.lines AS has_other_lines,
-        i.payment IS DISTINCT FROM g.payment AS has_other_payment, i.id IS NOT NULL AND i.summary = g.summary AND i.search_ids = convert_to(g.search_ids, 'UTF8')
-          AND i.search_text IS NOT DISTINCT FROM convert_to(g.search_text, 'UTF8')
-          AND i.long_text IS NOT DISTINCT FROM convert_to(g.long_text, 'UTF8')
-          AND i.document IS NOT DISTINCT FROM g.document AND i.payment = g.payment AS is_alike
-      FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY
-        AS g (customer_id, id, search_text, long_text, search_ids, summary, observed_at, lines, document, payment, place)
-      LEFT JOIN LATERAL (SELECT * FROM %1$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true
-      LEFT JOIN LATERAL (SELECT * FROM %2$s WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true) f$sql$,
-    VARIADIC v_tables)
-  INTO v_before, v_is_new, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines, v_has_other_payment
-  USING v_customer_id, v_id, v_search_text, v_long_text, v_search_ids, v_summary, v_observed_at, v_lines, v_document, v_payment;
-  IF true = ANY (v_is_new) THEN
-    EXECUTE format(v_insertion, VARIADIC v_tables)
-    USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_currency, v_total_cents, v_search_text, v_long_text,
-      v_search_ids, v_summary, v_observed_at, v_document, v_credited_cents, v_payment, v_due_date, v_to_pay_cents,
-      v_in_favour_cents, v_is_new;
-  END IF;
-  IF true = ANY (v_is_seen || v_is_other) THEN
-    EXECUTE format(v_insertion || ' ON CONFLICT (customer_id, id) DO UPDATE SET
-      issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
-      currency = excluded.currency, total_cents = excluded.total_cents, search_text = excluded.search_text, long_text = excluded.long_text, search_ids = excluded.search_ids,
-      summary = excluded.summary, observed_at = excluded.observed_at, document = excluded.document,
-      credited_cents = excluded.credited_cents, payment = excluded.payment, due_date = excluded.due_date,
-      to_pay_cents = excluded.to_pay_cents, in_favour_cents = excluded.in_favour_cents', VARIADIC v_tables)
-    USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_currency, v_total_cents, v_search_text, v_long_text,
-      v_search_ids, v_summary, v_observed_at, v_document, v_credited_cents, v_payment, v_due_date, v_to_pay_cents,
-      v_in_favour_cents,
-      ARRAY(SELECT c.is_seen OR c.is_other FROM unnest(v_is_seen, v_is_other) AS c (is_seen, is_other));
-  END IF;
-  IF true = ANY (v_has_other_lines) THEN
-    EXECUTE format('INSERT INTO %2$s (customer_id, invoice_id, lines)
-      SELECT g.customer_id, g.id, g.lines FROM unnest($1, $2, $3, $4) AS g (customer_id, id, lines, has_other_lines)
-      WHERE g.has_other_lines AND g.lines IS NOT NULL
-      ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines', VARIADIC v_tables)
-    USING v_customer_id, v_id, v_lines, v_has_other_lines;
-    EXECUTE format('DELETE FROM %2$s l USING unnest($1, $2, $3, $4) AS g (customer_id, id, lines, has_other_lines)
-      WHERE g.has_other_lines AND g.lines IS NULL AND l.customer_id = g.customer_id AND l.invoice_id = g.id',
-      VARIADIC v_tables)
-    USING v_customer_id, v_id, v_lines, v_has_other_lines;
-  END IF;
-  IF true = ANY (v_has_other_payment) THEN
-    EXECUTE format('DELETE FROM %4$s p USING unnest($1, $2, $3) AS g (customer_id, id, is_meant)
-      WHERE g.is_meant AND p.customer_id = g.customer_id AND p.invoice_id = g.id', VARIADIC v_tables)
-    USING v_customer_id, v_id,
-      ARRAY(SELECT c.has_other AND NOT c.is_new FROM unnest(v_has_other_payment, v_is_new) AS c (has_other, is_new));
-    EXECUTE format('INSERT INTO %4$s (customer_id, invoice_id, payment_id)
-      SELECT g.customer_id, g.id, p.payment ->> ''id''
-      FROM unnest($1, $2, $3, $4) AS g (customer_id, id, payment, is_meant)
-      CROSS JOIN LATERAL json_array_elements(g.payment::json -> ''payments'') p (payment)
-      WHERE g.is_meant', VARIADIC v_tables)
-    USING v_customer_id, v_id, v_payment, v_has_other_payment;
-  END IF;
-  IF v_claim IS NOT NULL THEN
-    EXECUTE format('INSERT INTO %3$s AS stored (customer_id, invoice_id, state, claimed_id, ix_id, claim, number)
-      SELECT g.customer_id, g.id, g.state, g.claimed_id, g.ix_id, g.claim, g.number
-      FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS g (customer_id, id, state, claimed_id, ix_id, claim, number, is_fresh)
-      WHERE g.is_fresh AND g.claim IS NOT NULL
-      ON CONFLICT (customer_id, invoice_id) DO UPDATE SET state = excluded.state, claimed_id = excluded.claimed_id,
-        ix_id = excluded.ix_id, claim = excluded.claim, number = excluded.number
-      WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id
-        OR stored.number IS DISTINCT FROM excluded.number', VARIADIC v_tables)
-    USING v_customer_id, v_id, v_state, v_claimed_id, v_ix_id, v_claim, v_number, v_is_fresh;
-  END IF;
-  RETURN (
-    SELECT coalesce(json_agg(json_build_array(c.place, c.before)), '[]')
-    FROM unnest(v_before, v_is_new, v_is_other, v_has_other_lines) WITH ORDINALITY
-      AS c (before, is_new, is_other, has_other_lines, place)
-    WHERE c.is_new OR c.is_other OR c.has_other_lines);
 END $body$;
 
 -- Totals, first pages and versions of customers, each with the number of invoices by which it grew, and the changes behind
 -- them. Returns those that are large by now and have no counters.
-CREATE OR REPLACE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean, p_customers text, p_added text,
-  p_versions text, given_customer_id text, given_version text, given_previous text, given_invoice_id text, given_kind text,
-  given_place text, p_batch bigint, p_now bigint)
+CREATE OR REPLACE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean,
+  p_customers text[], p_added bigint[], p_versions bigint[],
+  given_customer_id text[], given_version bigint[], given_previous bigint[], given_invoice_id text[], given_kind text[],
+  given_place integer[], p_batch bigint, p_now bigint)
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE v_large json;
 BEGIN
@@ -489,14 +368,11 @@ BEGIN
       RETURNING stored.customer_id, stored.total, stored.counted)
     SELECT json_agg(customer_id) FROM saved WHERE NOT counted AND total > /*counted*/ 2000 /*end*/$sql$,
     VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'customers', 'invoices'))
-  INTO v_large USING p_customers::text[], p_added::bigint[], p_versions::bigint[];
-  IF given_customer_id IS NOT NULL THEN
-    EXECUTE format($sql$
-      INSERT INTO %1$s (customer_id, version, previous, invoice_id, kind, place, batch, at)
-      SELECT g.*, $7, $8 FROM unnest($1, $2, $3, $4, $5, $6) AS g (customer_id, version, previous, invoice_id, kind, place)$sql$,
-      VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'changes'))
-    USING given_customer_id::text[], given_version::bigint[], given_previous::bigint[], given_invoice_id::text[],
-      given_kind::text[], given_place::integer[], p_batch, p_now;
-  END IF;
+  INTO v_large USING p_customers, p_added, p_versions;
+  EXECUTE format($sql$
+    INSERT INTO %1$s (customer_id, version, previous, invoice_id, kind, place, batch, at)
+    SELECT g.*, $7, $8 FROM unnest($1, $2, $3, $4, $5, $6) AS g (customer_id, version, previous, invoice_id, kind, place)$sql$,
+    VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'changes'))
+  USING given_customer_id, given_version, given_previous, given_invoice_id, given_kind, given_place, p_batch, p_now;
   RETURN coalesce(v_large, '[]');
 END $body$;

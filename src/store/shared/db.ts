@@ -32,7 +32,7 @@ export interface Db {
 export interface Insertion {
   /** As in `fatura.documents`; `stored` names its row in `rest`. */
   into: string
-  columns: Readonly<Record<string, 'text' | 'bigint' | 'numeric'>>
+  columns: Readonly<Record<string, 'text' | 'bigint' | 'numeric' | 'bytea'>>
   /** What follows the rows, such as `ON CONFLICT DO NOTHING`. */
   rest: string
 }
