@@ -1,16 +1,8 @@
 /** Writes into PostgreSQL's functions what follows from the filters and constants of the read model, each between two marks. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { openInvoicesShown } from '../src/balance.ts'
-import {
-  countedAbove,
-  headSize,
-  openSumColumns,
-  sumsOfCounters,
-  sumsOfInvoices,
-  sumsOfOpen,
-} from '../src/store/read-model/counting.ts'
+import { countedAbove, headSize } from '../src/store/read-model/counting.ts'
 import { columnOf, type RowFilterName, rowFilterNames, rowFilters } from '../src/store/read-model/filters.ts'
-import { maxSearchWords } from '../src/store/read-model/search.ts'
 
 const functionsFile = new URL('../src/store/postgres/functions.sql', import.meta.url)
 
@@ -47,32 +39,6 @@ function matchCounters(): string {
 
 const uncounted = rowFilterNames.filter(name => rowFilters[name].counted === null)
 
-/** Kinds of texts by which a word is found, and the column that holds each. */
-const sought = { part: 'text', other: 'text', id: 'ids', other_id: 'ids' }
-const words = Array.from({ length: maxSearchWords }, (_, i) => i + 1)
-
-/** Each text of each word, in a variable of its own: an element of a list takes longer to read, in every row. */
-function declareTexts(): string {
-  return words
-    .map(word =>
-      Object.keys(sought)
-        .map(kind => `v_${kind}_${word} bytea := p_${kind}s[${word}];`)
-        .join(' '),
-    )
-    .join('\n  ')
-}
-
-/** Each word is looked at only where there is one: a condition that is planned once serves any number. */
-function holdWords(): string {
-  const conditions = words.map(word => {
-    const any = Object.entries(sought).map(
-      ([kind, column]) => `position(v_${kind}_${word} IN r.${column}) > 0`,
-    )
-    return `(${any.join(' OR ')}${word < maxSearchWords ? `) AND (v_words = ${word} OR ` : ')'}`
-  })
-  return `${conditions.join('\n      ')}${')'.repeat(maxSearchWords - 1)}`
-}
-
 const passages: Readonly<Record<string, string>> = {
   parameters: rowFilterNames.map(name => `${rowFilters[name].parameter} ${rowFilters[name].type}`).join(', '),
   values: parameters,
@@ -81,12 +47,6 @@ const passages: Readonly<Record<string, string>> = {
   matching: matchRows(rowFilterNames),
   matchingInMonth: matchRows(rowFilterNames.filter(name => rowFilters[name].column !== 'issued_at')),
   counters: matchCounters(),
-  texts: declareTexts(),
-  words: holdWords(),
-  sumsOfCounters,
-  sumsOfInvoices: sumsOfInvoices('postgres'),
-  openSum: openSumColumns.map(name => `r.${name}`).join(', '),
-  sumsOfOpen,
   open: String(openInvoicesShown),
   counted: String(countedAbove),
   head: String(headSize),

@@ -55,7 +55,7 @@ export function serializePage(
 /** A customer's sums as the JSON text that is sent; written by hand, because JSON.stringify takes no bigint. `open` are its open invoices. */
 export function serializeSums(
   sums: readonly InvoiceSum[],
-  credited: ReadonlyMap<string, number>,
+  credited: ReadonlyMap<string, bigint>,
   open: readonly OpenSum[],
 ): string {
   const remaining = new Map<string, bigint>()

@@ -41,7 +41,12 @@ const isMoment = (value: unknown): boolean =>
 
 const text = check('text without NUL', isText)
 const name = check('text of at least one character, without NUL', value => isText(value) && value !== '')
-const cents = check("a whole number of the currency's smallest unit", Number.isSafeInteger)
+/** Sums of the invoices of any customer without counters then stay within 64 bits. */
+const mostCents = 10 ** 15
+const cents = check(
+  "a whole number of the currency's smallest unit, of at most 10^15 either way",
+  value => Number.isSafeInteger(value) && Math.abs(Number(value)) <= mostCents,
+)
 const whole = check('a whole number', Number.isSafeInteger)
 const percent = check('a number', Number.isFinite)
 const moment = check('a moment in UTC with milliseconds, like 2026-03-02T09:30:00.000Z', isMoment)

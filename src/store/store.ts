@@ -64,7 +64,7 @@ export interface InvoicePage extends Snapshot {
 export type CustomerSums = Snapshot & {
   sums: InvoiceSum[]
   /** Sum of the credit notes in force of open invoices, by currency. */
-  credited: ReadonlyMap<string, number>
+  credited: ReadonlyMap<string, bigint>
   open: OpenSum[]
 }
 

@@ -105,6 +105,31 @@ describe('fatura import', { concurrency: 3 }, () => {
     }
   })
 
+  it('refuses amounts that add up to more than SQLite counts, with nothing of the file stored', async t => {
+    const many = (count: number, first: number, total_cents: number) =>
+      ndjson(...Array.from({ length: count }, (_, i) => makeInvoice({ id: `in_${first + i}`, total_cents })))
+    const largest = 10 ** 15
+    const steps: [name: string, stored: string, refused: string][] = [
+      ['a customer who gets counters', '', many(9_500, 0, largest)],
+      ['a counter, and what is added to it', many(9_000, 0, largest), many(500, 9_000, largest)],
+      ['what one import adds', many(2_001, 0, 1), many(9_500, 2_001, -largest)],
+    ]
+    for (const [name, stored, refused] of steps) {
+      const cli = await createCli(t)
+      const before = await cli.run(['import', '-'], { input: stored })
+      assert.equal(before.code, 0, name)
+      const outcome = await cli.run(['import', '-'], { input: refused })
+      assert.equal(outcome.code, 1, name)
+      assertOneLine(outcome, /add up to more than SQLite counts/)
+      const [api, token] = await look(t, cli)
+      const { json } = await api.get('/api/v1/client/cus_ana/invoices', token)
+      assert.equal(json.total, stored.split('\n').length - 1, name)
+      const writer = await openWriteStore(`sqlite:${cli.database}`)
+      assert.equal(await writer.checkCounts(), 0, name)
+      await writer.close()
+    }
+  })
+
   it('refuses a number beyond what a number can hold, and does not call it null', async t => {
     const cli = await createCli(t)
     const outcome = await cli.run(['import', '-'], { input: `${lineWith('tax_percent', '1e400')}\n` })
@@ -438,7 +463,7 @@ describe('fatura import', { concurrency: 3 }, () => {
   })
 })
 
-const cents = "a whole number of the currency's smallest unit"
+const cents = "a whole number of the currency's smallest unit, of at most 10^15 either way"
 const moment = 'a moment in UTC with milliseconds, like 2026-03-02T09:30:00.000Z'
 const name = 'text of at least one character, without NUL'
 const text = 'text without NUL'
@@ -472,6 +497,8 @@ const badValues: readonly (readonly [field: string, json: string, allowed: strin
   ['issued_at', '"2026-03-02T09:30:00.000+01:00"', moment],
   ['issued_at', '1772443800', moment],
   ['issued_at', 'null', moment],
+  ['total_cents', '1000000000000001', cents],
+  ['total_cents', '-1000000000000001', cents],
   ['ix_created_at', '"yesterday"', `${moment}, or null`],
   ['subtotal_cents', '10.5', cents],
   ['discount_cents', '"10"', cents],

@@ -124,7 +124,7 @@ export function openTables(path: string) {
     documents: db.prepare('SELECT id, status, body, misses, observed_at FROM documents'),
     relations: db.prepare('SELECT id FROM document_relations WHERE relations IS NOT NULL'),
     customers: db.prepare('SELECT customer_id, total, counted, head FROM customers'),
-    counts: db.prepare('SELECT customer_id, month, status, currency, ix, n, high, low FROM counts'),
+    counts: db.prepare('SELECT customer_id, month, status, currency, ix, n, total_cents FROM counts'),
     streams: db.prepare('SELECT name, succeeded_at FROM streams'),
     freshness: db.prepare('SELECT synced_at FROM freshness'),
     aside: db.prepare('SELECT system, kind, id FROM set_aside'),
@@ -577,9 +577,9 @@ export class Invariants {
           expected.set(key, [n + 1, sum + BigInt(total_cents)])
         }
       const found = new Map(
-        (kept.get(customer_id) ?? []).map(({ month, status, currency, ix, n, high, low }) => [
+        (kept.get(customer_id) ?? []).map(({ month, status, currency, ix, n, total_cents }) => [
           `${month} ${status} ${currency} ${ix}`,
-          [Number(n), BigInt(Number(high)) * 16_777_216n + BigInt(Number(low))],
+          [Number(n), BigInt(Number(total_cents))],
         ]),
       )
       const write = (map: Map<string, unknown>) =>

@@ -55,6 +55,18 @@ async function connect(t: TestContext, url: string): Promise<pg.Client> {
   return client
 }
 
+/** The plans of all statements that run in calls of functions, as texts. */
+async function explainCalls(client: pg.Client, calls: readonly string[]): Promise<string[]> {
+  await client.query(
+    "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_analyze = on",
+  )
+  await client.query('SET auto_explain.log_nested_statements = on; SET client_min_messages = log')
+  const told: string[] = []
+  client.on('notice', ({ message }) => told.push(message ?? ''))
+  for (const call of calls) await client.query(`SELECT * FROM ${call}`)
+  return told
+}
+
 describe('plans of the API’s functions', () => {
   test('those that read by a key read nothing as a whole, and cost too little to be compiled; the others forbid it', async t => {
     const url = await postgres.createStore(t)
@@ -105,6 +117,25 @@ describe('plans of the API’s functions', () => {
     }
   })
 
+  test('a search reads the list’s index alone, in its order, and rows for the page', async t => {
+    const url = await postgres.createStore(t)
+    const writer = await openWriteStore(url)
+    await writer.transaction(tx =>
+      tx.saveInvoices(Array.from({ length: 300 }, (_, i) => makeRecord({ id: `in_${i}` }))),
+    )
+    await writer.close()
+    const client = await connect(t, url)
+    for (const prepare of ['SELECT', 'ANALYZE']) {
+      await client.query(prepare)
+      const plans = await explainCalls(client, [
+        "fatura.search_invoices('cus_ana', 1, 10, 'paid', NULL, 0, NULL, '{lima,zz}', '{NULL,NULL}', '{NULL,NULL}', '{NULL,NULL}')",
+      ])
+      const [scan] = plans.filter(plan => plan.includes('words'))
+      assert.match(scan ?? '', /-> {2}Index Only Scan using invoices_in_order on invoices i /, prepare)
+      for (const plan of plans) assert.doesNotMatch(plan, /Seq Scan|Bitmap|Sort|Hash/, plan)
+    }
+  })
+
   test('a server with JIT compiles nothing for any request, though nothing in the session forbids it', async t => {
     const url = await postgres.createStore(t)
     const client = await connect(t, url)
@@ -125,13 +156,7 @@ describe('plans of the API’s functions', () => {
       "fatura.list_invoices('cus_ana', 2, 10, 'paid', NULL, 0, NULL)",
       "fatura.search_invoices('cus_ana', 1, 10, NULL, NULL, NULL, NULL, '{lima}', '{NULL}', '{NULL}', '{NULL}')",
     ]
-    await client.query(
-      "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_analyze = on",
-    )
-    await client.query('SET auto_explain.log_nested_statements = on; SET client_min_messages = log')
-    const told: string[] = []
-    client.on('notice', ({ message }) => told.push(message ?? ''))
-    for (const call of calls) await client.query(`SELECT * FROM ${call}`)
+    const told = await explainCalls(client, calls)
     assert.ok(told.length > calls.length, `${told.length} plans`)
     for (const plan of told) assert.doesNotMatch(plan, /\bJIT:/, plan)
   })

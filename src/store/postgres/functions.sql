@@ -202,45 +202,30 @@ BEGIN
   RETURN v_total || ' ' || v_version || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
 END $body$;
 
--- The search: one pass over the index that holds the folded texts. An invoice matches when it holds each word: one of two
--- texts by any part, or one of two beginnings of its ids. A text that is too long for the index is read from its row.
+-- The search: one pass over the index that holds the folded texts. An invoice matches when there is no word that it does not
+-- hold: one of two texts by any part, or one of two beginnings of its ids. A word without a second one has null there. The
+-- words become one table first, for unnest reads each of its lists for every row. A text that is too long for the index is read
+-- from its row.
 CREATE OR REPLACE FUNCTION fatura.search_invoices(p_customer_id text, p_page bigint, p_page_size bigint,
   /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/,
   p_parts bytea[], p_others bytea[], p_ids bytea[], p_other_ids bytea[])
 RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $body$
-DECLARE
-  v_words integer := cardinality(p_parts);
-  /*texts*/ v_part_1 bytea := p_parts[1]; v_other_1 bytea := p_others[1]; v_id_1 bytea := p_ids[1]; v_other_id_1 bytea := p_other_ids[1];
-  v_part_2 bytea := p_parts[2]; v_other_2 bytea := p_others[2]; v_id_2 bytea := p_ids[2]; v_other_id_2 bytea := p_other_ids[2];
-  v_part_3 bytea := p_parts[3]; v_other_3 bytea := p_others[3]; v_id_3 bytea := p_ids[3]; v_other_id_3 bytea := p_other_ids[3];
-  v_part_4 bytea := p_parts[4]; v_other_4 bytea := p_others[4]; v_id_4 bytea := p_ids[4]; v_other_id_4 bytea := p_other_ids[4];
-  v_part_5 bytea := p_parts[5]; v_other_5 bytea := p_others[5]; v_id_5 bytea := p_ids[5]; v_other_id_5 bytea := p_other_ids[5];
-  v_part_6 bytea := p_parts[6]; v_other_6 bytea := p_others[6]; v_id_6 bytea := p_ids[6]; v_other_id_6 bytea := p_other_ids[6];
-  v_part_7 bytea := p_parts[7]; v_other_7 bytea := p_others[7]; v_id_7 bytea := p_ids[7]; v_other_id_7 bytea := p_other_ids[7];
-  v_part_8 bytea := p_parts[8]; v_other_8 bytea := p_others[8]; v_id_8 bytea := p_ids[8]; v_other_id_8 bytea := p_other_ids[8];
-  v_part_9 bytea := p_parts[9]; v_other_9 bytea := p_others[9]; v_id_9 bytea := p_ids[9]; v_other_id_9 bytea := p_other_ids[9];
-  v_part_10 bytea := p_parts[10]; v_other_10 bytea := p_others[10]; v_id_10 bytea := p_ids[10]; v_other_id_10 bytea := p_other_ids[10]; /*end*/
-  v_version bigint; v_ids text[]; v_total bigint; v_page bigint; v_summaries text;
+DECLARE v_version bigint; v_ids text[]; v_total bigint; v_page bigint; v_summaries text;
 BEGIN
   SELECT c.version INTO v_version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
   v_ids := ARRAY(
+    WITH words AS MATERIALIZED (
+      SELECT * FROM unnest(p_parts, p_others, p_ids, p_other_ids) AS given (part, other, id, other_id))
     SELECT r.id FROM (
       SELECT i.id, i.issued_at, i.search_ids AS ids, coalesce(i.search_text, (
         SELECT o.long_text FROM fatura.invoices o WHERE o.customer_id = p_customer_id AND o.id = i.id)) AS text
       FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
         /*matching*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991) /*end*/) r
-    WHERE
-      /*words*/ (position(v_part_1 IN r.text) > 0 OR position(v_other_1 IN r.text) > 0 OR position(v_id_1 IN r.ids) > 0 OR position(v_other_id_1 IN r.ids) > 0) AND (v_words = 1 OR 
-      (position(v_part_2 IN r.text) > 0 OR position(v_other_2 IN r.text) > 0 OR position(v_id_2 IN r.ids) > 0 OR position(v_other_id_2 IN r.ids) > 0) AND (v_words = 2 OR 
-      (position(v_part_3 IN r.text) > 0 OR position(v_other_3 IN r.text) > 0 OR position(v_id_3 IN r.ids) > 0 OR position(v_other_id_3 IN r.ids) > 0) AND (v_words = 3 OR 
-      (position(v_part_4 IN r.text) > 0 OR position(v_other_4 IN r.text) > 0 OR position(v_id_4 IN r.ids) > 0 OR position(v_other_id_4 IN r.ids) > 0) AND (v_words = 4 OR 
-      (position(v_part_5 IN r.text) > 0 OR position(v_other_5 IN r.text) > 0 OR position(v_id_5 IN r.ids) > 0 OR position(v_other_id_5 IN r.ids) > 0) AND (v_words = 5 OR 
-      (position(v_part_6 IN r.text) > 0 OR position(v_other_6 IN r.text) > 0 OR position(v_id_6 IN r.ids) > 0 OR position(v_other_id_6 IN r.ids) > 0) AND (v_words = 6 OR 
-      (position(v_part_7 IN r.text) > 0 OR position(v_other_7 IN r.text) > 0 OR position(v_id_7 IN r.ids) > 0 OR position(v_other_id_7 IN r.ids) > 0) AND (v_words = 7 OR 
-      (position(v_part_8 IN r.text) > 0 OR position(v_other_8 IN r.text) > 0 OR position(v_id_8 IN r.ids) > 0 OR position(v_other_id_8 IN r.ids) > 0) AND (v_words = 8 OR 
-      (position(v_part_9 IN r.text) > 0 OR position(v_other_9 IN r.text) > 0 OR position(v_id_9 IN r.ids) > 0 OR position(v_other_id_9 IN r.ids) > 0) AND (v_words = 9 OR 
-      (position(v_part_10 IN r.text) > 0 OR position(v_other_10 IN r.text) > 0 OR position(v_id_10 IN r.ids) > 0 OR position(v_other_id_10 IN r.ids) > 0)))))))))) /*end*/
+    WHERE NOT EXISTS (
+      SELECT FROM words w
+      WHERE (position(w.part IN r.text) > 0 OR position(w.other IN r.text) > 0
+        OR position(w.id IN r.ids) > 0 OR position(w.other_id IN r.ids) > 0) IS NOT TRUE)
     ORDER BY r.issued_at DESC, r.id DESC);
   v_total := cardinality(v_ids);
   v_page := greatest(1, least(p_page, (v_total + p_page_size - 1) / p_page_size));
@@ -249,7 +234,8 @@ BEGIN
   RETURN v_total || ' ' || coalesce(v_version, 0) || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
 END $body$;
 
--- Sums by currency, status and month: of the counters where there are some, else of the rows.
+-- Sums by currency, status and month: of the counters where there are some, else of the rows. Sums are texts: as a JSON number,
+-- one beyond 2^53 would be rounded when it is read.
 CREATE OR REPLACE FUNCTION fatura.read_sums(p_customer_id text, OUT sums text, OUT credited text, OUT open_sums text, OUT version bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET jit = off AS $body$
@@ -257,19 +243,32 @@ DECLARE v_counted boolean;
 BEGIN
   SELECT c.version, c.counted INTO version, v_counted FROM fatura.customers c WHERE c.customer_id = p_customer_id;
   IF v_counted THEN
-    SELECT json_agg(json_build_array(r.month, r.status, r.currency, r.n, r.high, r.low)) INTO sums FROM (
-      SELECT /*sumsOfCounters*/ month, status, currency, sum(n) AS n, sum(high) AS high, sum(low) AS low /*end*/ FROM fatura.counts k WHERE k.customer_id = p_customer_id GROUP BY 1, 2, 3) r;
+    SELECT json_agg(json_build_array(r.month, r.status, r.currency, r.n, r.cents::text)) INTO sums FROM (
+      SELECT k.month, k.status, k.currency, sum(k.n) AS n, sum(k.total_cents) AS cents
+      FROM fatura.counts k
+      WHERE k.customer_id = p_customer_id
+      GROUP BY k.month, k.status, k.currency) r;
   ELSE
-    SELECT json_agg(json_build_array(r.month, r.status, r.currency, r.n, r.high, r.low)) INTO sums FROM (
-      SELECT /*sumsOfInvoices*/ to_char(to_timestamp(issued_at / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM') AS month, status, currency, count(*) AS n, sum(total_cents >> 24) AS high, sum(total_cents & 16777215) AS low /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id GROUP BY 1, 2, 3) r;
+    SELECT json_agg(json_build_array(r.month, r.status, r.currency, r.n, r.cents::text)) INTO sums FROM (
+      SELECT to_char(to_timestamp(i.issued_at / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM') AS month,
+        i.status, i.currency, count(*) AS n, sum(i.total_cents) AS cents
+      FROM fatura.invoices i
+      WHERE i.customer_id = p_customer_id
+      GROUP BY 1, i.status, i.currency) r;
   END IF;
-  SELECT json_agg(json_build_array(r.currency, r.cents)) INTO credited FROM (
-    SELECT i.currency, sum(i.credited_cents) AS cents FROM fatura.invoices i
-    WHERE i.customer_id = p_customer_id AND i.status = 'open' AND i.credited_cents <> 0 GROUP BY 1) r;
-  SELECT json_agg(json_build_array(/*openSum*/ r.currency, r.due_date, r.n, r.to_pay_n, r.to_pay_high, r.to_pay_low, r.in_favour_n, r.in_favour_high, r.in_favour_low /*end*/)) INTO open_sums FROM (
-    SELECT /*sumsOfOpen*/ currency, due_date, count(*) AS n,
-  sum(CASE WHEN to_pay_cents > 0 THEN 1 ELSE 0 END) AS to_pay_n, sum(to_pay_cents >> 24) AS to_pay_high, sum(to_pay_cents & 16777215) AS to_pay_low,
-  sum(CASE WHEN in_favour_cents > 0 THEN 1 ELSE 0 END) AS in_favour_n, sum(in_favour_cents >> 24) AS in_favour_high, sum(in_favour_cents & 16777215) AS in_favour_low /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.status = 'open' GROUP BY 2, 1) r;
+  SELECT json_agg(json_build_array(r.currency, r.cents::text)) INTO credited FROM (
+    SELECT i.currency, sum(i.credited_cents) AS cents
+    FROM fatura.invoices i
+    WHERE i.customer_id = p_customer_id AND i.status = 'open' AND i.credited_cents <> 0
+    GROUP BY i.currency) r;
+  SELECT json_agg(json_build_array(r.currency, r.due_date, r.n, r.to_pay_n, r.to_pay_cents::text, r.in_favour_n, r.in_favour_cents::text))
+  INTO open_sums FROM (
+    SELECT i.currency, i.due_date, count(*) AS n,
+      count(*) FILTER (WHERE i.to_pay_cents > 0) AS to_pay_n, sum(i.to_pay_cents) AS to_pay_cents,
+      count(*) FILTER (WHERE i.in_favour_cents > 0) AS in_favour_n, sum(i.in_favour_cents) AS in_favour_cents
+    FROM fatura.invoices i
+    WHERE i.customer_id = p_customer_id AND i.status = 'open'
+    GROUP BY i.due_date, i.currency) r;
 END $body$;
 
 -- What is to be paid: the sums of open invoices by currency and due day, and the first of them. Those due before a day come first,
@@ -280,10 +279,14 @@ SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET jit = o
 DECLARE v_ids text[];
 BEGIN
   SELECT c.version INTO version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
-  SELECT json_agg(json_build_array(/*openSum*/ r.currency, r.due_date, r.n, r.to_pay_n, r.to_pay_high, r.to_pay_low, r.in_favour_n, r.in_favour_high, r.in_favour_low /*end*/)) INTO sums FROM (
-    SELECT /*sumsOfOpen*/ currency, due_date, count(*) AS n,
-  sum(CASE WHEN to_pay_cents > 0 THEN 1 ELSE 0 END) AS to_pay_n, sum(to_pay_cents >> 24) AS to_pay_high, sum(to_pay_cents & 16777215) AS to_pay_low,
-  sum(CASE WHEN in_favour_cents > 0 THEN 1 ELSE 0 END) AS in_favour_n, sum(in_favour_cents >> 24) AS in_favour_high, sum(in_favour_cents & 16777215) AS in_favour_low /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.status = 'open' GROUP BY 2, 1) r;
+  SELECT json_agg(json_build_array(r.currency, r.due_date, r.n, r.to_pay_n, r.to_pay_cents::text, r.in_favour_n, r.in_favour_cents::text))
+  INTO sums FROM (
+    SELECT i.currency, i.due_date, count(*) AS n,
+      count(*) FILTER (WHERE i.to_pay_cents > 0) AS to_pay_n, sum(i.to_pay_cents) AS to_pay_cents,
+      count(*) FILTER (WHERE i.in_favour_cents > 0) AS in_favour_n, sum(i.in_favour_cents) AS in_favour_cents
+    FROM fatura.invoices i
+    WHERE i.customer_id = p_customer_id AND i.status = 'open'
+    GROUP BY i.due_date, i.currency) r;
   v_ids := ARRAY(SELECT i.id FROM fatura.invoices i
     WHERE i.customer_id = p_customer_id AND i.status = 'open' AND i.due_date < p_day
     ORDER BY i.due_date, i.currency, i.id LIMIT /*open*/ 100 /*end*/);
@@ -298,8 +301,8 @@ BEGIN
   INTO invoices FROM unnest(v_ids) WITH ORDINALITY k (id, place);
 END $body$;
 
--- Functions that writers call, with no rights of their own. Each runs where the rows lie, so that a batch is one message, on
--- Citus one to each shard. There, statements name the tables of one shard, and Citus has nothing to plan.
+-- Functions that writers call, with no rights of their own. Each runs where the rows lie: a batch is one call, on Citus one to
+-- each shard. There, statements name the tables of one shard, and Citus has nothing to plan.
 
 CREATE OR REPLACE FUNCTION fatura.tables_at(p_customer_id text, p_is_spread boolean, VARIADIC p_tables text[]) RETURNS text[]
 LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
@@ -313,14 +316,9 @@ BEGIN
     ORDER BY t.place);
 END $body$;
 
--- A list of texts, each but the last ended by a carriage return; a form feed stands for none.
-CREATE OR REPLACE FUNCTION fatura.split_list(p_list text) RETURNS text[] LANGUAGE sql IMMUTABLE AS $body$
-  SELECT CASE p_list WHEN '' THEN ARRAY[''] ELSE string_to_array(p_list, E'\r', E'\f') END
-$body$;
-
 -- What is known of invoices by their keys: [customer_id, id, summary, observed_at, claim, document, payment], without a summary
 -- when deleted.
-CREATE OR REPLACE FUNCTION fatura.find_known(p_customer_id text, p_is_spread boolean, p_customers text, p_ids text)
+CREATE OR REPLACE FUNCTION fatura.find_known(p_customer_id text, p_is_spread boolean, p_customers text[], p_ids text[])
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE v_known json;
 BEGIN
@@ -333,132 +331,16 @@ BEGIN
     LEFT JOIN LATERAL (SELECT * FROM %3$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) t ON true
     WHERE i.id IS NOT NULL OR t.id IS NOT NULL$sql$,
     VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'invoices', 'links', 'tombstones'))
-  INTO v_known USING p_customers::text[], p_ids::text[];
+  INTO v_known USING p_customers, p_ids;
   RETURN coalesce(v_known, '[]');
-END $body$;
-
--- Writes a batch: lists of one length, each as a text (see lists.ts), null where all its values are. What was observed later
--- than what is given stays as it is, its lines included; what is alike is only seen again. Returns the place of each invoice
--- that changed, and what counters knew of it before: [issued_at, status, ix_status, currency, total_cents]. The customers
--- are locked: what is not found is new, and is written without looking for it again.
-CREATE OR REPLACE FUNCTION fatura.save_invoices(p_customer_id text, p_is_spread boolean, given_customer_id text,
-  given_id text, given_issued_at text, given_status text, given_ix_status text, given_currency text,
-  given_total_cents text, given_search_text text, given_long_text text, given_search_ids text,
-  given_summary text, given_observed_at text, given_lines text, given_state text, given_claimed_id text,
-  given_ix_id text, given_claim text, given_document text, given_credited_cents text, given_payment text,
-  given_due_date text, given_to_pay_cents text, given_in_favour_cents text, given_number text)
-RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
-DECLARE
-  v_tables text[] := fatura.tables_at(p_customer_id, p_is_spread, 'invoices', 'invoice_lines', 'links', 'invoice_payments');
-  v_customer_id text[] := given_customer_id; v_id text[] := given_id; v_issued_at bigint[] := given_issued_at;
-  v_status text[] := given_status; v_ix_status text[] := given_ix_status;
-  v_currency text[] := given_currency; v_total_cents bigint[] := given_total_cents;
-  v_search_text text[] := fatura.split_list(given_search_text); v_long_text text[] := fatura.split_list(given_long_text);
-  v_search_ids text[] := fatura.split_list(given_search_ids); v_summary text[] := fatura.split_list(given_summary);
-  v_observed_at bigint[] := given_observed_at; v_lines text[] := fatura.split_list(given_lines);
-  v_state text[] := given_state; v_claimed_id bigint[] := given_claimed_id; v_ix_id bigint[] := given_ix_id;
-  v_claim text[] := fatura.split_list(given_claim); v_document text[] := fatura.split_list(given_document);
-  v_credited_cents bigint[] := given_credited_cents; v_payment text[] := fatura.split_list(given_payment);
-  v_due_date text[] := given_due_date; v_to_pay_cents bigint[] := given_to_pay_cents;
-  v_in_favour_cents bigint[] := given_in_favour_cents; v_number text[] := given_number;
-  v_before json[]; v_is_new boolean[]; v_is_seen boolean[]; v_is_other boolean[]; v_is_fresh boolean[];
-  v_has_other_lines boolean[]; v_has_other_payment boolean[];
-  v_insertion text := $sql$
-    INSERT INTO %1$s (customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, long_text, search_ids,
-      summary, observed_at, document, credited_cents, payment, due_date, to_pay_cents, in_favour_cents)
-    SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.currency, g.total_cents,
-      convert_to(g.search_text, 'UTF8'), convert_to(g.long_text, 'UTF8'), convert_to(g.search_ids, 'UTF8'), g.summary,
-      g.observed_at, g.document, g.credited_cents, g.payment, g.due_date, g.to_pay_cents, g.in_favour_cents
-    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) AS g (customer_id, id,
-      issued_at, status, ix_status, currency, total_cents, search_text, long_text, search_ids, summary, observed_at, document,
-      credited_cents, payment, due_date, to_pay_cents, in_favour_cents, is_meant)
-    WHERE g.is_meant$sql$;
-BEGIN
-  EXECUTE format($sql$
-    SELECT array_agg(f.before ORDER BY f.place), array_agg(f.is_new ORDER BY f.place),
-      array_agg(f.is_fresh ORDER BY f.place), array_agg(f.is_fresh AND f.is_alike AND f.is_older ORDER BY f.place),
-      array_agg(f.is_fresh AND NOT f.is_alike AND NOT f.is_new ORDER BY f.place),
-      array_agg(f.is_fresh AND f.has_other_lines ORDER BY f.place),
-      array_agg(f.is_fresh AND f.has_other_payment ORDER BY f.place)
-    FROM (
-      SELECT g.place, CASE WHEN i.id IS NOT NULL THEN
-          json_build_array(i.issued_at, i.status, i.ix_status, i.currency, i.total_cents) END AS before, i.id IS NULL AS is_new, coalesce(i.observed_at <= g.observed_at, true) AS is_fresh,
-        i.observed_at < g.observed_at AS is_older, l.lines IS DISTINCT FROM g.lines AS has_other_lines,
-        i.payment IS DISTINCT FROM g.payment AS has_other_payment, i.id IS NOT NULL AND i.summary = g.summary AND i.search_ids = convert_to(g.search_ids, 'UTF8')
-          AND i.search_text IS NOT DISTINCT FROM convert_to(g.search_text, 'UTF8')
-          AND i.long_text IS NOT DISTINCT FROM convert_to(g.long_text, 'UTF8')
-          AND i.document IS NOT DISTINCT FROM g.document AND i.payment = g.payment AS is_alike
-      FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY
-        AS g (customer_id, id, search_text, long_text, search_ids, summary, observed_at, lines, document, payment, place)
-      LEFT JOIN LATERAL (SELECT * FROM %1$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true
-      LEFT JOIN LATERAL (SELECT * FROM %2$s WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true) f$sql$,
-    VARIADIC v_tables)
-  INTO v_before, v_is_new, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines, v_has_other_payment
-  USING v_customer_id, v_id, v_search_text, v_long_text, v_search_ids, v_summary, v_observed_at, v_lines, v_document, v_payment;
-  IF true = ANY (v_is_new) THEN
-    EXECUTE format(v_insertion, VARIADIC v_tables)
-    USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_currency, v_total_cents, v_search_text, v_long_text,
-      v_search_ids, v_summary, v_observed_at, v_document, v_credited_cents, v_payment, v_due_date, v_to_pay_cents,
-      v_in_favour_cents, v_is_new;
-  END IF;
-  IF true = ANY (v_is_seen || v_is_other) THEN
-    EXECUTE format(v_insertion || ' ON CONFLICT (customer_id, id) DO UPDATE SET
-      issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
-      currency = excluded.currency, total_cents = excluded.total_cents, search_text = excluded.search_text, long_text = excluded.long_text, search_ids = excluded.search_ids,
-      summary = excluded.summary, observed_at = excluded.observed_at, document = excluded.document,
-      credited_cents = excluded.credited_cents, payment = excluded.payment, due_date = excluded.due_date,
-      to_pay_cents = excluded.to_pay_cents, in_favour_cents = excluded.in_favour_cents', VARIADIC v_tables)
-    USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_currency, v_total_cents, v_search_text, v_long_text,
-      v_search_ids, v_summary, v_observed_at, v_document, v_credited_cents, v_payment, v_due_date, v_to_pay_cents,
-      v_in_favour_cents,
-      ARRAY(SELECT c.is_seen OR c.is_other FROM unnest(v_is_seen, v_is_other) AS c (is_seen, is_other));
-  END IF;
-  IF true = ANY (v_has_other_lines) THEN
-    EXECUTE format('INSERT INTO %2$s (customer_id, invoice_id, lines)
-      SELECT g.customer_id, g.id, g.lines FROM unnest($1, $2, $3, $4) AS g (customer_id, id, lines, has_other_lines)
-      WHERE g.has_other_lines AND g.lines IS NOT NULL
-      ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines', VARIADIC v_tables)
-    USING v_customer_id, v_id, v_lines, v_has_other_lines;
-    EXECUTE format('DELETE FROM %2$s l USING unnest($1, $2, $3, $4) AS g (customer_id, id, lines, has_other_lines)
-      WHERE g.has_other_lines AND g.lines IS NULL AND l.customer_id = g.customer_id AND l.invoice_id = g.id',
-      VARIADIC v_tables)
-    USING v_customer_id, v_id, v_lines, v_has_other_lines;
-  END IF;
-  IF true = ANY (v_has_other_payment) THEN
-    EXECUTE format('DELETE FROM %4$s p USING unnest($1, $2, $3) AS g (customer_id, id, is_meant)
-      WHERE g.is_meant AND p.customer_id = g.customer_id AND p.invoice_id = g.id', VARIADIC v_tables)
-    USING v_customer_id, v_id,
-      ARRAY(SELECT c.has_other AND NOT c.is_new FROM unnest(v_has_other_payment, v_is_new) AS c (has_other, is_new));
-    EXECUTE format('INSERT INTO %4$s (customer_id, invoice_id, payment_id)
-      SELECT g.customer_id, g.id, p.payment ->> ''id''
-      FROM unnest($1, $2, $3, $4) AS g (customer_id, id, payment, is_meant)
-      CROSS JOIN LATERAL json_array_elements(g.payment::json -> ''payments'') p (payment)
-      WHERE g.is_meant', VARIADIC v_tables)
-    USING v_customer_id, v_id, v_payment, v_has_other_payment;
-  END IF;
-  IF v_claim IS NOT NULL THEN
-    EXECUTE format('INSERT INTO %3$s AS stored (customer_id, invoice_id, state, claimed_id, ix_id, claim, number)
-      SELECT g.customer_id, g.id, g.state, g.claimed_id, g.ix_id, g.claim, g.number
-      FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS g (customer_id, id, state, claimed_id, ix_id, claim, number, is_fresh)
-      WHERE g.is_fresh AND g.claim IS NOT NULL
-      ON CONFLICT (customer_id, invoice_id) DO UPDATE SET state = excluded.state, claimed_id = excluded.claimed_id,
-        ix_id = excluded.ix_id, claim = excluded.claim, number = excluded.number
-      WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id
-        OR stored.number IS DISTINCT FROM excluded.number', VARIADIC v_tables)
-    USING v_customer_id, v_id, v_state, v_claimed_id, v_ix_id, v_claim, v_number, v_is_fresh;
-  END IF;
-  RETURN (
-    SELECT coalesce(json_agg(json_build_array(c.place, c.before)), '[]')
-    FROM unnest(v_before, v_is_new, v_is_other, v_has_other_lines) WITH ORDINALITY
-      AS c (before, is_new, is_other, has_other_lines, place)
-    WHERE c.is_new OR c.is_other OR c.has_other_lines);
 END $body$;
 
 -- Totals, first pages and versions of customers, each with the number of invoices by which it grew, and the changes behind
 -- them. Returns those that are large by now and have no counters.
-CREATE OR REPLACE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean, p_customers text, p_added text,
-  p_versions text, given_customer_id text, given_version text, given_previous text, given_invoice_id text, given_kind text,
-  given_place text, p_batch bigint, p_now bigint)
+CREATE OR REPLACE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean,
+  p_customers text[], p_added bigint[], p_versions bigint[],
+  given_customer_id text[], given_version bigint[], given_previous bigint[], given_invoice_id text[], given_kind text[],
+  given_place integer[], p_batch bigint, p_now bigint)
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE v_large json;
 BEGIN
@@ -476,14 +358,11 @@ BEGIN
       RETURNING stored.customer_id, stored.total, stored.counted)
     SELECT json_agg(customer_id) FROM saved WHERE NOT counted AND total > /*counted*/ 2000 /*end*/$sql$,
     VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'customers', 'invoices'))
-  INTO v_large USING p_customers::text[], p_added::bigint[], p_versions::bigint[];
-  IF given_customer_id IS NOT NULL THEN
-    EXECUTE format($sql$
-      INSERT INTO %1$s (customer_id, version, previous, invoice_id, kind, place, batch, at)
-      SELECT g.*, $7, $8 FROM unnest($1, $2, $3, $4, $5, $6) AS g (customer_id, version, previous, invoice_id, kind, place)$sql$,
-      VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'changes'))
-    USING given_customer_id::text[], given_version::bigint[], given_previous::bigint[], given_invoice_id::text[],
-      given_kind::text[], given_place::integer[], p_batch, p_now;
-  END IF;
+  INTO v_large USING p_customers, p_added, p_versions;
+  EXECUTE format($sql$
+    INSERT INTO %1$s (customer_id, version, previous, invoice_id, kind, place, batch, at)
+    SELECT g.*, $7, $8 FROM unnest($1, $2, $3, $4, $5, $6) AS g (customer_id, version, previous, invoice_id, kind, place)$sql$,
+    VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'changes'))
+  USING given_customer_id, given_version, given_previous, given_invoice_id, given_kind, given_place, p_batch, p_now;
   RETURN coalesce(v_large, '[]');
 END $body$;

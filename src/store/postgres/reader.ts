@@ -1,5 +1,13 @@
 import { checkVersion } from '../migrations.ts'
-import { isForHead, type OpenSumRow, type SumRow, toOpenSum, toSum } from '../read-model/counting.ts'
+import {
+  type CreditRow,
+  isForHead,
+  type OpenSumRow,
+  type SumRow,
+  toCredits,
+  toOpenSum,
+  toSum,
+} from '../read-model/counting.ts'
 import { rowFilterNames } from '../read-model/filters.ts'
 import type { SearchWord } from '../read-model/search.ts'
 import { changeReads, feedStatements } from '../shared/changes.ts'
@@ -82,7 +90,7 @@ export async function openPostgresReader(url: string): Promise<ReadStore> {
       const [row] = await call<SumsRow>('sums', customerId)
       return {
         sums: (JSON.parse(row?.sums ?? '[]') as SumRow[]).map(toSum),
-        credited: new Map<string, number>(JSON.parse(row?.credited ?? '[]')),
+        credited: toCredits(JSON.parse(row?.credited ?? '[]') as CreditRow[]),
         open: readOpenSums(row?.open_sums),
         version: row?.version ?? 0,
         ...fresh,

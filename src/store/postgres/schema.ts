@@ -35,7 +35,7 @@ export const functions = placed<'key' | 'list' | 'everywhere'>({
   everywhere: [
     ...['list_counted', 'read_freshness', 'read_token', 'read_key', 'covers_customer'],
     ...['read_batches', 'batch_changes', 'schema_version', 'schema_state'],
-    ...['tables_at', 'split_list', 'find_known', 'save_invoices', 'count_customers'],
+    ...['tables_at', 'find_known', 'count_customers'],
   ],
 })
 

@@ -29,7 +29,7 @@ const onNodes = `DO $body$ BEGIN
   END $body$;`
 
 /**
- * Begins a transaction. What is on the way, such as PgBouncer, may have dropped the session's options: whatever has no
+ * Begins a transaction, whose statements read rows by their keys however small a table was when they were planned. What is on the way, such as PgBouncer, may have dropped the session's options: whatever has no
  * limit then gets it for the transaction. The last statement returns the schema's version: it stays so until the end.
  */
 export const beginWriting = (isCitus: boolean) => `
@@ -40,6 +40,7 @@ export const beginWriting = (isCitus: boolean) => `
       .join(', ')}) AS given (name, value)
   WHERE current_setting(name) = '0';
   SET LOCAL jit = off;
+  SET LOCAL enable_seqscan = off;
   ${isCitus ? onNodes : ''}
   SELECT pg_advisory_xact_lock_shared(${migrationLock});
   SELECT fatura.schema_version() AS version`

@@ -44,71 +44,57 @@ export function isForHead(query: InvoiceQuery): boolean {
 
 export type Countable = Pick<InvoiceRow, 'issued_at' | 'status' | 'ix_status' | 'currency' | 'total_cents'>
 
-/** A counter, or what is added to one. A sum is in two parts: integers end at 2^63 in the engines, and at 2^53 here. */
-export type Counter = [month: string, status: string, currency: string, ix: string, ...Amounts]
-
-type Amounts = [n: number, high: number, low: number]
-
-const lowBits = 24
+/** A counter, or what is added to one. */
+export type Counter = [
+  ...[month: string, status: string, currency: string, ix: string],
+  ...[n: number, totalCents: bigint],
+]
 
 /** The `ix_status` in a counter's key, where none is no null. */
 export function ixOf(ixStatus: string | null): string {
   return ixStatus === null ? '-' : `=${ixStatus}`
 }
 
-const sumsOfRows = `count(*) AS n, sum(total_cents >> ${lowBits}) AS high, sum(total_cents & ${2 ** lowBits - 1}) AS low`
-
 /** The columns of a statement over invoices that makes counters, grouped by the first four. */
 export function counterColumns(engine: EngineName): string {
-  return `${monthIn[engine]('issued_at')} AS month, status, currency, coalesce('=' || ix_status, '-') AS ix, ${sumsOfRows}`
+  return `${monthIn[engine]('issued_at')} AS month, status, currency, coalesce('=' || ix_status, '-') AS ix,
+    count(*) AS n, sum(total_cents) AS total_cents`
 }
 
-/** The columns of a statement that makes sums, of counters or of invoices, grouped by the first three. */
-export const sumsOfCounters = 'month, status, currency, sum(n) AS n, sum(high) AS high, sum(low) AS low'
-export function sumsOfInvoices(engine: EngineName): string {
-  return `${monthIn[engine]('issued_at')} AS month, status, currency, ${sumsOfRows}`
-}
+/** A whole number that may be beyond 2^53, as SQLite returns it, and PostgreSQL in JSON. */
+type ExactSum = bigint | string
 
-export type SumRow = [month: string, status: InvoiceStatus, currency: string, ...Amounts]
-
-export function toSum([month, status, currency, count, high, low]: SumRow): InvoiceSum {
-  return { currency, status, month, count, total_cents: joinParts(high, low) }
-}
-
-/** The columns of a statement that makes sums of open invoices, grouped by the first two. */
-export const sumsOfOpen = `currency, due_date, count(*) AS n,
-  sum(CASE WHEN to_pay_cents > 0 THEN 1 ELSE 0 END) AS to_pay_n, ${partsOf('to_pay')},
-  sum(CASE WHEN in_favour_cents > 0 THEN 1 ELSE 0 END) AS in_favour_n, ${partsOf('in_favour')}`
-
-/** The names of these columns, in the order of `OpenSumRow`. */
-export const openSumColumns = [
-  ...['currency', 'due_date', 'n', 'to_pay_n', 'to_pay_high', 'to_pay_low'],
-  ...['in_favour_n', 'in_favour_high', 'in_favour_low'],
+/** SQLite returns every number of a row with a sum as a bigint. */
+export type SumRow = [
+  ...[month: string, status: InvoiceStatus, currency: string],
+  ...[n: number | bigint, totalCents: ExactSum],
 ]
 
-/** A sum in two parts, as in a counter. */
-function partsOf(name: string): string {
-  const [high, low] = [`${name}_cents >> ${lowBits}`, `${name}_cents & ${2 ** lowBits - 1}`]
-  return `sum(${high}) AS ${name}_high, sum(${low}) AS ${name}_low`
+export function toSum([month, status, currency, n, totalCents]: SumRow): InvoiceSum {
+  return { currency, status, month, count: Number(n), total_cents: BigInt(totalCents) }
+}
+
+export type CreditRow = [currency: string, creditedCents: ExactSum]
+
+export function toCredits(rows: readonly CreditRow[]): Map<string, bigint> {
+  return new Map(rows.map(([currency, creditedCents]) => [currency, BigInt(creditedCents)]))
 }
 
 export type OpenSumRow = [
-  ...[currency: string, dueDate: string | null, n: number],
-  ...[toPayCount: number, toPayHigh: number, toPayLow: number],
-  ...[inFavourCount: number, inFavourHigh: number, inFavourLow: number],
+  ...[currency: string, dueDate: string | null, n: number | bigint],
+  ...[toPayCount: number | bigint, toPayCents: ExactSum],
+  ...[inFavourCount: number | bigint, inFavourCents: ExactSum],
 ]
 
 export function toOpenSum(row: OpenSumRow): OpenSum {
-  const [currency, due_date, count, to_pay_count, payHigh, payLow, in_favour_count, high, low] = row
+  const [currency, due_date, n, toPayCount, toPayCents, inFavourCount, inFavourCents] = row
   return {
-    ...{ currency, due_date, count, to_pay_count, in_favour_count },
-    to_pay_cents: joinParts(payHigh, payLow),
-    in_favour_cents: joinParts(high, low),
+    ...{ currency, due_date, count: Number(n) },
+    to_pay_count: Number(toPayCount),
+    to_pay_cents: BigInt(toPayCents),
+    in_favour_count: Number(inFavourCount),
+    in_favour_cents: BigInt(inFavourCents),
   }
-}
-
-function joinParts(high: number, low: number): bigint {
-  return (BigInt(high) << BigInt(lowBits)) + BigInt(low)
 }
 
 /** From a month's first moment up to, not including, the next month's. */
@@ -189,10 +175,8 @@ function countInvoice(counters: Map<string, Counter>, invoice: Countable, sign: 
   const { issued_at, status, ix_status, currency, total_cents } = invoice
   const [month, ix] = [monthOf(issued_at), ixOf(ix_status)]
   const key = JSON.stringify([month, status, currency, ix])
-  const counter = counters.get(key) ?? [month, status, currency, ix, 0, 0, 0]
-  const high = Math.floor(total_cents / 2 ** lowBits)
+  const counter = counters.get(key) ?? [month, status, currency, ix, 0, 0n]
   counter[4] += sign
-  counter[5] += sign * high
-  counter[6] += sign * (total_cents - high * 2 ** lowBits)
+  counter[5] += BigInt(sign * total_cents)
   counters.set(key, counter)
 }

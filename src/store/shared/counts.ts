@@ -12,11 +12,10 @@ const counterInsertion: Insertion = {
     currency: 'text',
     ix: 'text',
     n: 'bigint',
-    high: 'bigint',
-    low: 'bigint',
+    total_cents: 'numeric',
   },
   rest: `ON CONFLICT (customer_id, month, status, currency, ix) DO UPDATE SET
-    n = stored.n + excluded.n, high = stored.high + excluded.high, low = stored.low + excluded.low`,
+    n = stored.n + excluded.n, total_cents = stored.total_cents + excluded.total_cents`,
 }
 
 /** How many changes within one transaction are held in memory. */
@@ -55,7 +54,7 @@ export function keepCounts(db: Db, engine: CustomerWrites, { batch }: SharedRows
     changes = new Changes()
     const rows = changed.flatMap(([customerId, { counters }]) =>
       Array.from(counters.values(), counter => [customerId, ...counter] as const).filter(
-        ([, , , , , ...amounts]) => amounts.some(amount => amount !== 0),
+        ([, , , , , n, totalCents]) => n !== 0 || totalCents !== 0n,
       ),
     )
     await db.insert(counterInsertion, rows)
@@ -76,7 +75,7 @@ export function keepCounts(db: Db, engine: CustomerWrites, { batch }: SharedRows
   async function save(customers: readonly GrownCustomer[]): Promise<void> {
     for (const customerId of await engine.saveCustomers(customers, batch.number)) {
       await db.query(
-        `INSERT INTO fatura.counts (customer_id, month, status, currency, ix, n, high, low)
+        `INSERT INTO fatura.counts (customer_id, month, status, currency, ix, n, total_cents)
          SELECT $1, ${counterColumns(db.engine)} FROM fatura.invoices ${db.byIndex('invoices_in_order')}
          WHERE customer_id = $1 GROUP BY 2, 3, 4, 5`,
         [customerId],

@@ -9,7 +9,7 @@ export interface Db {
   /** As PostgreSQL writes it; an engine without schemas leaves `fatura.` out. A value that is a list is for `isAmong`. */
   query<Row extends object>(sql: string, values?: readonly DbValue[]): Promise<Row[]>
   /** Inserts rows, each with its values in the order of the columns. No two of them have the same key. */
-  insert(insertion: Insertion, rows: readonly (readonly Value[])[]): Promise<unknown>
+  insert(insertion: Insertion, rows: readonly (readonly (Value | bigint)[])[]): Promise<unknown>
   /** Whether a column's value is in a list, as in `isAmong('id', '$1')`. */
   isAmong(column: string, list: string): string
   /** Follows a table's name, for an engine that must be given the index of few of its rows. */
@@ -29,7 +29,7 @@ export interface Db {
 export interface Insertion {
   /** As in `fatura.documents`; `stored` names its row in `rest`. */
   into: string
-  columns: Readonly<Record<string, 'text' | 'bigint'>>
+  columns: Readonly<Record<string, 'text' | 'bigint' | 'numeric' | 'bytea'>>
   /** What follows the rows, such as `ON CONFLICT DO NOTHING`. */
   rest: string
 }

@@ -37,7 +37,7 @@ const checkCustomers = (db: Db, within = db.isAmong('customer_id', '$1')) => `
   UNION ALL
   SELECT customer_id, NULL FROM made
   FULL JOIN (SELECT * FROM fatura.counts WHERE ${within}) AS stored USING (customer_id, month, status, currency, ix)
-  WHERE (made.n, made.high, made.low) IS DISTINCT FROM (stored.n, stored.high, stored.low)`
+  WHERE (made.n, made.total_cents) IS DISTINCT FROM (stored.n, stored.total_cents)`
 
 export async function check(db: Db, customers: readonly string[]) {
   const rows = await db.query<{ customer_id: string; n: number | null }>(checkCustomers(db), [customers])

@@ -9,6 +9,7 @@ export function translate<T>(path: string, work: () => T): T {
     return work()
   } catch (error) {
     if (error instanceof StoreError) throw error
+    if (isOverflow(error)) throw new StoreError(tooMuch, { cause: error })
     if (isDamage(error)) throw new StoreDamaged(`The database ${path} is damaged`, { cause: error })
     throw new StoreError(explain(path, error as SqliteError), { cause: error })
   }
@@ -27,8 +28,19 @@ export function attemptRead<T>(work: () => T): T {
       throw new StoreDamaged(`${(error as Error).message}: the database is damaged`, { cause: error })
     if (/^no such (table|column)/.test((error as Error).message))
       throw new StoreUnavailable(`${(error as Error).message}: ${changedBelow}`, { cause: error })
+    if (isOverflow(error)) throw new StoreError(tooMuch, { cause: error })
     throw error
   }
+}
+
+const tooMuch =
+  "A customer's amounts add up to more than SQLite counts, 2^63. Correct them, or keep the records in PostgreSQL."
+
+/** A sum of rows, a counter to which is added, and what is to be added to one: nothing else is ever beyond 64 bits. */
+function isOverflow(error: unknown): boolean {
+  return /^integer overflow|INTEGER column counts\.total_cents$|^BigInt value is too large/.test(
+    (error as Error).message,
+  )
 }
 
 type SqliteError = NodeJS.ErrnoException & { errcode?: number }

@@ -4,27 +4,22 @@ import { openInvoicesShown } from '../../balance.ts'
 import { countPages } from '../../invoice.ts'
 import {
   boundsOf,
+  type CreditRow,
   isCountable,
   isFiltered,
   type OpenSumRow,
   type SumRow,
-  sumsOfCounters,
-  sumsOfInvoices,
-  sumsOfOpen,
+  toCredits,
   toOpenSum,
   toSum,
 } from '../read-model/counting.ts'
-import { conditionsOf, counterConditionsOf } from '../read-model/filters.ts'
+import { conditionsOf, counterConditionsOf, monthIn } from '../read-model/filters.ts'
 import type { CustomerSums, InvoicePage, InvoiceQuery, OpenInvoices, Snapshot } from '../store.ts'
 import { prepareOnce } from './shared-db.ts'
 
 export const joinSummaries = "coalesce(group_concat(summary, ','), '')"
 
 const openOf = `invoices INDEXED BY invoices_open WHERE customer_id = ?1 AND status = 'open'`
-
-function sumsOf(columns: string, table: string): string {
-  return `SELECT ${columns} FROM ${table} WHERE customer_id = ?1 GROUP BY 1, 2, 3`
-}
 
 export function readPages(db: DatabaseSync) {
   const prepare = prepareOnce(db)
@@ -37,13 +32,23 @@ export function readPages(db: DatabaseSync) {
     `SELECT ${joinSummaries} AS summaries FROM json_each(?1) CROSS JOIN invoices ON invoices.rowid = value`,
   )
   const seek = seekByCounters(prepare)
-  const sumCounters = db.prepare(sumsOf(sumsOfCounters, 'counts'))
-  const sumInvoices = db.prepare(sumsOf(sumsOfInvoices('sqlite'), 'invoices INDEXED BY invoices_in_order'))
+  const sumCounters = db.prepare(`
+    SELECT month, status, currency, sum(n), sum(total_cents) FROM counts
+    WHERE customer_id = ?1 GROUP BY 1, 2, 3`)
+  const sumInvoices = db.prepare(`
+    SELECT ${monthIn.sqlite('issued_at')}, status, currency, count(*), sum(total_cents)
+    FROM invoices INDEXED BY invoices_in_order WHERE customer_id = ?1 GROUP BY 1, 2, 3`)
   const sumCredits = db.prepare(`
     SELECT currency, sum(credited_cents) FROM invoices INDEXED BY invoices_credited
     WHERE customer_id = ?1 AND status = 'open' AND credited_cents <> 0 GROUP BY currency`)
-  const sumOpen = db.prepare(`SELECT ${sumsOfOpen} FROM ${openOf} GROUP BY due_date, currency`)
-  for (const statement of [sumCounters, sumInvoices, sumCredits, sumOpen]) statement.setReturnArrays(true)
+  const sumOpen = db.prepare(`
+    SELECT currency, due_date, count(*), count(*) FILTER (WHERE to_pay_cents > 0), sum(to_pay_cents),
+      count(*) FILTER (WHERE in_favour_cents > 0), sum(in_favour_cents)
+    FROM ${openOf} GROUP BY due_date, currency`)
+  for (const statement of [sumCounters, sumInvoices, sumCredits, sumOpen]) {
+    statement.setReturnArrays(true)
+    statement.setReadBigInts(true)
+  }
   const firstOpen = db.prepare(
     `SELECT summary, payment, document FROM json_each(?1) CROSS JOIN invoices ON invoices.rowid = value`,
   )
@@ -105,7 +110,7 @@ export function readPages(db: DatabaseSync) {
       try {
         const { version, counted, synced_at, life } = readStanding(customerId)
         const rows = (counted === 1 ? sumCounters : sumInvoices).all(customerId) as unknown as SumRow[]
-        const credited = new Map(sumCredits.all(customerId) as unknown as [string, number][])
+        const credited = toCredits(sumCredits.all(customerId) as unknown as CreditRow[])
         return { sums: rows.map(toSum), credited, open: readOpenSums(customerId), version, synced_at, life }
       } finally {
         end.run()

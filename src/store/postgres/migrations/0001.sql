@@ -120,8 +120,7 @@ CREATE TABLE fatura.counts (
   currency    text COLLATE "C" NOT NULL,
   ix          text COLLATE "C" NOT NULL,
   n           bigint NOT NULL,
-  high        bigint NOT NULL,
-  low         bigint NOT NULL,
+  total_cents numeric NOT NULL,
   PRIMARY KEY (customer_id, month, status, currency, ix)
 );
 

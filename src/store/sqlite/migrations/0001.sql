@@ -122,8 +122,7 @@ CREATE TABLE counts (
   currency    TEXT NOT NULL,
   ix          TEXT NOT NULL,
   n           INTEGER NOT NULL,
-  high        INTEGER NOT NULL,
-  low         INTEGER NOT NULL,
+  total_cents INTEGER NOT NULL,
   PRIMARY KEY (customer_id, month, status, currency, ix)
 ) STRICT, WITHOUT ROWID;
 

@@ -1,0 +1,178 @@
+/** Saves rows of invoices, their lines and the ids of their payments. The customers are locked: what is read stays as it is. */
+import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
+import type { PaymentFacts } from '../../payment.ts'
+import type { Countable } from '../read-model/counting.ts'
+import type { InvoiceRow } from '../read-model/invoice-row.ts'
+import type { Insertion } from '../shared/db.ts'
+import { keyOf } from '../shared/links.ts'
+import type { PostgresDb } from './shared-db.ts'
+import { splitText } from './split-text.ts'
+
+export interface Given {
+  record: InvoiceRecord
+  row: InvoiceRow
+  observed_at: number
+}
+
+type StoredRow = Countable &
+  InvoiceKey &
+  Pick<InvoiceRow, 'summary' | 'search_text' | 'search_ids' | 'document' | 'payment' | 'lines'> & {
+    observed_at: number
+  }
+
+interface Saved extends Given {
+  before: StoredRow | null
+  isChanged: boolean
+}
+
+const columns = {
+  ...({ customer_id: 'text', id: 'text', issued_at: 'bigint', status: 'text', ix_status: 'text' } as const),
+  ...({ currency: 'text', total_cents: 'bigint', summary: 'text', observed_at: 'bigint' } as const),
+  ...({ search_text: 'bytea', long_text: 'bytea', search_ids: 'bytea' } as const),
+  ...({ document: 'text', credited_cents: 'bigint', payment: 'text', due_date: 'text' } as const),
+  ...({ to_pay_cents: 'bigint', in_favour_cents: 'bigint' } as const),
+}
+const columnNames = Object.keys(columns) as (keyof typeof columns)[]
+
+const rowInsertion: Insertion = {
+  into: 'fatura.invoices',
+  columns,
+  rest: `ON CONFLICT (customer_id, id) DO UPDATE SET ${columnNames
+    .slice(2)
+    .map(name => `${name} = excluded.${name}`)
+    .join(', ')}`,
+}
+
+const linesInsertion: Insertion = {
+  into: 'fatura.invoice_lines',
+  columns: { customer_id: 'text', invoice_id: 'text', lines: 'text' },
+  rest: 'ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines',
+}
+
+const paymentInsertion: Insertion = {
+  into: 'fatura.invoice_payments',
+  columns: { customer_id: 'text', invoice_id: 'text', payment_id: 'text' },
+  rest: '',
+}
+
+/** What was observed later than what is given stays as it is, its lines included, and is not returned; what is alike is only seen again. */
+export async function saveRows(db: PostgresDb, given: readonly Given[]): Promise<Saved[]> {
+  const stored = await findStored(db, given)
+  const compared = given.flatMap(each => {
+    const before = stored.get(keyOf(each.row)) ?? null
+    return before !== null && before.observed_at > each.observed_at ? [] : compare(each, before)
+  })
+  await saveOthers(
+    db,
+    compared.filter(({ isOther }) => isOther),
+  )
+  await seeAgain(
+    db,
+    compared.filter(({ isOther, before, observed_at }) => !isOther && before?.observed_at !== observed_at),
+  )
+  await saveLines(
+    db,
+    compared.filter(({ hasOtherLines }) => hasOtherLines),
+  )
+  await savePayments(
+    db,
+    compared.filter(({ hasOtherPayment }) => hasOtherPayment),
+  )
+  return compared
+}
+
+function compare(given: Given, before: StoredRow | null) {
+  const { row } = given
+  const hasOtherPayment = before?.payment !== row.payment
+  const isOther =
+    hasOtherPayment ||
+    before.summary !== row.summary ||
+    before.search_text !== row.search_text ||
+    before.search_ids !== row.search_ids ||
+    before.document !== row.document
+  const hasOtherLines = (before?.lines ?? null) !== row.lines
+  return { ...given, before, isOther, hasOtherLines, hasOtherPayment, isChanged: isOther || hasOtherLines }
+}
+
+const keysOf = (given: readonly Given[]) => [
+  given.map(({ row }) => row.customer_id),
+  given.map(({ row }) => row.id),
+]
+
+async function findStored(db: PostgresDb, given: readonly Given[]): Promise<Map<string, StoredRow>> {
+  const rows = await db.query<StoredRow>(
+    `SELECT i.customer_id, i.id, i.observed_at, i.issued_at, i.status, i.ix_status, i.currency, i.total_cents,
+       convert_from(coalesce(i.search_text, i.long_text), 'UTF8') AS search_text,
+       convert_from(i.search_ids, 'UTF8') AS search_ids, i.summary, i.document, i.payment, l.lines
+     FROM unnest($1::text[], $2::text[]) AS given (customer_id, id)
+     JOIN fatura.invoices i ON i.customer_id = given.customer_id AND i.id = given.id
+     LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
+     WHERE ${ofGivenCustomers(db, 'i')}`,
+    keysOf(given),
+  )
+  return new Map(rows.map(row => [keyOf(row), row]))
+}
+
+/** Leads Citus to the shards of these customers alone. */
+const ofGivenCustomers = (db: PostgresDb, table: string) =>
+  db.isCitus ? `${table}.customer_id = ANY ($1)` : 'true'
+
+async function saveOthers(db: PostgresDb, given: readonly Given[]): Promise<void> {
+  const rows = given.map(({ row, observed_at }) => ({ ...row, ...splitText(row), observed_at }))
+  await db.insert(
+    rowInsertion,
+    rows.map(row => columnNames.map(name => row[name])),
+  )
+}
+
+async function seeAgain(db: PostgresDb, given: readonly Given[]): Promise<void> {
+  if (given.length === 0) return
+  await db.query(
+    `UPDATE fatura.invoices AS stored SET observed_at = given.observed_at
+     FROM unnest($1::text[], $2::text[], $3::bigint[]) AS given (customer_id, id, observed_at)
+     WHERE stored.customer_id = given.customer_id AND stored.id = given.id AND ${ofGivenCustomers(db, 'stored')}`,
+    [...keysOf(given), given.map(({ observed_at }) => observed_at)],
+  )
+}
+
+async function saveLines(db: PostgresDb, given: readonly Given[]): Promise<void> {
+  const [known, unknown] = [true, false].map(isKnown =>
+    given.filter(({ row }) => (row.lines !== null) === isKnown),
+  ) as [Given[], Given[]]
+  await db.insert(
+    linesInsertion,
+    known.map(({ row }) => [row.customer_id, row.id, row.lines]),
+  )
+  await deleteOf(db, 'invoice_lines', unknown)
+}
+
+async function savePayments(
+  db: PostgresDb,
+  given: readonly (Given & { before: StoredRow | null })[],
+): Promise<void> {
+  await deleteOf(
+    db,
+    'invoice_payments',
+    given.filter(({ before }) => before !== null),
+  )
+  await db.insert(
+    paymentInsertion,
+    given.flatMap(({ row }) =>
+      (JSON.parse(row.payment) as PaymentFacts).payments.map(({ id }) => [row.customer_id, row.id, id]),
+    ),
+  )
+}
+
+async function deleteOf(
+  db: PostgresDb,
+  table: 'invoice_lines' | 'invoice_payments',
+  given: readonly Given[],
+): Promise<void> {
+  if (given.length === 0) return
+  await db.query(
+    `DELETE FROM fatura.${table} AS stored USING unnest($1::text[], $2::text[]) AS given (customer_id, id)
+     WHERE stored.customer_id = given.customer_id AND stored.invoice_id = given.id
+       AND ${ofGivenCustomers(db, 'stored')}`,
+    keysOf(given),
+  )
+}
