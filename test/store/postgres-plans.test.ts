@@ -4,6 +4,7 @@ import { describe, type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { openReadPool, openWritePool } from '../../src/store/postgres/pool.ts'
+import { eventually } from '../support/cli.ts'
 import { engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
 
@@ -115,6 +116,27 @@ describe('plans of the API’s functions', () => {
       const { rows } = await client.query(`EXPLAIN EXECUTE ${name} ('cus_ana', 'in_ana_1')`)
       assert.match(JSON.stringify(rows), /using invoices_pkey/, name)
     }
+  })
+
+  test('a writer finds the invoices of a batch by their keys, also in a table so small that it could be read as a whole', async t => {
+    const url = await postgres.createStore(t)
+    const client = await connect(t, url)
+    const readReads = async () => {
+      const { rows } = await client.query<{ whole: string; by_key: string }>(
+        `SELECT sum(seq_tup_read) AS whole, sum(idx_scan) AS by_key FROM pg_stat_user_tables
+         WHERE schemaname = 'fatura' AND relname IN ('invoices', 'invoice_lines', 'invoice_payments')`,
+      )
+      return { whole: Number(rows[0]?.whole), byKey: Number(rows[0]?.by_key) }
+    }
+    const writer = await openWriteStore(url)
+    for (const status of ['open', 'paid', 'paid', 'void'] as const)
+      await writer.transaction(tx =>
+        tx.saveInvoices(Array.from({ length: 100 }, (_, i) => makeRecord({ id: `in_${i}`, status }))),
+      )
+    await writer.close()
+    // A server process tells what it read when it ends.
+    await eventually('the writer’s reads are told', async () => (await readReads()).byKey >= 400)
+    assert.equal((await readReads()).whole, 0)
   })
 
   test('a search reads the list’s index alone, in its order, and rows for the page', async t => {
