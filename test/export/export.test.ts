@@ -351,7 +351,8 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
     const { run, cli } = await createStore(
       t,
       sqlite,
-      odd.map(invoice => ({ invoice, lines: null })),
+      // An import takes amounts up to 10^15.
+      odd.filter(({ id }) => id !== 'in_9').map(invoice => ({ invoice, lines: null })),
     )
     const text = await run('--format', 'ndjson')
     await cli.load(
