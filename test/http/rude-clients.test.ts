@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createCli, eventually, type Program } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import {
-  countConnections,
+  countHeld,
   countSockets,
   openRaw,
   parseAnswers,
@@ -102,9 +102,9 @@ describe('a connection that was answered and stays open on its client’s side',
     // The service hears of the end of what it sent a turn later than the client.
     await settle()
     await clock.pass(999)
-    assert.equal(countConnections(port), clients.length, 'their clients may still be reading')
+    assert.equal(countHeld(port, clients), clients.length, 'their clients may still be reading')
     await clock.pass(1)
-    assert.equal(countConnections(port), 0)
+    assert.equal(countHeld(port, clients), 0)
   })
 
   it('is answered even when its client goes on sending: the answer is not lost', patient, async t => {
@@ -150,14 +150,14 @@ describe('clients that do not read', () => {
   it('keep nobody waiting', patient, async t => {
     const { service, clients } = await startUnread(t, 3)
     for (let i = 0; i < 50; i++) assert.equal((await service.list()).status, 200)
-    assert.equal(countConnections(service.port), clients.length + 1, 'and the connection of the others')
+    assert.equal(countHeld(service.port, clients), clients.length)
   })
 
   it('are cut off at once where more than 48 MB wait for them, and only so many', patient, async t => {
     // The system takes some MB of each answer.
     const { clock, service, clients } = await startUnread(t, 6)
     await clock.pass(500)
-    const left = countConnections(service.port)
+    const left = countHeld(service.port, clients)
     assert.ok(left >= 3 && left < clients.length, `${left} are left`)
   })
 })
@@ -169,7 +169,7 @@ describe('slow clients', () => {
     const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
     for (let i = 0; i < 200; i++)
       dripping.push(openRaw(service.port, i % 2 ? 'GET /live HTTP/1.1\r\nX: ' : ''))
-    await until(() => countConnections(service.port) === dripping.length)
+    await until(() => countHeld(service.port, dripping) === dripping.length)
     for (let i = 0; i < 100; i++) {
       for (const [i, { socket }] of dripping.entries()) if (i % 2 && socket.writable) socket.write('x')
       assert.equal((await service.list()).status, 200)

@@ -147,6 +147,15 @@ export function countConnections(port: number): number {
   return readConnections(port).filter(isHeld).length
 }
 
+/** How many of these clients a server still holds: a stranger may have connected to its port, of another test that had it before. */
+export function countHeld(
+  port: number,
+  clients: readonly { socket: { localPort?: number | undefined } }[],
+): number {
+  const ports = new Set(clients.map(({ socket }) => writePort(socket.localPort ?? 0)))
+  return readConnections(port).filter(row => isHeld(row) && ports.has(row[2]?.slice(-5) ?? '')).length
+}
+
 /** Bytes of answers that the system took from the server of a port, and that its clients, or the one at a port, have no room for. */
 export function readUnsent(port: number, clientPort?: number): number {
   const client = clientPort === undefined ? '' : writePort(clientPort)
