@@ -32,6 +32,20 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
     files: ['src/linking/derive-link.ts', 'src/linking/link.ts', 'src/linking/reference.ts'],
     tests: ['test/linking/link.test.ts', 'test/linking/reference.test.ts'],
   },
+  decide: {
+    files: ['src/sync/invoices/decide.ts', 'src/sync/set-aside.ts', 'src/platform-invoice.ts'],
+    tests: [
+      skip('100,000 answers'),
+      ...['decide', 'decisions-whole', 'set-aside'].map(name => `test/sync/${name}.test.ts`),
+    ],
+  },
+  ranges: {
+    files: ['src/sync/invoices/list-plan.ts', 'src/sync/invoices/ranges.ts'],
+    tests: [
+      skip('so are 5,000'),
+      ...['list-plan', 'list-plan-steps', 'ranges'].map(name => `test/sync/${name}.test.ts`),
+    ],
+  },
   stamps: { files: ['src/store/stamps.ts'], tests: ['test/store/stamps.test.ts'] },
   counting: {
     files: ['src/store/read-model/counting.ts', 'src/store/shared/counts.ts'],

@@ -1,7 +1,10 @@
 /** Writes into PostgreSQL's functions what follows from the filters and constants of the read model, each between two marks. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { openInvoicesShown } from '../src/balance.ts'
-import { countedAbove, headSize } from '../src/store/read-model/counting.ts'
+import { expansions } from '../src/expanded.ts'
+import { columnOfExpansion } from '../src/expansion.ts'
+import { defaultPageSize } from '../src/invoice.ts'
+import { countedAbove } from '../src/store/read-model/counting.ts'
 import { columnOf, type RowFilterName, rowFilterNames, rowFilters } from '../src/store/read-model/filters.ts'
 
 const functionsFile = new URL('../src/store/postgres/functions.sql', import.meta.url)
@@ -39,6 +42,15 @@ function matchCounters(): string {
 
 const uncounted = rowFilterNames.filter(name => rowFilters[name].counted === null)
 
+/** A summary as it is sent: what `expand` adds stands at its end. */
+function showSummary(): string {
+  const members = expansions.map(
+    name =>
+      `CASE WHEN '${name}' = ANY (p_expand) THEN ',"${name}":' || i.${columnOfExpansion[name]} ELSE '' END`,
+  )
+  return `CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || ${members.join(' || ')} || '}' END`
+}
+
 const passages: Readonly<Record<string, string>> = {
   parameters: rowFilterNames.map(name => `${rowFilters[name].parameter} ${rowFilters[name].type}`).join(', '),
   values: parameters,
@@ -47,9 +59,10 @@ const passages: Readonly<Record<string, string>> = {
   matching: matchRows(rowFilterNames),
   matchingInMonth: matchRows(rowFilterNames.filter(name => rowFilters[name].column !== 'issued_at')),
   counters: matchCounters(),
+  shown: showSummary(),
   open: String(openInvoicesShown),
   counted: String(countedAbove),
-  head: String(headSize),
+  pageSize: String(defaultPageSize),
 }
 
 export function writePassages(sql: string): string {

@@ -35,6 +35,8 @@ export interface CurrencyBalance {
 
 export interface OpenInvoice
   extends Pick<Invoice, 'id' | 'number' | 'issued_at' | 'currency' | 'total_cents'> {
+  /** As printed on its certified document; null without one. */
+  document_number: string | null
   paid_cents: number
   /** What is to be paid; 0 for an invoice in the customer's favour. */
   remaining_cents: number
@@ -146,6 +148,7 @@ export function describeOpenInvoice(
   const remaining_cents = toPayCents(invoice, facts)
   return {
     ...{ id, number, issued_at, currency, total_cents },
+    document_number: document?.number ?? null,
     paid_cents: facts.amount_paid_cents,
     remaining_cents,
     credit_cents: inFavourCents(invoice, facts, document),

@@ -81,6 +81,9 @@ export function describeInvoiceDocument(
         tax_cents: cents(tax) ?? 0,
       })) ?? null,
     exemption_code: document.exemption_code ?? null,
+    buyer_name: document.buyer_name ?? null,
+    buyer_tax_id: document.tax_id ?? null,
+    multibanco: document.multibanco ?? null,
     qr_path: relations?.has_qr ? qrPath(customer_id, invoiceId) : null,
     related: relations?.documents.map(other => describeRelated(other, invoiceCurrency)) ?? null,
   }
@@ -155,14 +158,23 @@ export function isFullyCredited(document: InvoiceDocument | null, invoiceCurrenc
 
 /** The sum of a document's credit notes in force, in the invoice's currency. */
 export function creditedCents(document: InvoiceDocument | null, invoiceCurrency: string): number {
-  const notes = (document?.related ?? []).filter(
-    ({ type, status }) => creditTypes.includes(type) && isInForce({ status }),
-  )
-  return notes.reduce((sum, note) => sum + creditedBy(note, document, invoiceCurrency), 0)
+  const notes = (document?.related ?? []).filter(each => isCredit(each) && isInForce(each))
+  return notes.reduce((sum, note) => sum + amountIn(note, document, invoiceCurrency), 0)
 }
 
-/** By the note's own total in the invoice's currency, else by its share of the document; 0 when neither is known. */
-function creditedBy(note: DocumentAbout, document: InvoiceDocument | null, invoiceCurrency: string): number {
+export function isCredit({ type }: Pick<DocumentAbout, 'type'>): boolean {
+  return creditTypes.includes(type)
+}
+
+/**
+ * What a document about another amounts to in the invoice's currency, whatever its sign: by its own total in it, else by its share of the
+ * document; 0 when neither is known.
+ */
+export function amountIn(
+  note: DocumentAbout,
+  document: InvoiceDocument | null,
+  invoiceCurrency: string,
+): number {
   const gross = Math.abs(note.gross_cents ?? note.total_cents ?? 0)
   if (document === null || document.currency === invoiceCurrency) return gross
   const [own, whole] = [note.in_invoice_currency, document.in_invoice_currency]

@@ -71,8 +71,11 @@ export interface Document extends Amounts {
   taxes?: readonly DocumentTax[] | null
   /** The reason for which no tax is due, such as "M07". */
   exemption_code?: string | null
-  /** The client's tax ID as the document has it: clients are edited later. */
+  /** The client's tax ID and name as the document has them: clients are edited later. */
   tax_id?: string | null
+  buyer_name?: string | null
+  /** Where it can be paid at a cash machine; null when it cannot. */
+  multibanco?: Multibanco | null
   /** The system's names of fields that did not fit, and were left out. */
   left_out?: string
 }
@@ -94,6 +97,8 @@ export const optionalFields = [
   'retention',
   'multicurrency',
   'tax_id',
+  'buyer_name',
+  'multibanco',
 ] as const satisfies readonly (keyof Document)[]
 
 /** Decimal texts: the rate in percent, null when it is not known; amounts in the currency's major unit. */
@@ -101,6 +106,14 @@ export interface DocumentTax {
   rate: string | null
   base: string
   tax: string
+}
+
+/** What is typed at a Portuguese cash machine to pay. */
+export interface Multibanco {
+  /** Five digits. */
+  entity: string
+  /** Nine digits. */
+  reference: string
 }
 
 /** Decimal texts, as the system gives them. */

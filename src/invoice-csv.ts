@@ -1,19 +1,28 @@
 /** Invoices as a table for spreadsheets, as the language's own Excel opens it: of the page, and of `fatura export --format csv-pt`. */
+import type { Expanded } from './expanded.ts'
 import type { Invoice } from './invoice.ts'
-import { describeDocument, invoiceWords } from './invoice-words.ts'
+import { describeDocument, invoiceWords, documentTypeWords as types } from './invoice-words.ts'
 import { includedTaxOf, writeAmount } from './money.ts'
 
 /** Without the mark, Excel takes the text for one without accents; a line that names the separator would defeat it. */
 export const byteOrderMark = '\ufeff'
 
+/** Whether an invoice is for the books: a draft is only where drafts are asked for. */
+export function isForBooks({ status }: Pick<Invoice, 'status'>, asked: string | undefined): boolean {
+  return status !== 'draft' || asked === 'draft'
+}
+
 /** `dayOf` returns the day of a moment in milliseconds, YYYY-MM-DD. */
 export function createInvoiceCsv(language: 'pt' | 'en', dayOf: (moment: number) => string) {
   const [separator, point] = language === 'pt' ? [';', ','] : [',', '.']
   const words = invoiceWords[language]
+  const index = language === 'pt' ? 0 : 1
   const text = (value: string | number | null) => defuse(String(value ?? ''))
   const number = (value: string) => value.replace('.', point)
   const amount = (cents: number, { currency }: Invoice) => number(writeAmount(cents, currency))
-  const columns: [pt: string, en: string, cell: (invoice: Invoice) => string][] = [
+  const owed = (cents: number | undefined, invoice: Invoice) =>
+    cents === undefined ? '' : amount(cents, invoice)
+  const columns: [pt: string, en: string, cell: (invoice: Invoice & Expanded) => string][] = [
     ['Fatura', 'Invoice', invoice => text(invoice.number)],
     ['Data', 'Date', invoice => text(dayOf(Date.parse(invoice.issued_at)))],
     ['Cliente', 'Customer', invoice => text(invoice.display_name)],
@@ -21,6 +30,15 @@ export function createInvoiceCsv(language: 'pt' | 'en', dayOf: (moment: number) 
     ['Pagamento', 'Payment', invoice => text(words.status[invoice.status])],
     ['Documento certificado', 'Certified document', invoice => text(describeDocument(invoice, words))],
     ['Documento certificado (ID)', 'Certified document (ID)', invoice => text(invoice.ix_id)],
+    ['Documento', 'Document', ({ document }) => text(document?.number ?? null)],
+    [
+      'Tipo',
+      'Document type',
+      ({ document }) => text(document ? (types[document.type]?.[index] ?? document.type) : null),
+    ],
+    ['ATCUD', 'ATCUD', ({ document }) => text(document?.atcud ?? null)],
+    ['Data do documento', 'Document date', ({ document }) => text(document?.date ?? null)],
+    ['Vencimento', 'Due date', ({ payment }) => text(payment?.due_date ?? null)],
     ['Subtotal', 'Subtotal', invoice => amount(invoice.subtotal_cents, invoice)],
     ['Desconto', 'Discount', invoice => amount(invoice.discount_cents, invoice)],
     ['IVA %', 'Tax %', invoice => number(String(invoice.tax_percent ?? ''))],
@@ -31,6 +49,9 @@ export function createInvoiceCsv(language: 'pt' | 'en', dayOf: (moment: number) 
       invoice => amount(includedTaxOf(invoice), invoice),
     ],
     ['Total', 'Total', invoice => amount(invoice.total_cents, invoice)],
+    ['Pago', 'Paid', invoice => owed(invoice.payment?.paid_cents, invoice)],
+    ['Por pagar', 'To pay', invoice => owed(invoice.payment?.remaining_cents, invoice)],
+    ['Creditado', 'Credited', invoice => owed(invoice.payment?.credited_cents, invoice)],
     ['Moeda', 'Currency', invoice => text(invoice.currency.toUpperCase())],
     ['Fatura (ID)', 'Invoice (ID)', invoice => text(invoice.id)],
     ['Cliente (ID)', 'Customer (ID)', invoice => text(invoice.customer_id)],
@@ -39,7 +60,7 @@ export function createInvoiceCsv(language: 'pt' | 'en', dayOf: (moment: number) 
     `${cells.map(cell => quote(cell, separator)).join(separator)}\r\n`
   return {
     head: byteOrderMark + writeRow(columns.map(([pt, en]) => (language === 'pt' ? pt : en))),
-    row: (invoice: Invoice) => writeRow(columns.map(([, , cell]) => cell(invoice))),
+    row: (invoice: Invoice & Expanded) => writeRow(columns.map(([, , cell]) => cell(invoice))),
   }
 }
 

@@ -1,4 +1,5 @@
 /** The JSON texts that are sent, made when an invoice is saved: no request serializes an invoice. */
+import type { ExactStatement } from './account.ts'
 import type { CustomerBalance, ExactBalance, OpenSum } from './balance.ts'
 import {
   countPages,
@@ -24,10 +25,10 @@ export function serializeLines(lines: readonly Line[]): string {
 
 /**
  * The detail as the JSON text that is sent. `summary` is text of `serializeSummary`, `lines` of `serializeLines` or null when
- * unavailable. The summary is not parsed: the detail's fields are cut out of it and put into the detail's order. A
+ * unavailable, `expansions` of `writeExpansions`. The summary is not parsed: the detail's fields are cut out of it and put into the detail's order. A
  * field begins where `,"name":` stands, and nowhere else: inside a JSON string, a quote has a backslash before it.
  */
-export function serializeDetail(summary: string, lines: string | null): string {
+export function serializeDetail(summary: string, lines: string | null, expansions = ''): string {
   const at = (field: string) => summary.indexOf(field)
   const upToNumber = summary.slice(0, at(',"display_name":'))
   const display = summary.slice(at(',"display_name":'), at(',"customer_name":'))
@@ -41,7 +42,7 @@ export function serializeDetail(summary: string, lines: string | null): string {
   const ix = hasDocument ? `"${downloadPath(customerId, id, 'ix')}"` : 'null'
   const payments = downloadPath(customerId, id, 'payments')
   const source: LinesSource = lines === null ? 'none' : 'payments'
-  return `${upToNumber}${customer}${display}${issued}${fromSubtotal},"lines":${lines ?? '[]'},"lines_source":"${source}","downloads":{"ix":${ix},"payments":"${payments}"}}`
+  return `${upToNumber}${customer}${display}${issued}${fromSubtotal},"lines":${lines ?? '[]'},"lines_source":"${source}","downloads":{"ix":${ix},"payments":"${payments}"}${expansions}}`
 }
 
 /** One page of the list as the JSON text that is sent. `summaries` are texts of `serializeSummary`, joined by commas. */
@@ -88,14 +89,19 @@ export function serializeBalance(
   return `{"day":"${day}","currencies":[${balances.map(writeExact).join(',')}],"invoices":${JSON.stringify(invoices)},"more":${more}}`
 }
 
-/** An object as JSON, with every digit of its bigints. */
-function writeExact(value: object): string {
-  const members = Object.entries(value).map(([name, member]: [string, unknown]) => {
-    const isObject = typeof member === 'object' && member !== null
-    const text =
-      typeof member === 'bigint' ? String(member) : isObject ? writeExact(member) : JSON.stringify(member)
-    return `${JSON.stringify(name)}:${text}`
-  })
+/** A statement as the JSON text that is sent. */
+export function serializeStatement(statement: ExactStatement): string {
+  return writeExact(statement)
+}
+
+/** A value as JSON, with every digit of its bigints. */
+function writeExact(value: unknown): string {
+  if (typeof value === 'bigint') return String(value)
+  if (Array.isArray(value)) return `[${value.map(writeExact).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const members = Object.entries(value).map(
+    ([name, member]) => `${JSON.stringify(name)}:${writeExact(member)}`,
+  )
   return `{${members.join(',')}}`
 }
 

@@ -22,13 +22,25 @@ const document: Record<string, Translated> = {
   deleted: ['Eliminado', 'Deleted'],
 }
 
+/** Types of certified documents, as far as they are known. */
+export const documentTypeWords: Readonly<Record<string, Translated>> = {
+  Invoice: ['Fatura', 'Invoice'],
+  InvoiceReceipt: ['Fatura-recibo', 'Invoice-receipt'],
+  SimplifiedInvoice: ['Fatura simplificada', 'Simplified invoice'],
+  VatMossInvoice: ['Fatura MOSS', 'MOSS invoice'],
+  CashInvoice: ['Venda a dinheiro', 'Cash sale'],
+}
+
 const syncState: Record<SyncState, Translated> = {
   not_synced: ['Ainda por emitir', 'Not issued yet'],
   creating: ['Em emissão', 'Being issued'],
   synced: ['Emitido', 'Issued'],
-  failed: ['Em atraso', 'Delayed'],
+  // A creator tries again: its customer waits, and has nothing to do.
+  failed: ['Em emissão', 'Being issued'],
   ignored: ['Não necessário', 'None needed'],
 }
+
+export const few = (count: number, one: string, many: string) => (count === 1 ? one : many)
 
 export type Texts = Record<string, Translated | ((...values: never[]) => Translated)>
 type Chosen<Text> = Text extends (...values: infer Values) => unknown ? (...values: Values) => string : string

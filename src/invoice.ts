@@ -1,5 +1,6 @@
 /** The domain: invoices, in the contract's own words. */
-import type { Claim } from './document.ts'
+import type { Claim, Multibanco } from './document.ts'
+import type { Expanded, Expansion } from './expanded.ts'
 import type { PaymentFacts } from './payment.ts'
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'void', 'uncollectible'] as const
@@ -99,6 +100,10 @@ export interface InvoiceDocument {
   taxes: readonly { rate_percent: number | null; base_cents: number; tax_cents: number }[] | null
   /** The reason for which no tax is due, such as M07. */
   exemption_code: string | null
+  /** The buyer as printed, and what is typed at a Portuguese cash machine to pay. */
+  buyer_name: string | null
+  buyer_tax_id: string | null
+  multibanco: Multibanco | null
   /** Path of the QR code's image on the service's host; null when there is none. */
   qr_path: string | null
   /** Credit notes, debit notes and receipts; null until they were read. */
@@ -106,11 +111,10 @@ export interface InvoiceDocument {
 }
 
 /** A document about another, as it is sent. */
-export interface DocumentAbout
-  extends Pick<
-    InvoiceDocument,
-    'id' | 'type' | 'number' | 'date' | 'gross_cents' | 'total_cents' | 'in_invoice_currency' | 'status'
-  > {}
+export type DocumentAbout = Pick<
+  InvoiceDocument,
+  'id' | 'type' | 'number' | 'date' | 'gross_cents' | 'total_cents' | 'in_invoice_currency' | 'status'
+>
 
 /** A document's total in the invoice's own currency, where that is not the document's. */
 export interface ConvertedTotal {
@@ -125,9 +129,10 @@ export type LinesSource = 'payments' | 'none'
 /** One invoice whole, as it is sent. */
 export interface InvoiceDetail
   extends Omit<
-    Invoice,
-    'customer_name' | 'customer_email' | 'company_name' | 'customer_tax_id' | 'ix_created_at'
-  > {
+      Invoice,
+      'customer_name' | 'customer_email' | 'company_name' | 'customer_tax_id' | 'ix_created_at'
+    >,
+    Expanded {
   /** All of them, or none. */
   lines: readonly Line[]
   lines_source: LinesSource
@@ -137,7 +142,7 @@ export interface InvoiceDetail
 
 /** One page of a list, as it is sent. */
 export interface InvoiceList {
-  invoices: readonly Invoice[]
+  invoices: readonly (Invoice & Expanded)[]
   page: number
   page_size: number
   total: number
@@ -145,14 +150,9 @@ export interface InvoiceList {
   source: 'synchronized_records'
 }
 
-/** Number and sum of a customer's invoices of one currency, status and UTC month of issue, as 2026-03. */
-export interface InvoiceSum {
-  currency: string
-  status: InvoiceStatus
-  month: string
-  count: number
-  total_cents: bigint
-}
+/** Of a customer's invoices of one currency, status and UTC month of issue, as 2026-03. */
+export type InvoiceSum = Record<'currency' | 'month', string> &
+  Omit<StatusSum, 'total_cents'> & { total_cents: bigint }
 
 /** A sum as it is sent: beyond 2^53, its digits are exact in the JSON, and rounded in a `number`. */
 export type StatusSum = { status: InvoiceStatus; count: number; total_cents: number }
@@ -184,6 +184,7 @@ export interface ListQuery extends InvoiceFilters {
   page?: number | undefined
   /** 1 to 50. */
   page_size?: number | undefined
+  expand?: readonly Expansion[] | undefined
 }
 
 const parameters: Readonly<Record<keyof ListQuery, true>> = {
@@ -194,6 +195,7 @@ const parameters: Readonly<Record<keyof ListQuery, true>> = {
   date_from: true,
   date_to: true,
   q: true,
+  expand: true,
 }
 export const listParameters = Object.keys(parameters)
 
@@ -260,7 +262,6 @@ export const invoiceIdPattern = '^in_[A-Za-z0-9_-]{1,252}$'
 
 const customerId = new RegExp(customerIdPattern)
 const invoiceId = new RegExp(invoiceIdPattern)
-
 export const isCustomerId = (value: string) => customerId.test(value)
 export const isInvoiceId = (value: string) => invoiceId.test(value)
 

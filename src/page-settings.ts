@@ -9,8 +9,17 @@ export interface Brand {
   accent: string | null
   /** A mail address, or an https one. */
   support: string | null
+  /** The seller's, on every printed page of a statement. */
+  taxId: string | null
+  address: string | null
   /** Time zone of the days in CSV files. */
   timeZone: string
+}
+
+/** The systems whose PDFs can be downloaded: a button for another one could only fail. */
+export interface Downloads {
+  ix: boolean
+  payments: boolean
 }
 
 export interface PageSettings {
@@ -18,5 +27,8 @@ export interface PageSettings {
   embedOrigins: readonly string[]
   /** Whether open invoices have a button to pay. */
   pay: boolean
+  downloads: Downloads
+  /** Whether links are sent to the e-mail addresses of customers. */
+  signIn: boolean
   brand: Brand
 }

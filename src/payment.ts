@@ -19,6 +19,8 @@ export interface PaymentFacts {
   post_payment_credit_cents: number
   /** The customer's balance of before, which the invoice takes over: negative is credit, positive is owed. */
   starting_balance_cents: number
+  /** When it was paid, voided or given up: ISO 8601, UTC, with milliseconds; null before, and when it is not known. */
+  closed_at: string | null
   /** By rate and reason, the highest rate first; null when it is not known. */
   taxes: readonly TaxByRate[] | null
   /** In the order of their moments, those that are not paid yet last. */
@@ -53,6 +55,7 @@ export const onlyPaymentFacts = (facts: PaymentFacts): PaymentFacts => ({
   pre_payment_credit_cents: facts.pre_payment_credit_cents,
   post_payment_credit_cents: facts.post_payment_credit_cents,
   starting_balance_cents: facts.starting_balance_cents,
+  closed_at: facts.closed_at ?? null,
   taxes: facts.taxes?.map(onlyTax) ?? null,
   payments: facts.payments?.map(onlyPayment),
 })
@@ -105,6 +108,7 @@ export function completePaymentFacts(
     pre_payment_credit_cents,
     post_payment_credit_cents: given.post_payment_credit_cents ?? 0,
     starting_balance_cents,
+    closed_at: given.closed_at ?? null,
     taxes: given.taxes ?? null,
     payments: given.payments ?? [],
   }

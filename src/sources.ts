@@ -1,7 +1,7 @@
 /** The contracts of the two upstream systems, for the API and for the connector. */
 import type { Document, DocumentType, Relations } from './document.ts'
-import type { Invoice, InvoiceRecord, InvoiceStatus, Line } from './invoice.ts'
-import type { PaymentFacts } from './payment.ts'
+import type { InvoiceStatus, Line } from './invoice.ts'
+import type { PlatformInvoice } from './platform-invoice.ts'
 
 /** A PDF on its way. The reader destroys `body` when the client goes away. */
 export interface Pdf {
@@ -33,18 +33,13 @@ export interface PaymentPlatform extends Guarded {
 /** The reason for which an invoice of the platform is left out. */
 export type Refusal = 'preview' | 'no_customer' | 'invalid_customer' | 'unknown_status'
 
-/** An invoice as the platform had it at one moment, not mapped yet. */
-export interface Observation {
+/** The platform's answer about one invoice, mapped whole. */
+export interface InvoiceAnswer {
   id: string
   /** Its customer; null when the platform names none, as of an invoice that is gone. */
   customer_id: string | null
-  /**
-   * Maps it to a record, given the stored invoice and its payment facts; or returns the reason for leaving it out. Null when the
-   * platform no longer has the invoice.
-   */
-  map:
-    | ((previous: Invoice | null, facts?: PaymentFacts | null) => InvoiceRecord | { refusal: Refusal })
-    | null
+  /** The invoice, or the reason for leaving it out. Null when the platform no longer has it. */
+  found: PlatformInvoice | { refusal: Refusal } | null
 }
 
 /** A record of the platform's that does not fit what an invoice is: it may when it is asked for again. */
@@ -65,8 +60,8 @@ export interface ListFilter {
 /** The order of calls: for new events first, for lists next, for repeated lists last and slowly. */
 export type Urgency = 'now' | 'soon' | 'slowly'
 
-export interface ObservationPage {
-  observations: readonly Observation[]
+export interface AnswerPage {
+  answers: readonly InvoiceAnswer[]
   /** Records of the page that do not fit. When none fits, the call fails: the platform is at fault. */
   unfit: readonly Unfit[]
   /** Number of records of the page without an id. Default: 0. */
@@ -118,9 +113,9 @@ export interface BillingSource extends SourceIdentity {
   /** The permissions that the key lacks, as a sentence; null when no call was refused for one. */
   lacks?(): string | null
   /** Invoices, newest first. Lines are complete, or null. */
-  listInvoices(after: string | null, filter?: ListFilter, urgency?: Urgency): Promise<ObservationPage>
+  listInvoices(after: string | null, filter?: ListFilter, urgency?: Urgency): Promise<AnswerPage>
   /** Rejects with an `UnfitRecord` when the platform's record does not fit. */
-  fetchInvoice(id: string, customerId: string | null, urgency?: Urgency): Promise<Observation>
+  fetchInvoice(id: string, customerId: string | null, urgency?: Urgency): Promise<InvoiceAnswer>
   /** Events since a moment of the platform's clock, newest first. */
   listNotifications(since: number, after: string | null): Promise<NotificationPage>
   /** The account of these invoices. */

@@ -21,8 +21,8 @@ export type UpstreamOutcome = (typeof upstreamOutcomes)[number]
 export const applyOutcomes = [
   'changed',
   'deleted',
-  /** A later answer was stored already. */
-  'superseded',
+  /** With another answer that differs: it is asked for again. */
+  'overlapped',
   'refused',
 ] as const
 export type ApplyOutcome = (typeof applyOutcomes)[number]

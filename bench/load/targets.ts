@@ -22,11 +22,11 @@ export interface Target extends Loaded {
 
 const customersAsked = 200
 
-/** How a target is asked for its list; the services alone need a token, and search. */
+/** How a target is asked for its list; the services alone need a token. The floors do not search. */
 interface ListServer extends RunningServer {
   key: string
   name: string
-  isService?: true
+  searches?: true
   headers: Record<string, string>
   databasePid: number | null
 }
@@ -41,8 +41,9 @@ export async function startTargets(options: Options, stores: readonly SeededStor
     const databasePid = store.server?.pid ?? null
     servers.push(...(await startOthers(options, store)))
     servers.push(await startPlain(options, store, service.headers))
-    servers.push({ ...service, key, name, databasePid, isService: true })
+    servers.push({ ...service, key, name, databasePid, searches: true })
     targets.push(...(await singleTargets(service, customers, { key, name, databasePid })))
+    targets.push(...expandedTargets(service, customers, { key, name, databasePid }))
   }
   for (const question of Object.keys(serviceQuestions) as ServiceQuestion[])
     await checkAlike(
@@ -78,8 +79,8 @@ export const serviceQuestions: Readonly<Record<ServiceQuestion, { key: string; n
   '?q=lda': { key: '-q', name: ': q' },
 }
 
-function mayAsk({ isService }: Pick<ListServer, 'isService'>, question: ServiceQuestion): boolean {
-  return isService === true || Object.hasOwn(questions, question)
+function mayAsk({ searches }: Pick<ListServer, 'searches'>, question: ServiceQuestion): boolean {
+  return searches === true || Object.hasOwn(questions, question)
 }
 
 const program = (file: string) => fileURLToPath(new URL(`../servers/${file}`, import.meta.url))
@@ -97,7 +98,7 @@ async function startOthers({ folder, shape }: Options, { server }: SeededStore):
   const url = await seedPostgresTables(server, shape)
   return [
     await start('f2', 'F2: node:http and pg', 'postgres-floor.ts', url),
-    await start('peer', 'Peer: Fastify and Drizzle', 'drizzle-peer.ts', url),
+    { ...(await start('peer', 'Peer: Fastify and Drizzle', 'drizzle-peer.ts', url)), searches: true },
   ]
 }
 
@@ -112,7 +113,7 @@ async function startPlain(
     NODE_ENV: 'production',
   })
   const name = `Plain service on ${engineLabels[engine]}`
-  return { ...running, key, name, headers, databasePid: server?.pid ?? null, isService: true }
+  return { ...running, key, name, headers, databasePid: server?.pid ?? null, searches: true }
 }
 
 async function startConstant(
@@ -128,6 +129,23 @@ async function startConstant(
   await writeFile(file, text)
   const running = await startServer(folder, 'f0', [program('constant.ts'), file], { NODE_ENV: 'production' })
   return { ...running, key: 'f0', name: 'F0: node:http, constant bytes', headers: {}, databasePid: null }
+}
+
+/** The lists that are compared with themselves, expanded. */
+const expandedQuestions = ['', '?page=2', '?q=lda'] as const
+
+function expandedTargets(
+  { headers, ...service }: Service,
+  customers: readonly string[],
+  { key, name, databasePid }: Pick<Target, 'key' | 'name' | 'databasePid'>,
+): Target[] {
+  return expandedQuestions.map(question => {
+    const { key: ofQuestion, name: named } = serviceQuestions[question]
+    const expand = `${question}${question === '' ? '?' : '&'}expand=document,payment`
+    const requests = customers.map(customer => ({ path: listPath(customer) + expand, headers }))
+    const about = { key: `${key}${ofQuestion}-expand`, name: `${name}${named}, expanded` }
+    return { ...service, ...about, databasePid, requests, status: 200 }
+  })
 }
 
 /** The service's other answers: one invoice, and 304. */

@@ -26,10 +26,25 @@ const plain = (['sqlite', 'postgres'] as const).flatMap(engine =>
   ),
 )
 
+/** The goal: at most 1.3 times the CPU of the list as it is. */
+const expanded = (['sqlite', 'postgres'] as const).flatMap(engine =>
+  ['', '-page-2', '-q'].map(
+    key =>
+      [
+        `service-${engine}${key}-expand`,
+        `service-${engine}${key}`,
+        `${engine}: expand / list${key.replaceAll('-', ' ')}`,
+      ] as const,
+  ),
+)
+
 const pairs = [
   ...plain,
+  ...expanded,
   ...compared.flatMap(([left, right, name]) =>
-    Object.values(questions).map(each => [left + each.key, right + each.key, name + each.name] as const),
+    Object.values(serviceQuestions).map(
+      each => [left + each.key, right + each.key, name + each.name] as const,
+    ),
   ),
   ['service-sqlite', 'f0', 'Fatura on SQLite / F0'],
   ['service-sqlite-detail', 'service-sqlite', 'SQLite: detail / list'],

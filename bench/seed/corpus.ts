@@ -1,7 +1,7 @@
 /** The invoices that are measured: the same at every run, and made one after the other, so that memory stays constant. */
 
 import { createRandom, integer, letters, pick, type Random } from '../../sandbox/random.ts'
-import type { Invoice, InvoiceRecord, InvoiceStatus, Line } from '../../src/invoice.ts'
+import type { Invoice, InvoiceDocument, InvoiceRecord, InvoiceStatus, Line } from '../../src/invoice.ts'
 
 export interface Shape {
   /** Customers with a few invoices each. */
@@ -134,7 +134,25 @@ function makeRecord(random: Random, customer_id: string, serial: number): Invoic
     ix_id: ix_status === null ? null : 48_000 + serial,
     ix_status,
   }
-  return { invoice, lines }
+  return { invoice, lines, document: makeDocument(invoice, serial) }
+}
+
+/** The associated document, of the invoice's amounts; null for none. */
+function makeDocument(invoice: Invoice, serial: number): InvoiceDocument | null {
+  const { ix_id, ix_status, issued_at, subtotal_cents, tax_cents, total_cents, status } = invoice
+  if (ix_id === null || ix_status === null) return null
+  const isIssued = ix_status !== 'draft'
+  const date = issued_at.slice(0, 10)
+  return {
+    ...{ id: ix_id, type: status === 'paid' ? 'InvoiceReceipt' : 'Invoice', status: ix_status },
+    ...{ number: isIssued ? `FT G/${serial}` : null, series: isIssued ? 'G' : null },
+    ...{ atcud: isIssued ? `JFBCD7XK-${serial}` : null, date, due_date: date },
+    ...{ before_tax_cents: subtotal_cents, tax_cents, gross_cents: total_cents, total_cents },
+    ...{ retention_percent: null, retention_cents: null, currency: 'eur', in_invoice_currency: null },
+    taxes: [{ rate_percent: 23, base_cents: subtotal_cents, tax_cents }],
+    ...{ exemption_code: null, buyer_name: null, buyer_tax_id: null, multibanco: null },
+    ...{ qr_path: null, related: [] },
+  }
 }
 
 function makeLine(random: Random, invoiceId: string, index: number): Line {

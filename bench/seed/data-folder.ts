@@ -20,7 +20,8 @@ export interface DataName {
 
 export function nameStore(engine: 'sqlite' | 'postgres', shape: Shape): DataName {
   const folder = join('src', 'store', engine)
-  const files = readdirSync(join(root, folder)).filter(file => file.endsWith('.ts') && !onlyRead.has(file))
+  const all = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+  const files = all.filter(file => /\.(ts|sql)$/.test(file) && !onlyRead.has(file))
   return nameData('store', shape, [
     ...files.sort().map(file => join(folder, file)),
     'src/store/read-model/search.ts',

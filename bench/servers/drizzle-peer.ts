@@ -3,7 +3,7 @@
  * side by side on a pool, parameters validated, the answer serialised by its schema. No tokens, limits, logs, ETags.
  */
 import type { AddressInfo } from 'node:net'
-import { and, count, desc, eq, type SQL, sql } from 'drizzle-orm'
+import { and, count, desc, eq, ilike, or, type SQL, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import Fastify from 'fastify'
 import pg from 'pg'
@@ -24,6 +24,12 @@ const prepare = (name: string, where: SQL | undefined) => ({
     .prepare(`list_${name}`),
 })
 const every = prepare('every', ofCustomer)
+const { number, display_name, customer_name, customer_email, company_name, customer_tax_id } = invoices
+const sought = [number, display_name, customer_name, customer_email, company_name, customer_tax_id]
+const found = prepare(
+  'found',
+  and(ofCustomer, or(...sought.map(column => ilike(column, sql.placeholder('q'))))),
+)
 const ofStatus = prepare('of_status', and(ofCustomer, eq(invoices.status, sql.placeholder('status'))))
 
 const text = { type: 'string' }
@@ -67,6 +73,7 @@ const schema = {
       page: { type: 'integer', minimum: 1, default: 1 },
       page_size: { type: 'integer', minimum: 1, maximum: 50, default: 10 },
       status: { type: 'string' },
+      q: { type: 'string', maxLength: 200 },
     },
   },
   response: {
@@ -86,17 +93,17 @@ const schema = {
 
 interface ListRoute {
   Params: { customerId: string }
-  Querystring: { page: number; page_size: number; status?: string }
+  Querystring: { page: number; page_size: number; status?: string; q?: string }
 }
 
 const app = Fastify({ logger: false, keepAliveTimeout: 72_000 })
 app.get<ListRoute>('/api/v1/client/:customerId/invoices', { schema }, async request => {
-  const { page, page_size, status } = request.query
+  const { page, page_size, status, q } = request.query
   const customer = request.params.customerId
-  const { countAll, listPage } = status === undefined ? every : ofStatus
+  const { countAll, listPage } = q !== undefined ? found : status === undefined ? every : ofStatus
   const [totals, rows] = await Promise.all([
-    countAll.execute({ customer, status }),
-    listPage.execute({ customer, status, limit: page_size, offset: (page - 1) * page_size }),
+    countAll.execute({ customer, status, q: `%${q}%` }),
+    listPage.execute({ customer, status, q: `%${q}%`, limit: page_size, offset: (page - 1) * page_size }),
   ])
   const total = totals[0]?.total ?? 0
   const total_pages = Math.ceil(total / page_size)

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 /** The questions of the lists that are compared. */
 export type Question = '' | '?page=2' | '?status=paid'
 
-/** What the services alone are asked: a search. */
+/** What the services and the peer are asked as well: a search. */
 export type ServiceQuestion = Question | '?q=lda'
 
 /** Serves on a free port, says which, and ends with a signal. */

@@ -53,7 +53,9 @@ function openSqlite(path: string): Store {
 }
 
 function openPostgres(url: string): Store {
-  const pool = new pg.Pool({ connectionString: url, max: 10, options: '-c search_path=fatura' })
+  // Plans once: what Fatura tells the planner of its tables makes it plan each call anew, for half of the statement's time.
+  const options = '-c search_path=fatura -c plan_cache_mode=force_generic_plan'
+  const pool = new pg.Pool({ connectionString: url, max: 10, options })
   return {
     async hasToken(hash) {
       const text = 'SELECT 1 FROM tokens WHERE hash = $1'

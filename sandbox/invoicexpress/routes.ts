@@ -174,7 +174,19 @@ function renderWhole(document: IxDocument) {
     saft_hash: hash && [0, 10, 20, 30].map(at => hash[at]).join(''),
     client: { id: client.id, name: client.name, country: client.country },
     ...(multicurrency && { multicurrency: renderMulticurrency(multicurrency, id) }),
+    mb_reference: renderMultibanco(document),
   }
+}
+
+/** An invoice-receipt and a cash sale are paid when they are issued. */
+const paidLater: readonly IxDocument['type'][] = ['Invoice', 'SimplifiedInvoice', 'VatMossInvoice']
+
+/** Of what is still to be paid in Portugal: entity and reference, apart or in one text. */
+function renderMultibanco({ id, type, status, client, multicurrency }: IxDocument): object | string | null {
+  const isOwed = status === 'final' && paidLater.includes(type)
+  if (!isOwed || client.country !== 'Portugal' || multicurrency !== undefined) return null
+  const [entity, reference] = ['10611', String(id % 1_000_000_000).padStart(9, '0')]
+  return id % 2 === 0 ? { entity, reference } : `${entity} ${reference}`
 }
 
 /** The currency by name or by code, numbers or text, and now and then the rate the other way round: nobody knows which it is. */

@@ -1,6 +1,7 @@
 /** The sandbox's Stripe account, with a simulated clock. Deterministic for a seed and its calls. */
-import { createOrderedIds, type OrderedIds } from '../ordered-ids.ts'
+import { createOrderedIds } from '../ordered-ids.ts'
 import { createRandom, inOnePiece, letters, pick } from '../random.ts'
+import type { AccountOptions, StripeAccount } from './account-contract.ts'
 import { type ChangeKind, changeableFrom, isListed, kindFor } from './changes.ts'
 import { createPayer, createTaxRates, customerOf, type Payer, rename } from './customers.ts'
 import { addLine, createDraft, finalize, markUncollectible, voidInvoice } from './invoices.ts'
@@ -13,7 +14,6 @@ import {
   type StripeCustomer,
   type StripeEvent,
   type StripeInvoice,
-  type StripeTaxRate,
 } from './objects.ts'
 import {
   createTerms,
@@ -28,39 +28,7 @@ import {
   takeOver,
 } from './settlement.ts'
 
-export interface AccountOptions {
-  seed?: number
-  invoices?: number
-  customers?: number
-  /** Seconds since 1970 of the simulated clock. */
-  now?: number
-  /** The age of the oldest invoice; two years when not given. */
-  days?: number
-  /** Lines of each new invoice; a few, and now and then very many, when not given. */
-  lines?: number
-}
-
-export interface StripeAccount {
-  /** Seconds since 1970, simulated. */
-  clock: number
-  /** A deleted customer stays, as Stripe answers for it. */
-  readonly customers: Map<string, StripeCustomer>
-  /** Each with all of its lines, its customer's id, and the path of its PDF. Never changed, only replaced. */
-  readonly invoices: Map<string, StripeInvoice>
-  readonly taxRates: Map<string, StripeTaxRate>
-  /** Oldest first. The first invoices have no events. */
-  readonly events: StripeEvent[]
-  /** The invoices in their order, oldest first. */
-  readonly order: OrderedIds
-  /** Moves the clock, with the changes of that time: the same in one step or in many. */
-  advance(seconds: number): void
-  /** Changes the given invoice, or any that the change fits. Returns its id; throws when its status does not allow it. */
-  change(kind: ChangeKind, invoiceId?: string): string
-  /** Drafts follow; finalized invoices keep the name. */
-  renameCustomer(customerId: string, name: string): void
-  /** Merges entries, as Stripe does; an empty text removes one. A change makes an event. */
-  setMetadata(invoiceId: string, entries: Record<string, string>): void
-}
+export type { AccountOptions, StripeAccount }
 
 /** Fixed, so that the same seed gives the same dates too. */
 const defaultNow = Date.UTC(2026, 9, 28, 9, 0, 0) / 1000
@@ -92,8 +60,8 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   const ids = { draft: [] as string[], open: [] as string[], uncollectible: [] as string[] }
   let serial = 0
 
-  function draft(payer: Payer, created: number): StripeInvoice {
-    const terms = createTerms(settling, serial, payer.price)
+  function draft(payer: Payer, created: number, chosen?: Partial<Terms>): StripeInvoice {
+    const terms = { ...createTerms(settling, serial, payer.price), ...chosen }
     const [invoice, plan] = createDraft(random, coupons, {
       payer,
       serial: serial++,
@@ -224,6 +192,15 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
         throw new Error(`Invoice ${id} is ${invoice.status}: it does not ${kind}.`)
       steps[kind](invoice)
       return id
+    },
+    createInvoice(customerId, daysUntilDue) {
+      const payer = payerById.get(customerId)
+      if (payer === undefined || payer.isDeleted) throw new Error(`There is no customer ${customerId}.`)
+      const plain = { adjustment: 0, parts: 1, isPartlyPaid: false, isPaidTogether: false }
+      const never = { creditedBefore: 0, creditedAfter: 0, isAutomatic: false }
+      const invoice = put(draft(payer, account.clock, { ...plain, ...never, daysUntilDue }))
+      announce(invoice, 'created')
+      return invoice.id
     },
     renameCustomer(customerId, name) {
       const customer = customers.get(customerId)

@@ -46,7 +46,7 @@ interface Bearer {
   address: string
 }
 
-/** A longer token is remembered by its hash: what is remembered must stay small. */
+/** A longer token is remembered by its hash behind a space, which no token has: what is remembered must stay small. */
 const maxKeyLength = 2_048
 
 /** A verified JWT is kept by its hash for this long, unless it expires before. */
@@ -125,7 +125,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
 
   return (authorization = '', findAddress = () => '') => {
     const token = readBearer(authorization)
-    const key = token.length <= maxKeyLength ? token : hashToken(token)
+    const key = token.length <= maxKeyLength ? token : ` ${hashToken(token)}`
     const known = proven.known(key)
     if (known !== undefined && known.value.expires_at > now()) return known.value.grant
     if (!isToken(token) && !(verifyJwt !== null && hasJwtForm(token))) throw new TokenRefusal(malformed)

@@ -1,6 +1,9 @@
 /**
  * A fair queue for something scarce, while clients wait: bounded at once and a second, for one member of a group, for one group
- * and in all. It serves groups round-robin, and the members of each group round-robin: no crowd stands before another's request.
+ * and in all. Groups are served in turn, and the members of each group in turn: no crowd stands before another's request.
+ *
+ * The check of new tokens needs both circles: a thousand forged tokens a second, which name one key, may come from the address of
+ * good customers. Links of other keys then wait for one of them, and not for all.
  */
 
 /** No limit where one is left out. */
@@ -24,135 +27,171 @@ export interface QueueLimits {
 /** Resolves with what ends the turn; more than once does no harm. */
 export type TakeTurn = (group: string, member: string, signal?: AbortSignal) => Promise<() => void>
 
+/** Rejects with the error of `refuse`. `isOwn`: the group's own requests are in the way, not all. */
+export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) => Error): TakeTurn {
+  const queue = new FairQueue(limits, refuse)
+  return (group, member, signal) => queue.take(group, member, signal)
+}
+
 const unlimited = Number.POSITIVE_INFINITY
 
 /** Time by which a turn may start earlier than its even pace. */
 const aheadMs = 500
 
-interface Flow {
-  running: number
-  /** Time of its next turn at an even pace. */
-  due: number
-}
+/** Turns that are bounded together. */
+class Bound {
+  private running = 0
+  /** Time of the next turn at an even pace. */
+  private dueMs = 0
+  private readonly atOnce: number
+  private readonly perSecond: number
 
-interface Lane extends Flow {
-  /** Requests that wait, run, or have to be known of for the pace. */
-  held: number
-  waiting: Set<() => void>
-}
-
-interface Circle {
-  running: number
-  waiting: number
-  lanes: Map<string, Lane>
-}
-
-/** Rejects with the error of `refuse`. `isOwn`: the group's own requests are in the way, not all. */
-export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) => Error): TakeTurn {
-  const { perGroup, waitingPerGroup, waitMs } = limits
-  const { perMember = unlimited, perMemberSecond = unlimited } = limits
-  const { inAll = unlimited, inAllSecond = unlimited } = limits
-  const circles = new Map<string, Circle>()
-  const overall: Flow = { running: 0, due: 0 }
-  let nextLook: NodeJS.Timeout | undefined
-
-  /** Starts every turn that may start, and sets a timer for the next one that only has to wait for its time. */
-  function startWaiting(): void {
-    clearTimeout(nextLook)
-    for (;;) {
-      const now = performance.now()
-      const wait = waitOf(overall, inAll, now)
-      const next = wait > 0 ? wait : findNext(now)
-      if (typeof next === 'number') {
-        // Who waits keeps the process by a timer of its own.
-        if (next < unlimited) nextLook = setTimeout(startWaiting, next).unref()
-        return
-      }
-      next()
-    }
+  constructor(atOnce = unlimited, perSecond = unlimited) {
+    this.atOnce = atOnce
+    this.perSecond = perSecond
   }
 
-  /** The next turn, whose group and member go to the end of the queue; or the milliseconds until there may be one. */
-  function findNext(now: number): (() => void) | number {
-    let soonest = unlimited
-    for (const [group, circle] of circles) {
-      if (circle.running >= perGroup) continue
-      for (const [member, lane] of circle.lanes) {
-        const [start] = lane.waiting
-        if (start === undefined) continue
-        const wait = waitOf(lane, perMember, now)
-        soonest = Math.min(soonest, wait)
-        if (wait > 0) continue
-        circles.delete(group)
-        circles.set(group, circle)
-        circle.lanes.delete(member)
-        circle.lanes.set(member, lane)
-        return start
-      }
-    }
-    return soonest
+  /** Milliseconds until a turn may start; infinite when another has to end first. */
+  waitMs(nowMs: number): number {
+    return this.running >= this.atOnce ? unlimited : this.dueMs - aheadMs - nowMs
   }
 
-  return (group, member, signal) =>
-    new Promise((resolve, reject) => {
+  begin(nowMs: number): void {
+    this.running++
+    this.dueMs = Math.max(this.dueMs, nowMs) + 1000 / this.perSecond
+  }
+
+  end(): void {
+    this.running--
+  }
+
+  /** Milliseconds for which the turns so far have to be known, for the pace. */
+  paceMs(nowMs: number): number {
+    return Math.max(0, this.dueMs - nowMs)
+  }
+}
+
+class Group extends Bound {
+  waiting = 0
+  readonly members = new Map<string, Member>()
+}
+
+class Member extends Bound {
+  /** Requests that wait or run, and those that the pace has to know of. */
+  requests = 0
+  /** What starts each request that waits. */
+  readonly waiting = new Set<() => void>()
+}
+
+class FairQueue {
+  private readonly limits: QueueLimits
+  private readonly refuse: (isOwn: boolean) => Error
+  private readonly all: Bound
+  /** The next one to be served first, as in the members of each. */
+  private readonly groups = new Map<string, Group>()
+  private timer: NodeJS.Timeout | undefined
+
+  constructor(limits: QueueLimits, refuse: (isOwn: boolean) => Error) {
+    this.limits = limits
+    this.refuse = refuse
+    this.all = new Bound(limits.inAll, limits.inAllSecond)
+  }
+
+  take(groupName: string, memberName: string, signal?: AbortSignal): Promise<() => void> {
+    const { perGroup, perMember, perMemberSecond, waitingPerGroup, waitMs } = this.limits
+    return new Promise((resolve, reject) => {
       signal?.throwIfAborted()
-      const circle = getOrAdd(circles, group, () => ({ running: 0, waiting: 0, lanes: new Map() }))
-      if (circle.waiting >= waitingPerGroup) throw refuse(true)
-      const lane = getOrAdd(circle.lanes, member, () => ({ held: 0, running: 0, due: 0, waiting: new Set() }))
+      const group = getOrAdd(this.groups, groupName, () => new Group(perGroup))
+      if (group.waiting >= waitingPerGroup) throw this.refuse(true)
+      const member = getOrAdd(group.members, memberName, () => new Member(perMember, perMemberSecond))
+      const forget = () => {
+        if (--member.requests > 0) return
+        group.members.delete(memberName)
+        if (group.members.size === 0) this.groups.delete(groupName)
+      }
       const stopWaiting = () => {
         clearTimeout(timer)
-        signal?.removeEventListener('abort', stop)
-        lane.waiting.delete(start)
-        circle.waiting--
+        signal?.removeEventListener('abort', leave)
+        member.waiting.delete(start)
+        group.waiting--
       }
       const start = () => {
         stopWaiting()
-        const now = performance.now()
-        overall.running++
-        overall.due = Math.max(overall.due, now) + 1000 / inAllSecond
-        circle.running++
-        lane.running++
-        lane.due = Math.max(lane.due, now) + 1000 / perMemberSecond
-        resolve(end)
-      }
-      let isOver = false
-      const end = () => {
-        if (isOver) return
-        isOver = true
-        overall.running--
-        circle.running--
-        lane.running--
-        startWaiting()
-        // Until then its pace has to be known.
-        setTimeout(forget, Math.max(0, lane.due - performance.now())).unref()
-      }
-      const forget = () => {
-        if (--lane.held > 0) return
-        circle.lanes.delete(member)
-        if (circle.lanes.size === 0) circles.delete(group)
+        resolve(this.begin(group, member, forget))
       }
       const giveUp = (reason: unknown) => {
         stopWaiting()
         forget()
         reject(reason)
       }
-      const stop = () => giveUp(signal?.reason)
-      const timer = setTimeout(() => {
-        const now = performance.now()
-        const isOwnFull = circle.running >= perGroup || waitOf(lane, perMember, now) > 0
-        giveUp(refuse(isOwnFull || waitOf(overall, inAll, now) <= 0))
-      }, waitMs)
-      signal?.addEventListener('abort', stop)
-      lane.held++
-      lane.waiting.add(start)
-      circle.waiting++
-      startWaiting()
+      const leave = () => giveUp(signal?.reason)
+      const timer = setTimeout(() => giveUp(this.refuse(this.isOwnFault(group, member))), waitMs)
+      signal?.addEventListener('abort', leave)
+      member.requests++
+      member.waiting.add(start)
+      group.waiting++
+      this.startWaiting()
     })
+  }
+
+  /** Returns what ends the turn. */
+  private begin(group: Group, member: Member, forget: () => void): () => void {
+    const bounds = [this.all, group, member]
+    const nowMs = performance.now()
+    for (const bound of bounds) bound.begin(nowMs)
+    let isOver = false
+    return () => {
+      if (isOver) return
+      isOver = true
+      for (const bound of bounds) bound.end()
+      this.startWaiting()
+      setTimeout(forget, member.paceMs(performance.now())).unref()
+    }
+  }
+
+  /** Starts every request that may start, and comes back when the next one only had to wait for its time. */
+  private startWaiting(): void {
+    clearTimeout(this.timer)
+    let waitMs: number
+    do waitMs = this.startNext(performance.now())
+    while (waitMs <= 0)
+    // Who waits keeps the process by a timer of its own.
+    if (waitMs < unlimited) this.timer = setTimeout(() => this.startWaiting(), waitMs).unref()
+  }
+
+  /** Starts one request, whose group and member become the last ones, and returns 0; or the milliseconds until one may start. */
+  private startNext(nowMs: number): number {
+    const waitMs = this.all.waitMs(nowMs)
+    if (waitMs > 0) return waitMs
+    let soonestMs = unlimited
+    for (const [groupName, group] of this.groups) {
+      if (group.waitMs(nowMs) > 0) continue
+      for (const [memberName, member] of group.members) {
+        const [start] = member.waiting
+        if (start === undefined) continue
+        const memberWaitMs = member.waitMs(nowMs)
+        if (memberWaitMs <= 0) {
+          moveToEnd(this.groups, groupName, group)
+          moveToEnd(group.members, memberName, member)
+          start()
+          return 0
+        }
+        soonestMs = Math.min(soonestMs, memberWaitMs)
+      }
+    }
+    return soonestMs
+  }
+
+  /** Why a request waited for too long: for others of its group, or because nobody was in the way any more. */
+  private isOwnFault(group: Group, member: Member): boolean {
+    const nowMs = performance.now()
+    return group.waitMs(nowMs) > 0 || member.waitMs(nowMs) > 0 || this.all.waitMs(nowMs) <= 0
+  }
 }
 
-/** Milliseconds until a turn may start; infinite when another has to end first. */
-function waitOf({ running, due }: Flow, mostAtOnce: number, now: number): number {
-  return running >= mostAtOnce ? unlimited : due - aheadMs - now
+function moveToEnd<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key)
+  map.set(key, value)
 }
 
 function getOrAdd<T>(map: Map<string, T>, key: string, create: () => T): T {

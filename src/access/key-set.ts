@@ -47,29 +47,19 @@ export function openKeySet(url: string, onProblem: (error: Error) => void, times
     return reading
   }
 
-  function pick(kid: string | undefined, alg: string): VerificationKey | null {
-    const fitting = keys.filter(key => key.alg === alg && (kid === undefined || key.kid === kid))
-    return (fitting.length === 1 && fitting[0]) || null
-  }
-
   read()
   return {
     /** Null when there is no such key, or more than one. */
     async find(kid: string | undefined, alg: string): Promise<VerificationKey | null> {
-      const known = pick(kid, alg)
+      const known = pickKey(keys, kid, alg)
       if (known !== null) return known
       // At the start there is a reading to wait for; later, one of our own at most once in a while.
       if (keys.length > 0 && performance.now() - askedForUnknownMs >= times.unknownMs) {
         askedForUnknownMs = performance.now()
         await read()
       } else await reading
-      if (keys.length === 0)
-        throw new ApiError(
-          'unavailable',
-          'The keys of the identity provider cannot be read; try again shortly.',
-          { retryAfter: Math.ceil(times.firstRetryMs / 1000) },
-        )
-      return pick(kid, alg)
+      if (keys.length === 0) throw unreadable(times.firstRetryMs)
+      return pickKey(keys, kid, alg)
     },
     holds: ({ thumbprint, kid, alg }: VerificationKey) =>
       keys.some(key => key.thumbprint === thumbprint && key.kid === kid && key.alg === alg),
@@ -78,6 +68,21 @@ export function openKeySet(url: string, onProblem: (error: Error) => void, times
       clearTimeout(timer)
     },
   }
+}
+
+/** Null when there is no such key, or more than one. */
+function pickKey(
+  keys: readonly VerificationKey[],
+  kid: string | undefined,
+  alg: string,
+): VerificationKey | null {
+  const fitting = keys.filter(key => key.alg === alg && (kid === undefined || key.kid === kid))
+  return (fitting.length === 1 && fitting[0]) || null
+}
+
+function unreadable(retryMs: number): ApiError {
+  const message = 'The keys of the identity provider cannot be read; try again shortly.'
+  return new ApiError('unavailable', message, { retryAfter: Math.ceil(retryMs / 1000) })
 }
 
 const maxBytes = 256 * 1024

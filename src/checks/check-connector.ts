@@ -30,14 +30,21 @@ const overdueAfterMs: Record<string, number> = { [invoices.relist]: 2 * everyMs.
 const startSync = 'Is fatura sync running? Start it with fatura sync, or fatura up.'
 
 /** What each stream reads, for people. */
-const readBy: Record<string, string> = {
-  [invoices.backfill]: 'all invoices',
-  [invoices.relist]: 'all invoices once more',
-  [invoices.events]: 'events',
-  [invoices.unsettled]: 'invoices that may change',
-  [documents.all]: 'all documents',
-  [documents.recent]: 'recent documents',
-  [documents.open]: 'open documents',
+const readBy = {
+  ...byName(invoices, {
+    backfill: 'all invoices',
+    relist: 'all invoices once more',
+    events: 'events',
+    unsettled: 'invoices that may change',
+  }),
+  ...byName(documents, { all: 'all documents', recent: 'recent documents', open: 'open documents' }),
+}
+
+function byName<K extends string>(
+  names: Record<K, string>,
+  words: Record<K, string>,
+): Record<string, string> {
+  return Object.fromEntries((Object.keys(names) as K[]).map(kind => [names[kind], words[kind]]))
 }
 
 /** What must have been read before the store can be compared with both systems. */
@@ -138,7 +145,7 @@ export async function checkConnector(report: Report, store: OperatorStore): Prom
   if (outdated.length > 0)
     report('Out of date').fail(
       `invoices are shown as they were before, because what they are now is refused; ${outdated.join('; ')}`,
-      'Look at them at Stripe. A status that is not known may be known to a newer version of Fatura.',
+      'Look at them at Stripe. If many are not found any more, check the key and its account. A status that is not known may be known to a newer version of Fatura.',
     )
   if (unstored.length > 0)
     report('Refused').warn(

@@ -3,7 +3,7 @@ import { type Document, nameDocument, type Relations } from '../document.ts'
 import { creditedCents, describeInvoiceDocument, isFullyCredited } from '../document-json.ts'
 import type { Invoice } from '../invoice.ts'
 import { writeAmount } from '../money.ts'
-import type { PaymentFacts } from '../payment.ts'
+import { type PaymentFacts, toPayCents } from '../payment.ts'
 import { scaleOf } from './compare-taxes.ts'
 import type { Finding } from './difference-kinds.ts'
 
@@ -15,7 +15,7 @@ export function isCredited(invoice: Invoice, document: Document, relations: Rela
 /** Nothing where the document's credit notes were not read, or are in a currency that cannot be compared. `allowed`: what is rounding. */
 export function compareCredits(
   invoice: Invoice,
-  facts: Pick<PaymentFacts, 'pre_payment_credit_cents' | 'post_payment_credit_cents'>,
+  facts: PaymentFacts,
   document: Document,
   relations: Relations | null,
   allowed: number,
@@ -30,5 +30,9 @@ export function compareCredits(
   if (apart <= scale.slack) return null
   const both = `credit notes of ${writeAmount(own, currency)} ${currency} at ${platform}, of ${writeAmount(there, currency)} in force about ${nameDocument(document)}`
   if (apart <= allowed + scale.slack) return ['rounding', both]
-  return [own > there ? 'credit_note_missing' : 'credit_note_unmatched', both]
+  if (own > there) return ['credit_note_missing', both]
+  const toPay = toPayCents(invoice, facts)
+  if (toPay === 0 || !isCredited(invoice, document, relations)) return ['credit_note_unmatched', both]
+  const rest = `${writeAmount(toPay, currency)} ${currency}`
+  return ['open_credited', `open with ${rest} to pay, but ${nameDocument(document)} is credited in full`]
 }

@@ -5,6 +5,7 @@ import { deriveLink } from '../linking/derive-link.ts'
 import type { LinkRules } from '../linking/link.ts'
 import { claimantsOf, documentsOf, paymentIds } from '../linking/related.ts'
 import { changedFacts, type PaymentFacts } from '../payment.ts'
+import { completeRecord } from '../platform-invoice.ts'
 import type { BillingSource, DocumentSource } from '../sources.ts'
 import type { KnownDocument } from '../store/document-store.ts'
 import type { OperatorStore } from '../store/store.ts'
@@ -78,17 +79,16 @@ export async function compareWithSources(
   { store, payments, documents, rules }: Compared,
   key: InvoiceKey,
 ): Promise<FieldDifference[] | null> {
-  const observation = await payments.fetchInvoice(key.id, key.customer_id)
+  const { found } = await payments.fetchInvoice(key.id, key.customer_id)
   // Read after the fetch: a change that the connector applied meanwhile is no difference.
   const stored = await readStored(store, key)
   if (stored === null) return []
   const { linked, invoice, lines, payment } = stored
   if (linked.claim === null) return null
-  if (observation.map === null)
-    return [{ field: 'status', stored: invoice.status, now: 'not found at Stripe' }]
-  const record = observation.map(invoice, payment)
-  if ('refusal' in record)
-    return [{ field: 'status', stored: invoice.status, now: `none of ours: ${record.refusal}` }]
+  if (found === null) return [{ field: 'status', stored: invoice.status, now: 'not found at Stripe' }]
+  if ('refusal' in found)
+    return [{ field: 'status', stored: invoice.status, now: `none of ours: ${found.refusal}` }]
+  const record = completeRecord(found, { invoice, payment })
   const claim = record.claim ?? noClaim
   // Those that the invoice is tied to, claims, or is referred to by.
   const own = { invoice: record.invoice, claim, payments: paymentIds(record.payment) }

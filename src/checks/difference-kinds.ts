@@ -23,6 +23,10 @@ export const differenceWords = {
       'Open at Stripe with something to pay, and the document is settled, or an invoice-receipt or cash invoice',
     remedy: 'Record the payment at Stripe; or replace the document with an invoice',
   },
+  open_credited: {
+    meaning: 'Open at Stripe with something to pay, and the document is credited in full',
+    remedy: 'Issue the credit note at Stripe, or void the invoice; or cancel that at InvoiceXpress',
+  },
   several_documents: {
     meaning: 'Several documents in force: one sale is certified twice',
     remedy: 'Cancel all but one, and record its `ix_id`',

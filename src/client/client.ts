@@ -1,4 +1,5 @@
 /** The typed client of the API, for Node and browsers: `import { createClient } from 'fatura/client'`. */
+import type { AccountStatement, StatementQuery } from '../account.ts'
 import type { CustomerBalance } from '../balance.ts'
 import type { Change, ChangeList } from '../change.ts'
 import {
@@ -16,9 +17,18 @@ import {
 import { FaturaError } from './fatura-error.ts'
 import { type CallOptions, type ClientOptions, createSend } from './send.ts'
 
+export type {
+  AccountStatement,
+  EntryProof,
+  EntryType,
+  StatementEntry,
+  StatementQuery,
+  StatementSum,
+} from '../account.ts'
 export type { AgingBucket, CurrencyBalance, CustomerBalance, OpenInvoice } from '../balance.ts'
 export type { Change, ChangeKind, ChangeList } from '../change.ts'
 export type { ErrorCode } from '../errors.ts'
+export type { DocumentBrief, Expansion, PaymentBrief } from '../expanded.ts'
 export type {
   ConvertedTotal,
   CustomerSummary,
@@ -40,6 +50,9 @@ export type { FaturaErrorCode } from './fatura-error.ts'
 export type { CallOptions, ClientOptions }
 export { FaturaError }
 
+/** An invoice as it stands in a list. */
+export type ListedInvoice = InvoiceList['invoices'][number]
+
 export interface Result<T> {
   /** While nothing changed, the very object that the last call gave. It is frozen. */
   data: T
@@ -53,15 +66,17 @@ export interface Result<T> {
 export interface PdfDownload {
   /** Made from the document's own number; fit for any file system. */
   fileName: string
-  /** Bytes, if known. */
   size: number | null
   /** Errors when the PDF does not come whole. */
   body: ReadableStream<Uint8Array>
   requestId: string | null
 }
 
+/** A PDF of an invoice: from one of the systems, or of a document about the certified one, by its id there. */
+export type PdfKind = DocumentKind | { related: number }
+
 /** Each loop over it walks from the beginning; its fields are those of the current or last loop. */
-export interface InvoiceWalk extends AsyncIterable<Invoice> {
+export interface InvoiceWalk extends AsyncIterable<ListedInvoice> {
   /** Number of matching invoices by the newest page; null before the first. */
   readonly total: number | null
   /** Number of invoices given so far. */
@@ -74,6 +89,8 @@ export interface InvoiceWalk extends AsyncIterable<Invoice> {
   /** Time until which the first page is known to follow the source. */
   readonly syncedAt: Date | null
 }
+
+type Expand = Pick<ListQuery, 'expand'>
 
 export interface ChangesQuery {
   /** Null, the default, is for all customers: the token must be. */
@@ -149,16 +166,19 @@ export function createClient(options: ClientOptions) {
       list: async (customerId: string, query: ListQuery = {}, call?: CallOptions) =>
         poll<InvoiceList>(listPath(customerId, query), call),
       /** All that match, newest first, page by page as they are asked for. */
-      all: (customerId: string, filters: InvoiceFilters = {}, call?: CallOptions) =>
+      all: (customerId: string, query: InvoiceFilters & Expand = {}, call?: CallOptions) =>
         walkInvoices(page => {
-          const path = listPath(customerId, { ...filters, page, page_size: maxPageSize })
+          const path = listPath(customerId, { ...query, page, page_size: maxPageSize })
           // A walk is not remembered: it would push out what is polled.
           return read(path, call)
         }),
     },
     invoice: {
-      get: async (customerId: string, invoiceId: string, call?: CallOptions) =>
-        poll<InvoiceDetail>(invoicePath(customerId, invoiceId), call),
+      get: async (
+        customerId: string,
+        invoiceId: string,
+        { expand = [], ...call }: Expand & CallOptions = {},
+      ) => poll<InvoiceDetail>(`${invoicePath(customerId, invoiceId)}${queryOf({ expand })}`, call),
     },
     document: {
       /** The certified document of an invoice. */
@@ -182,18 +202,22 @@ export function createClient(options: ClientOptions) {
     /** What the customer has to pay, what of it is overdue, and the open invoices. Changes with the UTC day, too. */
     balance: async (customerId: string, call?: CallOptions) =>
       poll<CustomerBalance>(`${customerPath(customerId)}/balance`, call),
+    /** A page of the entries of the customer's account, with the balance before its first day and after its last. */
+    statement: async (customerId: string, query: StatementQuery = {}, call?: CallOptions) =>
+      poll<AccountStatement>(`${customerPath(customerId)}/statement${queryOf({ ...query })}`, call),
     /** The payment platform's own page where an open invoice can be paid; asked for anew each time. */
     paymentPage: (customerId: string, invoiceId: string, call?: CallOptions) =>
       ask<{ url: string }>(`${invoicePath(customerId, invoiceId)}/payments/page`, call),
     /** Opens a PDF; waits while it is still being made. */
-    downloadPdf(customerId: string, invoiceId: string, kind: DocumentKind, call?: CallOptions) {
+    downloadPdf(customerId: string, invoiceId: string, kind: PdfKind, call?: CallOptions) {
       const readPdf = async ({ headers, body }: Response): Promise<PdfDownload> => ({
         fileName: readFileName(headers.get('content-disposition')) ?? `${invoiceId}.pdf`,
         size: Number(headers.get('content-length')) || null,
         body: body as ReadableStream<Uint8Array>,
         requestId: headers.get('request-id'),
       })
-      const path = `${invoicePath(customerId, invoiceId)}/${kind}/download`
+      const which = typeof kind === 'string' ? kind : `related/${kind.related}`
+      const path = `${invoicePath(customerId, invoiceId)}/${which}/download`
       return send(path, { accept: 'application/pdf' }, readPdf, call)
     },
   }
@@ -252,16 +276,20 @@ const invoicePath = (customerId: string, invoiceId: string) =>
 
 /** Refuses parameters that the service would ignore or lower, so that a part is never taken for the whole. */
 function listPath(customerId: string, query: ListQuery): string {
-  const given = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) {
+  for (const name of Object.keys(query))
     if (!listParameters.includes(name))
       throw new TypeError(`${name} is no filter; there are ${listParameters.join(', ')}.`)
-    if (value !== undefined && value !== '') given.set(name, String(value))
-  }
   const { page_size: size = 1 } = query
   if (!(size >= 1 && size <= maxPageSize))
     throw new RangeError(`page_size must be 1 to ${maxPageSize}; invoices.all gives all of them.`)
-  return `${customerPath(customerId)}/invoices${given.size > 0 ? `?${given}` : ''}`
+  return `${customerPath(customerId)}/invoices${queryOf({ ...query })}`
+}
+
+function queryOf(query: Readonly<Record<string, unknown>>): string {
+  const given = new URLSearchParams()
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && String(value) !== '') given.set(name, String(value))
+  return given.size > 0 ? `?${given}` : ''
 }
 
 /** RFC 6266: the extended name is the true one where there is one. */

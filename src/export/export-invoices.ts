@@ -1,4 +1,7 @@
 /** Exports invoices from a store, in constant memory. */
+import type { Expanded } from '../expanded.ts'
+import { expansionColumns } from '../expansion.ts'
+import type { Invoice } from '../invoice.ts'
 import { createInvoiceCsv } from '../invoice-csv.ts'
 import type { InvoiceWalk, OperatorStore, WalkedInvoice } from '../store/store.ts'
 import {
@@ -19,6 +22,8 @@ export interface ExportOptions extends Omit<RowOptions<never>, 'columns'> {
   format: ExportFormat
   /** One row a line item instead of one an invoice. */
   perLine: boolean
+  /** Whether CSV has drafts, too: they are not for the books. The other formats have them always. */
+  withDrafts: boolean
   /** The day of a moment, for the Portuguese table. */
   dayOf(moment: number): string
   signal: AbortSignal
@@ -41,14 +46,14 @@ export async function exportInvoices(
     return exportRows(batches, readOne, await createWriter({ ...options, columns: invoiceColumns }), options)
   // The same table as the page's.
   const { head, row } = createInvoiceCsv('pt', options.dayOf)
-  return exportRows(batches, readOne, createTextWriter(head, row, options.write), options)
+  return exportRows(batches, readExpanded, createTextWriter(head, row, options.write), options)
 }
 
 async function exportRows<Row>(
   batches: AsyncIterable<readonly WalkedInvoice[]>,
   read: (walked: WalkedInvoice) => Row[],
   writer: RowWriter<Row>,
-  { signal, onProgress }: ExportOptions,
+  { format, withDrafts, signal, onProgress }: ExportOptions,
 ) {
   const exported = { invoices: 0, rows: 0 }
   let rows: Row[] = []
@@ -57,7 +62,9 @@ async function exportRows<Row>(
     exported.rows += rows.length
     rows = []
   }
-  for await (const batch of batches) {
+  const isLeftOut = isCsv(format) && !withDrafts ? isDraft : () => false
+  for await (const all of batches) {
+    const batch = all.filter(walked => !isLeftOut(walked))
     for (const walked of batch)
       for (const row of read(walked)) if (rows.push(row) === rowsAtOnce) await flush()
     await flush()
@@ -70,6 +77,11 @@ async function exportRows<Row>(
   await writer.end()
   return exported
 }
+
+const isCsv = (format: ExportFormat) => format === 'csv' || format === 'csv-pt'
+
+/** A quote inside a JSON string has a backslash before it. */
+const isDraft = ({ summary }: WalkedInvoice) => summary.includes(',"status":"draft",')
 
 async function createWriter<Row>(
   options: RowOptions<Row> & { format: ExportFormat },
@@ -92,8 +104,21 @@ function createNdjsonWriter<Row>({ columns, write }: RowOptions<Row>): RowWriter
   return createTextWriter('', row => `${JSON.stringify(toObject(row))}\n`, write)
 }
 
-function readInvoice({ summary, document }: WalkedInvoice): ExportedInvoice {
-  return { ...JSON.parse(summary), document: document && JSON.parse(document) }
+function readInvoice({ summary, document, payment }: WalkedInvoice): Required<ExportedInvoice> {
+  return { ...JSON.parse(summary), document: document && JSON.parse(document), facts: JSON.parse(payment) }
+}
+
+/** With what `expand` adds, as the page has it. */
+function readExpanded(walked: WalkedInvoice): (Invoice & Expanded)[] {
+  const { facts, document, ...invoice } = readInvoice(walked)
+  const columns = expansionColumns(invoice, facts, document)
+  return [
+    {
+      ...invoice,
+      document: JSON.parse(columns.expanded_document),
+      payment: JSON.parse(columns.expanded_payment),
+    },
+  ]
 }
 
 function readLines(walked: WalkedInvoice) {

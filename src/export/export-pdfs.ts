@@ -6,7 +6,7 @@ import { type DocumentKind, findNoPdf, type Invoice } from '../invoice.ts'
 import { safeFileName } from '../pdf/file-name.ts'
 import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
 import type { WalkedInvoice } from '../store/store.ts'
-import { createThrottle } from '../upstream/throttle.ts'
+import { Throttle } from '../upstream/throttle.ts'
 import { type Column, columnsOfInvoice, type RowWriter } from './columns.ts'
 import { openPartFile } from './part-file.ts'
 
@@ -110,7 +110,7 @@ function createSaver(
   folder: string,
   signal: AbortSignal,
 ): (invoice: Invoice) => Promise<SavedPdf> {
-  const turns = createThrottle({ perSecond: Math.min(perSecond * share, 1_000), inFlight })
+  const turns = new Throttle({ perSecond: Math.min(perSecond * share, 1_000), inFlight })
   let failuresInRow = 0
 
   async function download(invoice: Invoice, path: string): Promise<string | null> {

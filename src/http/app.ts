@@ -12,7 +12,7 @@ import { refuseExcess } from './overload.ts'
 import { compileParameters, parseQuery } from './parameters.ts'
 import { createTakeTurn, type RateLimit } from './rate-limit.ts'
 import { createRequestId } from './request-id.ts'
-import { addRoutes, mcpPath, type RouteDependencies } from './routes.ts'
+import { addRoutes, mcpPath, type RouteDependencies, signInPath } from './routes.ts'
 import { StoreOutage } from './store-outage.ts'
 
 /** Longer than the proxies in front of it keep theirs. */
@@ -34,8 +34,14 @@ export function createApp({
   const faults = { log, outage: new StoreOutage(log) }
   const cors = createCors(corsOrigins)
   const refuse: ServerShell['refuse'] = (error, origin) => refuseUnreadable(error, log, cors, origin)
-  const readsBody: ReadsBody = ({ method, url }) =>
-    dependencies.mcp !== undefined && method === 'POST' && url?.split('?')[0] === mcpPath
+  const readsBody: ReadsBody = ({ method, url = '' }) => {
+    if (method !== 'POST') return false
+    const [path] = url.split('?')
+    return (
+      (dependencies.mcp !== undefined && path === mcpPath) ||
+      (dependencies.signIn !== undefined && path === signInPath)
+    )
+  }
   const app = Fastify({
     logger: false,
     trustProxy: trustedProxies === null ? false : [...trustedProxies],

@@ -45,10 +45,18 @@ export async function describeApi(): Promise<string> {
   await app.ready()
   const document = app.swagger()
   await app.close()
-  return `${JSON.stringify(document, unwrapReference, 2)}\n`
+  return `${JSON.stringify(document, (_key, value) => hoistExplode(unwrapReference(value)), 2)}\n`
 }
 
 /** A schema that is nothing but another, by name. */
-function unwrapReference(_key: string, value: { allOf?: unknown[] } | undefined): unknown {
+function unwrapReference(value: { allOf?: unknown[] } | undefined): unknown {
   return value?.allOf?.length === 1 && Object.keys(value).length === 1 ? value.allOf[0] : value
+}
+
+/** Of a parameter: the plugin leaves it in the schema, where it means nothing. */
+function hoistExplode(value: unknown): unknown {
+  const { schema } = (value ?? {}) as { schema?: { explode?: boolean } }
+  if (schema?.explode === undefined) return value
+  const { explode, ...rest } = schema
+  return { ...(value as object), explode, schema: rest }
 }

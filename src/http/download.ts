@@ -8,7 +8,14 @@ import { safeFileName } from '../pdf/file-name.ts'
 import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
 import { readTrace, withTrace } from '../trace.ts'
 import { documentNotFound, findInvoice, type Sources } from './get-invoice.ts'
-import { downloadSchemas, type InvoiceParams, type InvoiceRoute, qrSchema } from './openapi/schemas.ts'
+import {
+  downloadSchemas,
+  type InvoiceParams,
+  type InvoiceRoute,
+  qrSchema,
+  type RelatedRoute,
+  relatedPdfSchema,
+} from './openapi/schemas.ts'
 import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
 
 /** For a whole download, from the first request to the last byte. */
@@ -89,13 +96,36 @@ export function addDownload(app: FastifyInstance, kind: DocumentKind, sources: S
       const open = findPdf(kind, invoice, sources)
       const document: InvoiceDocument | null = kind === 'ix' && stored.document && JSON.parse(stored.document)
       const name = document?.number ?? invoice.number ?? invoice.id
-      const headers = {
-        'content-type': 'application/pdf',
-        'content-disposition': contentDisposition(name, invoice.id),
-      }
-      return sendFile(request, reply, headers, open)
+      return sendFile(request, reply, pdfHeaders(name, invoice.id), open)
     },
   )
+}
+
+/** PDFs of documents about an invoice's certified one: credit notes, debit notes, receipts. */
+export function addDownloadRelated(app: FastifyInstance, { store, documents, log }: Sources): void {
+  const sendFile = createFileSender(documents, log)
+  app.get<RelatedRoute>(
+    '/invoice/:invoiceId/related/:documentId/download',
+    { schema: relatedPdfSchema },
+    async (request, reply) => {
+      const { invoiceId, documentId } = request.params
+      const { document } = await findInvoice(store, request.params)
+      const related: InvoiceDocument['related'] = document === null ? null : JSON.parse(document).related
+      const about = related?.find(({ id }) => String(id) === documentId)
+      if (about === undefined) throw documentNotFound()
+      if (about.status === 'draft') throw notIssued(draftMessage)
+      if (documents === null) throw notConnected(noInvoicing)
+      const headers = pdfHeaders(about.number ?? documentId, invoiceId)
+      return sendFile(request, reply, headers, signal => documents.openPdf(about.id, signal))
+    },
+  )
+}
+
+function pdfHeaders(name: string, invoiceId: string): Record<string, string> {
+  return {
+    'content-type': 'application/pdf',
+    'content-disposition': contentDisposition(name, invoiceId),
+  }
 }
 
 export function addGetQr(app: FastifyInstance, { store, documents, log }: Sources): void {
@@ -105,7 +135,7 @@ export function addGetQr(app: FastifyInstance, { store, documents, log }: Source
     if (document === null) throw documentNotFound()
     const { id, qr_path }: InvoiceDocument = JSON.parse(document)
     if (qr_path === null) throw new ApiError('document_not_found', 'The external document has no QR code.')
-    if (documents?.openQr === undefined) throw notConnected('The external invoicing system is not connected.')
+    if (documents?.openQr === undefined) throw notConnected(noInvoicing)
     const open = documents.openQr.bind(documents)
     return sendFile(request, reply, { 'content-type': 'image/png' }, signal => open(id, signal))
   })
@@ -163,10 +193,13 @@ function findPdf(kind: DocumentKind, invoice: Invoice, { payments, documents }: 
     return (signal: AbortSignal) => payments.openPdf(id, signal)
   }
   if (ix_id === null) throw documentNotFound()
-  if (missing !== null) throw notIssued('The external document is a draft: it has no PDF yet.')
-  if (documents === null) throw notConnected('The external invoicing system is not connected.')
+  if (missing !== null) throw notIssued(draftMessage)
+  if (documents === null) throw notConnected(noInvoicing)
   return (signal: AbortSignal) => documents.openPdf(ix_id, signal)
 }
+
+const draftMessage = 'The external document is a draft: it has no PDF yet.'
+const noInvoicing = 'The external invoicing system is not connected.'
 
 function notIssued(message: string): ApiError {
   return new ApiError('document_not_issued', message)

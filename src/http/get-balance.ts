@@ -1,33 +1,29 @@
 import type { FastifyInstance } from 'fastify'
 import { describeOpenInvoice, sumBalances } from '../balance.ts'
-import { dayOf } from '../calendar.ts'
+import type { PaymentMoment } from '../expansion.ts'
 import { serializeBalance } from '../invoice-json.ts'
 import type { OpenInvoices } from '../store/store.ts'
 import { sendOfCustomer } from './conditional.ts'
+import { momentOf, variantOf } from './expand.ts'
 import type { Sources } from './get-invoice.ts'
 import { type CustomerParams, getBalanceSchema } from './openapi/schemas.ts'
 
-/** `pay`: whether the payment platform's page is named. */
-export function addGetBalance(
-  app: FastifyInstance,
-  { store, payments, pay }: Sources & { pay: boolean },
-): void {
-  const hasPage = pay && payments !== null
+export function addGetBalance(app: FastifyInstance, { store, ...page }: Sources & { pay: boolean }): void {
   app.get<{ Params: CustomerParams }>('/balance', { schema: getBalanceSchema }, (request, reply) => {
-    const day = dayOf(Date.now())
-    const read = (customerId: string) => store.readOpen(customerId, day)
+    const moment = momentOf(page)
+    const read = (customerId: string) => store.readOpen(customerId, moment.day)
     // The answer follows the calendar, too, and whether there is a page to pay on.
-    const variant = `${day}${hasPage ? '-page' : ''}`
-    return sendOfCustomer(request, reply, store, read, found => writeBalance(found, day, hasPage), variant)
+    const write = (found: OpenInvoices) => writeBalance(found, moment)
+    return sendOfCustomer(request, reply, store, read, write, variantOf(moment))
   })
 }
 
-function writeBalance({ sums, invoices }: OpenInvoices, day: string, hasPage: boolean): string {
+function writeBalance({ sums, invoices }: OpenInvoices, moment: PaymentMoment): string {
   const shown = invoices.map(texts => {
     const [invoice, facts] = [JSON.parse(texts.summary), JSON.parse(texts.payment)]
     const document = texts.document === null ? null : JSON.parse(texts.document)
-    return describeOpenInvoice(invoice, facts, document, { day, hasPage })
+    return describeOpenInvoice(invoice, facts, document, moment)
   })
   const more = sums.reduce((all, { count }) => all + count, 0) - shown.length
-  return serializeBalance({ day, invoices: shown, more }, sumBalances(sums, day))
+  return serializeBalance({ day: moment.day, invoices: shown, more }, sumBalances(sums, moment.day))
 }

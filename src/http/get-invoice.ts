@@ -2,13 +2,20 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { TakeTurn } from '../access/fair-queue.ts'
 import { ApiError } from '../errors.ts'
+import type { Expansion } from '../expanded.ts'
+import { expansionColumns, writeExpansions } from '../expansion.ts'
 import { serializeDetail, serializeLines } from '../invoice-json.ts'
 import type { InvoicingSystem, PaymentPlatform } from '../sources.ts'
 import type { ReadStore, StoredInvoice } from '../store/store.ts'
 import { readTrace, withTrace } from '../trace.ts'
 import { sendTagged } from './conditional.ts'
+import { completeAnswer } from './expand.ts'
 import { documentSchema, getInvoiceSchema, type InvoiceParams, type InvoiceRoute } from './openapi/schemas.ts'
 import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
+
+interface DetailRoute extends InvoiceRoute {
+  Querystring: { expand?: readonly Expansion[] }
+}
 
 /** After this, an invoice whose lines are not stored is sent without them. */
 const linesDeadlineMs = 800
@@ -23,9 +30,13 @@ export interface Sources {
   log: Logger
 }
 
-export function addGetInvoice(app: FastifyInstance, { store, payments, log }: Sources): void {
+export function addGetInvoice(
+  app: FastifyInstance,
+  { store, log, ...page }: Sources & { pay: boolean },
+): void {
+  const { payments } = page
   const takeTurn = createUpstreamQueue(payments, limits)
-  app.get<InvoiceRoute>('/invoice/:invoiceId', { schema: getInvoiceSchema }, async (request, reply) => {
+  app.get<DetailRoute>('/invoice/:invoiceId', { schema: getInvoiceSchema }, async (request, reply) => {
     const stored = await findInvoice(store, request.params)
     const lines =
       stored.lines ??
@@ -33,7 +44,9 @@ export function addGetInvoice(app: FastifyInstance, { store, payments, log }: So
         (await withTrace(readTrace(request.headers.traceparent), () =>
           fetchLines(payments, takeTurn, request, log),
         )))
-    return sendTagged(request, reply, serializeDetail(stored.summary, lines), stored.synced_at)
+    const { expand = [] } = request.query
+    const body = serializeDetail(stored.summary, lines, expansionsOf(stored, expand))
+    return sendTagged(request, reply, completeAnswer(expand, page).complete(body), stored.synced_at)
   })
 
   const documentPath = '/invoice/:invoiceId/document'
@@ -42,6 +55,13 @@ export function addGetInvoice(app: FastifyInstance, { store, payments, log }: So
     if (document === null) throw documentNotFound()
     return sendTagged(request, reply, document, synced_at)
   })
+}
+
+/** The texts that lists have of a stored invoice, too. */
+function expansionsOf({ summary, payment, document }: StoredInvoice, expand: readonly Expansion[]): string {
+  if (expand.length === 0) return ''
+  const columns = expansionColumns(JSON.parse(summary), JSON.parse(payment), document && JSON.parse(document))
+  return writeExpansions(expand, columns)
 }
 
 export function documentNotFound(): ApiError {

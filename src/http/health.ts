@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../errors.ts'
 import type { ReadStore } from '../store/store.ts'
-import { liveSchema, readySchema } from './openapi/schemas.ts'
+import { liveSchema, readySchema } from './openapi/operation-schemas.ts'
 import { sendJson } from './send-json.ts'
 
 const healthy = '{"status":"ok"}'

@@ -5,10 +5,12 @@ import { clampPage, clampPageSize, type ListQuery } from '../invoice.ts'
 import { serializePage, serializeSums } from '../invoice-json.ts'
 import type { InvoicePage, InvoiceQuery, ReadStore } from '../store/store.ts'
 import { sendOfCustomer } from './conditional.ts'
+import { completeAnswer } from './expand.ts'
+import type { Sources } from './get-invoice.ts'
 import { type CustomerParams, getSummarySchema, listInvoicesSchema } from './openapi/schemas.ts'
 import { readFilter } from './read-filter.ts'
 
-/** Searches of a token at once: each costs much more than a page. */
+/** Searches of a token at once, of those that cost much more than a page. */
 const maxSearches = 2
 
 /** A third one waits, so that a page may search at every keystroke without knowing of the limit. */
@@ -19,31 +21,32 @@ interface ListRoute {
   Querystring: ListQuery
 }
 
-export function addListInvoices(app: FastifyInstance, store: ReadStore): void {
+export function addListInvoices(app: FastifyInstance, { store, ...page }: Sources & { pay: boolean }): void {
   const takeTurn = createFairQueue(searchLimits, refuseSearch)
   app.get<ListRoute>('/invoices', { schema: listInvoicesSchema }, async (request, reply) => {
     const query: InvoiceQuery = {
       customer_id: request.params.customerId,
       page: clampPage(request.query.page),
       page_size: clampPageSize(request.query.page_size),
+      expand: request.query.expand,
       ...readFilter(request.query),
     }
     const read = () =>
-      query.words === undefined
-        ? store.listInvoices(query)
-        : search(query, request.grant?.token_id ?? '', reply.raw)
-    return sendOfCustomer(request, reply, store, read, page => serializePage(page, query.page_size))
+      store.listInvoices(query, search => inTurn(search, request.grant?.token_id ?? '', reply.raw))
+    const { complete, variant } = completeAnswer(request.query.expand, page)
+    const write = (found: InvoicePage) => complete(serializePage(found, query.page_size))
+    return sendOfCustomer(request, reply, store, read, write, variant)
   })
 
-  async function search(
-    query: InvoiceQuery,
+  async function inTurn(
+    search: () => Promise<InvoicePage>,
     tokenId: string,
     client: { destroyed: boolean },
   ): Promise<InvoicePage> {
     const endTurn = await takeTurn(tokenId, '')
     try {
       if (client.destroyed) throw new ApiError('unavailable', 'The client went away before its turn came.')
-      return await store.listInvoices(query)
+      return await search()
     } finally {
       endTurn()
     }

@@ -7,7 +7,9 @@ import { components } from './openapi/resources.ts'
 
 /** The part of JSON Schema that parameters use. */
 interface ParameterSchema {
-  type: 'integer' | 'string'
+  type: 'integer' | 'string' | 'array'
+  /** Of an array, whose values are separated by commas. */
+  items?: { enum: readonly string[] }
   enum?: readonly string[]
   format?: 'date'
   pattern?: string
@@ -20,8 +22,10 @@ interface Parameter {
   /** Completes the sentence "<name> must be …". */
   allowed: string
   /** Null when the text is not allowed. */
-  read(text: string): string | number | null
+  read(text: string): Value | null
 }
+
+type Value = string | number | readonly string[]
 
 /** Given twice, or as an array. */
 const repeated = Symbol('repeated')
@@ -97,9 +101,18 @@ function listParameters({ properties = {} }: { properties?: Record<string, objec
  * The schema that a reference names, with the keywords beside the reference. It stands in `allOf`: beside a bare `$ref`, the
  * OpenAPI document would lose the other keywords.
  */
-export function resolveReference({ allOf, ...schema }: { allOf?: [{ $ref: string }] }): object {
-  const { $id, ...found } = components.find(other => other.$id === allOf?.[0].$ref) ?? {}
-  return { ...found, ...schema }
+export function resolveReference({ allOf, items, ...schema }: Referring): object {
+  return { ...findComponent(allOf?.[0]), ...(items && { items: findComponent(items) }), ...schema }
+}
+
+interface Referring {
+  allOf?: [{ $ref: string }]
+  items?: { $ref: string }
+}
+
+function findComponent(reference: { $ref: string } | undefined): object {
+  const { $id, ...found } = components.find(other => other.$id === reference?.$ref) ?? {}
+  return found
 }
 
 function readQuery(parameters: readonly Parameter[], raw: RawQuery): Record<string, unknown> {
@@ -122,7 +135,7 @@ function readPath(parameters: readonly Parameter[], input: Record<string, string
   return path
 }
 
-function readOne({ name, allowed, read }: Parameter, text: string): string | number {
+function readOne({ name, allowed, read }: Parameter, text: string): Value {
   const value = text.includes('\0') ? null : read(text)
   if (value === null) throw refuse(name, `${name} must be ${allowed}.`)
   return value
@@ -133,22 +146,33 @@ function refuse(param: string, message: string): ApiError {
 }
 
 function compileRead(schema: ParameterSchema): Pick<Parameter, 'allowed' | 'read'> {
-  const { type, enum: values, format, pattern, maxLength, examples = [] } = schema
+  const { type, items, enum: values, format, pattern, maxLength, examples = [] } = schema
   const only = (isAllowed: (text: string) => boolean) => (text: string) => (isAllowed(text) ? text : null)
   if (type === 'integer') {
     const read = (text: string) => (/^-?\d+$/.test(text) ? Number(text) : null)
     return { allowed: 'a whole number, written in digits', read }
   }
+  if (items !== undefined) return readSeveral(items.enum)
   if (values !== undefined)
     return { allowed: `one of ${values.join(', ')}`, read: only(text => values.includes(text)) }
   if (format === 'date') return { allowed: 'a calendar day, written YYYY-MM-DD', read: only(isCalendarDay) }
   if (pattern !== undefined) {
-    const form = new RegExp(pattern)
-    const allowed = `an ID like ${examples[0]}: the prefix, then letters and digits`
-    return { allowed, read: only(text => form.test(text)) }
+    const matches = new RegExp(pattern)
+    const form = /^\d+$/.test(String(examples[0])) ? 'digits alone' : 'the prefix, then letters and digits'
+    const allowed = `an ID like ${examples[0]}: ${form}`
+    return { allowed, read: only(text => matches.test(text)) }
   }
   if (maxLength === undefined) return { allowed: 'text without NUL', read: text => text }
   // Fewer UTF-16 units than the limit means fewer characters too, so most texts need no count.
   const read = only(text => text.length <= maxLength || [...text.trim()].length <= maxLength)
   return { allowed: `text of at most ${maxLength} characters, without NUL`, read }
+}
+
+/** Each value once, in the order of the schema. */
+function readSeveral(values: readonly string[]): Pick<Parameter, 'allowed' | 'read'> {
+  const read = (text: string) => {
+    const given = text.split(',')
+    return given.every(each => values.includes(each)) ? values.filter(value => given.includes(value)) : null
+  }
+  return { allowed: `one or more of ${values.join(', ')}, separated by commas`, read }
 }

@@ -1,7 +1,7 @@
 /** RFC 9728: names the identity provider whose tokens this API accepts. */
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../errors.ts'
-import { resourceMetadataSchema } from './openapi/schemas.ts'
+import { resourceMetadataSchema } from './openapi/operation-schemas.ts'
 import { sendJson } from './send-json.ts'
 
 export interface Identity {

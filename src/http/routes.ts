@@ -1,21 +1,24 @@
 /** Every route of the service, in one place. */
 import type { FastifyInstance } from 'fastify'
 import { type AuthOptions, guardCustomerRoutes } from './auth.ts'
-import { addDownload, addGetQr } from './download.ts'
+import { addDownload, addDownloadRelated, addGetQr } from './download.ts'
 import { addFindPaymentPage } from './find-payment-page.ts'
 import { addGetBalance } from './get-balance.ts'
 import { addGetInvoice, type Sources } from './get-invoice.ts'
+import { addGetStatement } from './get-statement.ts'
 import { addHealth, type HealthOptions } from './health.ts'
 import { createListChanges } from './list-changes.ts'
 import { addGetSummary, addListInvoices } from './list-invoices.ts'
+import { openapiSchema } from './openapi/operation-schemas.ts'
 import { components } from './openapi/resources.ts'
-import { listAllChangesSchema, listChangesSchema, openapiSchema } from './openapi/schemas.ts'
+import { listAllChangesSchema, listChangesSchema } from './openapi/schemas.ts'
 import { addResourceMetadata } from './resource-metadata.ts'
 import { sendJson } from './send-json.ts'
 import { addStaticFiles, type StaticFile } from './static-files.ts'
 import type { StoreOutage } from './store-outage.ts'
 
 export const mcpPath = '/mcp'
+export const signInPath = '/sign-in'
 
 export interface RouteDependencies extends Sources, AuthOptions, HealthOptions {
   /** Whether the payment platform's own page is named. Default: true. */
@@ -29,10 +32,12 @@ export interface RouteDependencies extends Sources, AuthOptions, HealthOptions {
   /** Served beside the API; none of them stands in the OpenAPI document. */
   files?: readonly StaticFile[]
   /** Adds the route of MCP at `mcpPath`, which reads its requests' bodies; absent: there is none. */
-  mcp?: AddMcp | undefined
+  mcp?: AddPost | undefined
+  /** Adds the route of the sign-in by e-mail at `signInPath`, which reads its requests' bodies; absent: there is none. */
+  signIn?: AddPost | undefined
 }
 
-export type AddMcp = (app: FastifyInstance, dependencies: RouteDependencies) => void
+export type AddPost = (app: FastifyInstance, dependencies: RouteDependencies) => void
 
 export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies): void {
   const { store, apiDescription, pay = true, files = [] } = dependencies
@@ -41,6 +46,7 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
 
   addHealth(app, store, dependencies)
   dependencies.mcp?.(app, dependencies)
+  dependencies.signIn?.(app, dependencies)
   app.get('/api/v1/openapi.json', { schema: openapiSchema }, async (_request, reply) => {
     return sendJson(reply, apiDescription)
   })
@@ -48,13 +54,15 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
   addResourceMetadata(app, identity)
   const listChanges = createListChanges(app, dependencies)
   const addCustomerRoutes = async (scope: FastifyInstance) => {
-    addListInvoices(scope, store)
+    addListInvoices(scope, { ...dependencies, pay })
     addGetSummary(scope, store)
     addGetBalance(scope, { ...dependencies, pay })
-    addGetInvoice(scope, dependencies)
+    addGetStatement(scope, store)
+    addGetInvoice(scope, { ...dependencies, pay })
     addGetQr(scope, dependencies)
     addDownload(scope, 'ix', dependencies)
     addDownload(scope, 'payments', dependencies)
+    addDownloadRelated(scope, dependencies)
     if (pay) addFindPaymentPage(scope, dependencies)
     scope.get('/changes', { schema: listChangesSchema }, listChanges)
   }

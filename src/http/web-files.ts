@@ -1,7 +1,7 @@
 /** The files served for browsers beside the API: the billing page, the element `<fatura-invoices>`, and the reference. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { locateFile } from '../package.ts'
-import type { Brand, PageSettings } from '../page-settings.ts'
+import type { Brand, Downloads, PageSettings } from '../page-settings.ts'
 import { loadReference } from './reference/reference.ts'
 import { makeStaticFile, nameContent, type StaticFile } from './static-files.ts'
 
@@ -17,13 +17,20 @@ export interface PageBrand extends Omit<Brand, 'logo'> {
   logo: Logo | null
 }
 
-const noBrand: PageBrand = { name: null, logo: null, accent: null, support: null, timeZone: 'UTC' }
+const noBrand: PageBrand = {
+  ...{ name: null, logo: null, accent: null, support: null },
+  ...{ taxId: null, address: null, timeZone: 'UTC' },
+}
 
 export interface PageOptions {
   /** Origins whose pages may show the billing page in a frame. Default: none. */
   embedOrigins?: readonly string[] | undefined
   /** Whether invoices have a button to pay. Default: true. */
   pay?: boolean | undefined
+  /** Default: both. */
+  downloads?: Downloads | undefined
+  /** Whether customers sign in by e-mail. Default: not. */
+  signIn?: boolean | undefined
   brand?: PageBrand | undefined
 }
 
@@ -38,7 +45,10 @@ export function loadWebFiles(apiDescription: Buffer, options: PageOptions = {}):
 
 const script = 'text/javascript; charset=utf-8'
 
-export function loadPage({ embedOrigins = [], pay = true, brand = noBrand }: PageOptions): StaticFile[] {
+const allDownloads: Downloads = { ix: true, payments: true }
+
+export function loadPage(options: PageOptions): StaticFile[] {
+  const { embedOrigins = [], pay = true, downloads = allDownloads, signIn = false, brand = noBrand } = options
   const folder = new URL('page/', builtFolder)
   const read = (path: string) => readFileSync(new URL(path, folder))
   const logo = brand.logo && { ...brand.logo, path: `/brand/${nameContent(brand.logo.content)}` }
@@ -49,6 +59,8 @@ export function loadPage({ embedOrigins = [], pay = true, brand = noBrand }: Pag
       content: writePage(read('page.html').toString(), {
         embedOrigins,
         pay,
+        downloads,
+        signIn,
         brand: { ...brand, logo: logo?.path ?? null },
       }),
       policy: {
@@ -65,7 +77,7 @@ export function loadPage({ embedOrigins = [], pay = true, brand = noBrand }: Pag
     makeStaticFile({
       path: '/fatura-invoices.js',
       type: script,
-      content: `${pay ? '' : 'globalThis.faturaPay="off";'}${read('fatura-invoices.js')}`,
+      content: `globalThis.faturaPage=${JSON.stringify({ pay, downloads })};${read('fatura-invoices.js')}`,
     }),
     ...readdirSync(new URL('assets/', folder)).map(name =>
       makeStaticFile({

@@ -110,6 +110,7 @@ const paymentChecks: Record<Exclude<keyof PaymentFacts, 'taxes' | 'payments'>, C
   pre_payment_credit_cents: absent(positive),
   post_payment_credit_cents: absent(positive),
   starting_balance_cents: absent(cents),
+  closed_at: orNull(moment),
 }
 
 const taxChecks: Record<keyof TaxByRate, Check> = {

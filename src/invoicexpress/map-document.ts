@@ -5,6 +5,7 @@ import {
   type DocumentTax,
   type DocumentType,
   documentTypes,
+  type Multibanco,
   type Multicurrency,
   optionalFields,
   type RelatedDocument,
@@ -99,7 +100,9 @@ const mappings: {
   retention: ['retention', mapRetention],
   multicurrency: ['multicurrency', mapMulticurrency],
   exemption_code: ['tax_exemption', value => mapText(value)],
-  tax_id: ['client', mapTaxId],
+  tax_id: ['client', value => mapOfClient(value, 'fiscal_id')],
+  buyer_name: ['client', value => mapOfClient(value, 'name')],
+  multibanco: ['mb_reference', mapMultibanco],
 }
 
 /** A field that does not fit is left out, and named: it is no reason to lose a document. */
@@ -150,12 +153,12 @@ function mapAmount(value: unknown): string | null {
 /** No retention comes as nothing, as an empty text, or as 0. */
 function mapRetention(value: unknown): string | null {
   const percent = mapAmount(value)
-  return percent === null || toMillionths(percent) === 0n ? null : percent
+  return toMillionths(percent ?? '0') === 0n ? null : percent
 }
 
 const multicurrency = shape({}, { rate: isLooseText, currency: isLooseText, total: isLooseText })
 
-/** Null without a currency and a total in it. */
+/** Null without both. */
 function mapMulticurrency(value: unknown): Multicurrency | null {
   if (value === null) return null
   if (!multicurrency(value)) throw unfit('a currency')
@@ -165,10 +168,19 @@ function mapMulticurrency(value: unknown): Multicurrency | null {
   return { rate: mapAmount(value.rate ?? null), currency: currencyOf(name) ?? name, total }
 }
 
-/** Absent when the document does not have it: most have only the client's ID and name. */
-function mapTaxId(value: unknown): string | null | undefined {
-  const { fiscal_id } = (value ?? {}) as Payload
-  return fiscal_id === undefined ? undefined : mapText(fiscal_id)
+/** Of the client; absent when the document does not have it: most have only the client's ID and name. */
+function mapOfClient(value: unknown, field: 'fiscal_id' | 'name'): string | null | undefined {
+  const { [field]: found } = (value ?? {}) as Payload
+  return found === undefined ? undefined : mapText(found)
+}
+
+const multibanco = shape({ entity: isLooseText, reference: isLooseText })
+
+/** Entity and reference, or both in one text; anything else is none. */
+function mapMultibanco(value: unknown): Multibanco | null {
+  const text = multibanco(value) ? `${value.entity} ${value.reference}` : String(value ?? '')
+  const [, entity, reference] = /^(\d{5})(\d{9})$/.exec(text.replace(/[\s/]/g, '')) ?? []
+  return entity === undefined || reference === undefined ? null : { entity, reference }
 }
 
 /** Sums of the items by rate; a rate that is not given is unknown, and not 0. Discounts on the whole are in no item: then one rate has the totals, and several have no known parts. */

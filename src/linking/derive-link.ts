@@ -10,9 +10,9 @@ import {
   isGone,
   isOverdue,
   type LinkFields,
+  type LinkRefusal,
   type LinkRules,
   namesOnly,
-  type Refusal,
   resolveNames,
 } from './link.ts'
 import type { Naming } from './reference.ts'
@@ -24,7 +24,7 @@ export interface Link {
   /** Every document that fits, where more than one does. */
   candidates: readonly number[]
   /** Why the recorded document belongs to another invoice; null when it does not. */
-  refusal: Refusal | null
+  refusal: LinkRefusal | null
 }
 
 /**
@@ -111,7 +111,7 @@ function describeTie({ document, names: [name] }: Candidate): string {
 function deriveWithout(
   { invoice, claim }: Claimed,
   known: readonly KnownDocument[],
-  refusal: Refusal | null,
+  refusal: LinkRefusal | null,
   claimants: readonly Claimed[],
   rules: LinkRules,
   now: number,

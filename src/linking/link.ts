@@ -28,7 +28,7 @@ export type LinkRules = typeof usualRules
 
 export type LinkFields = Pick<Invoice, 'ix_sync_state' | 'ix_id' | 'ix_status' | 'ix_created_at'>
 
-export interface Refusal {
+export interface LinkRefusal {
   kind: 'claim_contradicted' | 'claimed_twice'
   why: string
 }
@@ -94,7 +94,7 @@ export function findRefusal(
   invoice: Invoice,
   claimants: readonly Claimed[],
   rules: LinkRules,
-): Refusal | null {
+): LinkRefusal | null {
   const { document, id, client_tax_id } = known
   if (document === null) return null
   const { names, ids } = resolveNames(known, claimants, rules)
@@ -165,7 +165,7 @@ export function findClaimRefusal(
   known: readonly KnownDocument[],
   claimants: readonly Claimed[],
   rules: LinkRules,
-): Refusal | null {
+): LinkRefusal | null {
   const claimed = known.find(({ id }) => id === claim.ix_id)
   return claimed === undefined || isGone(claimed) ? null : findRefusal(claimed, invoice, claimants, rules)
 }

@@ -7,7 +7,7 @@ import { ApiError } from '../errors.ts'
 import { guardCustomerRoutes } from '../http/auth.ts'
 import { logError } from '../http/errors.ts'
 import { countedHeader, countedValue } from '../http/rate-limit.ts'
-import { type AddMcp, mcpPath, type RouteDependencies } from '../http/routes.ts'
+import { type AddPost, mcpPath, type RouteDependencies } from '../http/routes.ts'
 import { METHODS } from '../node-http.ts'
 import { locateFile, version } from '../package.ts'
 import { writeRefusal, writeResult } from './answer.ts'
@@ -23,7 +23,7 @@ const otherMethods = METHODS.filter(method => method !== 'POST' && method !== 'C
 const serverOptions = { capabilities: { tools: {} }, instructions }
 const address = `http://localhost${mcpPath}`
 
-export function createMcp(options: ExplainOptions): AddMcp {
+export function createMcp(options: ExplainOptions): AddPost {
   return (app, dependencies) => {
     const route = { url: mcpPath, schema: { hide: true }, exposeHeadRoute: false }
     app.route({ ...route, method: otherMethods, onRequest: refuseMethod, handler: refuseMethod })

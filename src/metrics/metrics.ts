@@ -52,7 +52,7 @@ const helps = {
   fatura_endpoint_delivery_seconds:
     'Time from the storing of a change to the answer of an endpoint that took it.',
   fatura_invoices_applied_total:
-    'Answers about invoices that the synchronization stored, by outcome: changed, deleted, superseded by a later answer, or refused.',
+    'Answers about invoices that the synchronization stored, by outcome: changed, deleted, overlapped (with another answer that differs: asked for again), or refused.',
   fatura_events_applied_total:
     'Events of the payment platform that were applied; one that comes again counts once.',
   fatura_webhooks_total: 'Webhooks that were answered, by status: 200 means that the change is stored.',

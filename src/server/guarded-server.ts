@@ -77,10 +77,13 @@ export function createGuardedServer(shell: ServerShell): Server {
       connections.delete(socket)
     })
   })
-  server.on('request', (request, response) => {
+  const receive = (request: IncomingMessage, response: ServerResponse) => {
     const connection = connections.get(request.socket)
     if (connection !== undefined) queue.receive(connection, { request, response })
-  })
+  }
+  server.on('request', receive)
+  // `Expect` with another word than 100-continue is ignored. Node itself would answer without a body.
+  server.on('checkExpectation', receive)
   server.on('clientError', (error: UnreadableRequest, socket) => {
     const connection = connections.get(socket as Socket)
     if (connection === undefined || !socket.writable || isSocketError(error)) socket.destroy()
@@ -154,9 +157,10 @@ class RequestQueue {
     if (connection.last !== null) return
     connection.last = last
     const isItsAnswer = last.request !== null && last.request === connection.current?.request
-    if (connection.waiting.length > 0) return
-    if (isItsAnswer || !connection.isAnswering()) sendLast(connection, last)
-    else {
+    if (isItsAnswer || !connection.isAnswering()) {
+      this.drop(connection)
+      sendLast(connection, last)
+    } else if (connection.waiting.length === 0) {
       connection.socket.pause()
       this.goOnAfterAnswer(connection)
     }
@@ -176,6 +180,7 @@ class RequestQueue {
     }
     this.waitingInAll--
     this.begin(connection, next)
+    if (connection.isClosing) return
     if (waiting.length > 0 || last !== null) this.goOnAfterAnswer(connection)
     else socket.resume()
   }

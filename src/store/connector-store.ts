@@ -16,16 +16,22 @@ export interface Lease {
   holder: string | null
   /** Grows with every holder: a late commit of an earlier one is recognized by it. */
   epoch: number
-  /** Grows for as long as the holder lives. */
+  /** Grows for as long as the holder lives, and with each of its commits. */
   beats: number
+  /** The store's life: a restored backup begins another. */
+  life: string
 }
 
-/** A record of an upstream system that does not fit. It is tried again later, and nothing waits for it. */
+/** A record of an upstream system that could not be stored as it was answered. It is asked for again later, and nothing waits for it. */
 export interface SetAside {
   system: string
   kind: string
   id: string
   reason: string
+  /** The stamp before the last question about it; 0 when it is not known. */
+  asked_stamp: number
+  /** In milliseconds: when it is asked for again; null when that is not by itself. */
+  due_at: number | null
   /** In milliseconds: when it was first and last set aside. */
   first_at: number
   last_at: number
@@ -49,13 +55,17 @@ export type RefusalReason = (typeof refusalReasons)[number]
 /** Kind of invoices that are to be looked at again once all of the store is in reach. */
 export const waitingKind = 'waiting'
 
+/** Kind of invoices of which two answers differ, and either may be the newer one. */
+export const overlappedKind = 'overlapped'
+
 /** Kinds of records that are set aside, but for the refused ones, by system. */
 export const setAsideKinds = {
-  stripe: ['invoice', waitingKind],
+  stripe: ['invoice', waitingKind, overlappedKind],
   invoicexpress: ['document', 'client', 'relations', 'field'],
-  deletion_guard: ['deletion', 'downgrade'],
+  deletion_guard: ['deletion', 'lost_document'],
 } as const
 
+export type InvoiceRecordKind = (typeof setAsideKinds.stripe)[number]
 export type DocumentRecordKind = (typeof setAsideKinds.invoicexpress)[number]
 
 export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
@@ -94,7 +104,7 @@ export interface ConnectorReads {
   listSetAside(
     limit: number,
     system?: string,
-    options?: Partial<Pick<SetAside, 'kind' | 'id' | 'reason'>> & { newestFirst?: boolean },
+    options?: Partial<Pick<SetAside, 'kind' | 'id' | 'reason'>> & { dueAt?: number; newestFirst?: boolean },
   ): Promise<SetAside[]>
   /** Sums of the hour of a moment and the 23 hours before it, by system. */
   readRechecks(at: number): Promise<Recheck[]>
@@ -111,15 +121,15 @@ export interface ConnectorReads {
 export interface LeaseWrites {
   /** Takes the lease over from what was seen of it; null when it changed since. */
   takeLease(seen: Lease, holder: string): Promise<Lease | null>
-  /** Shows that the holder lives. False when the lease is another's by now. */
-  renewLease(epoch: number): Promise<boolean>
+  /** Shows that the holder lives. Returns the beats so far; null when the lease is another's by now. */
+  renewLease(epoch: number): Promise<number | null>
   /** Lets the next one have it at once. Does nothing when it is another's by now. */
   releaseLease(epoch: number): Promise<void>
 }
 
 export interface ConnectorWrites {
-  /** Whether the lease is still this holder's; if so, it stays so until the end of the transaction. */
-  holdsLease(epoch: number): Promise<boolean>
+  /** Adds a beat, which nobody else does until the transaction ends. Returns the beats so far; null when the lease is another's by now. */
+  beatLease(epoch: number): Promise<number | null>
   savePin(pin: Pin): Promise<void>
   /** How many drafts there are, or how many invoices with a document. */
   countAtRisk(loss: Loss): Promise<number>
@@ -129,6 +139,12 @@ export interface ConnectorWrites {
   saveCorrections(corrections: readonly Correction[]): Promise<void>
   /** Removes those found until a moment; returns those that were there. */
   removeCorrections(ids: readonly string[], foundUntil?: number): Promise<InvoiceKey[]>
-  setAside(record: SetAsideKey & { reason: string }, at: number): Promise<void>
+  /** By their ids, of whatever system and kind. */
+  findSetAside(ids: readonly string[]): Promise<SetAside[]>
+  listSetAsideIds(system: string, kind: string): Promise<string[]>
+  setAside(
+    record: SetAsideKey & Pick<SetAside, 'reason' | 'due_at'> & Partial<Pick<SetAside, 'asked_stamp'>>,
+    at: number,
+  ): Promise<void>
   clearSetAside(keys: readonly SetAsideKey[]): Promise<void>
 }

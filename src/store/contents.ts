@@ -26,13 +26,13 @@ export const kinds = {
   invoices: {
     names: ['invoice', 'invoices'],
     tables: ['invoices', 'invoice_lines'],
-    columns: ['customer_id', 'id', 'summary', 'lines', 'observed_at', 'document', 'payment'],
+    columns: ['customer_id', 'id', 'summary', 'lines', 'observed_at', 'answered_at', 'document', 'payment'],
     keyLength: 2,
   },
   tombstones: {
     names: ['deleted invoice', 'deleted invoices'],
     tables: ['tombstones'],
-    columns: ['customer_id', 'id', 'observed_at'],
+    columns: ['customer_id', 'id', 'observed_at', 'answered_at'],
     keyLength: 2,
     mayGo: true,
   },
@@ -84,7 +84,7 @@ export const kinds = {
   setAside: {
     names: ['record set aside', 'records set aside'],
     tables: ['set_aside'],
-    columns: ['system', 'kind', 'id', 'reason', 'first_at', 'last_at', 'tries'],
+    columns: ['system', 'kind', 'id', 'reason', 'asked_stamp', 'due_at', 'first_at', 'last_at', 'tries'],
     keyLength: 3,
     mayGo: true,
   },
@@ -146,6 +146,7 @@ export const kindNames = Object.keys(kinds) as KindName[]
 export const otherTables = {
   customers: 'made from the invoices',
   invoice_payments: 'made from the invoices',
+  account_entries: 'made from the invoices',
   counts: 'made from the invoices',
   scopes: 'made from the tokens and the keys',
   freshness: 'made from the streams',

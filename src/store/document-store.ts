@@ -63,7 +63,7 @@ export interface JournalEntry extends InvoiceKey {
   detail: string
 }
 
-export const journalOutcomes = ['applied', 'unchanged', 'superseded', 'ignored'] as const
+export const journalOutcomes = ['applied', 'unchanged', 'overlapped', 'ignored'] as const
 export type JournalOutcome = (typeof journalOutcomes)[number]
 
 /** An invoice with all that is known of its document. */
@@ -138,10 +138,12 @@ export interface DocumentWrites {
   /** The documents are the transaction's alone until its end: no other decides at the same time whose they are. */
   findDocuments(wanted: DocumentNames): Promise<KnownDocument[]>
   findClaimants(wanted: Omit<InvoiceNames, 'invoices'>): Promise<Claimed[]>
+  /** Deleted invoices with one of these IDs, of whatever customer. */
+  findTombstones(ids: readonly string[]): Promise<InvoiceKey[]>
   /** The invoices from the payment platform that have one of the names. */
   findLinked(wanted: Partial<InvoiceNames>): Promise<InvoiceKey[]>
   /** Replaces the document's part of the invoices, and nothing else. Each is there already. */
-  relinkInvoices(invoices: readonly Relinked[]): Promise<void>
+  saveDerivedLinks(invoices: readonly Relinked[]): Promise<void>
   /** The newest fifty of an invoice are kept. */
   saveEntries(entries: readonly JournalEntry[]): Promise<void>
 }

@@ -3,8 +3,10 @@
  * explain, reconcile, doctor, export), `WriteStore` for the connector, the import and the token commands. The connections behind
  * the first two cannot write. Every engine meets all three, and one suite runs over all engines.
  */
+import type { AccountQuery, FoundEntries } from '../account.ts'
 import type { OpenSum } from '../balance.ts'
 import type { Claim } from '../document.ts'
+import type { Expansion } from '../expanded.ts'
 import type { InvoiceKey, InvoiceRecord, InvoiceSum } from '../invoice.ts'
 import type { ChangeReads } from './change-store.ts'
 import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
@@ -39,6 +41,8 @@ export interface InvoiceQuery extends InvoiceFilter {
   /** At least 1. Above the last page, the last page is meant. */
   page: number
   page_size: number
+  /** Members that are added to each summary, as they are stored. Absent: none. */
+  expand?: readonly Expansion[] | undefined
 }
 
 export interface Freshness {
@@ -75,6 +79,9 @@ export interface OpenInvoices extends Snapshot {
   invoices: Omit<WalkedInvoice, 'lines'>[]
 }
 
+/** A part of a customer's account, all read at one moment. Entries are in the order of their days. */
+export type AccountPage = Snapshot & FoundEntries
+
 export interface StoredInvoice extends WalkedInvoice {
   synced_at: number | null
 }
@@ -97,6 +104,8 @@ export interface KnownInvoice extends InvoiceKey {
   /** Null when the invoice was seen deleted. */
   summary: string | null
   observed_at: number
+  /** When the answer had arrived: a question that was asked before may have been answered with an older or a newer state. */
+  answered_at: number
   /** The record of its document beside it; null when it did not come from the payment platform. */
   claim: Claim | null
   document: string | null
@@ -128,11 +137,15 @@ type Scoped<T> = T & { every_customer: boolean }
 export type TokenAccess = Scoped<Pick<StoredToken, 'id' | 'hash' | 'expires_at' | 'revoked_at'>>
 export type KeyAccess = Scoped<Pick<StoredKey, 'kid' | 'x' | 'revoked_at'>>
 
+export type InTurn = (search: () => Promise<InvoicePage>) => Promise<InvoicePage>
+
 export interface ReadStore extends ChangeReads {
-  listInvoices(query: InvoiceQuery): Promise<InvoicePage>
+  /** A search among more than `searchedAtOnce` invoices costs far more than a page: `inTurn` runs it when its turn has come. */
+  listInvoices(query: InvoiceQuery, inTurn?: InTurn): Promise<InvoicePage>
   readSums(customerId: string): Promise<CustomerSums>
   /** Open invoices, the sums of all and the first `openInvoicesShown`: overdue on a day before those that are not. */
   readOpen(customerId: string, day: string): Promise<OpenInvoices>
+  readAccount(query: AccountQuery): Promise<AccountPage>
   readSnapshot(customerId: string): Promise<Snapshot>
   /** As in `Snapshot`. No customer's rows are needed for it. */
   readFreshness(): Promise<Freshness>
@@ -150,10 +163,22 @@ export interface ReadStore extends ChangeReads {
 
 /** All that is written within one transaction: committed together, or not at all. */
 export interface WriteTransaction extends DocumentWrites, ConnectorWrites, ContentsWrites {
-  /** Inserts or replaces each record whole, its lines included; returns how many differed. A later observation stays as it is: `observedAt` is the stamp before the source was asked. */
-  saveInvoices(records: readonly InvoiceRecord[], observedAt?: number | readonly number[]): Promise<number>
+  /**
+   * Inserts or replaces each record whole, its lines included; returns how many differed. A later observation stays as it is:
+   * `observedAt` is the stamp before the source was asked, `answeredAt` that after it had answered.
+   */
+  saveInvoices(
+    records: readonly InvoiceRecord[],
+    observedAt?: number | readonly number[],
+    answeredAt?: number | readonly number[],
+  ): Promise<number>
   /** Returns whether there was such an invoice. That it is gone is remembered, so that no older observation revives it. */
-  deleteInvoice(customerId: string, invoiceId: string, observedAt?: number): Promise<boolean>
+  deleteInvoice(
+    customerId: string,
+    invoiceId: string,
+    observedAt?: number,
+    answeredAt?: number,
+  ): Promise<boolean>
   /** Removes an invoice from its former customer. Unlike a deletion it is not remembered: it may come back. */
   removeInvoice(customerId: string, invoiceId: string): Promise<void>
   /** Stored invoices, deleted ones included. Until the end, no other writer changes these customers. */
@@ -165,8 +190,6 @@ export interface WriteTransaction extends DocumentWrites, ConnectorWrites, Conte
   pruneChanges(before: number, limit: number): Promise<number>
   /** Saves progress since a cursor; false when the endpoint is gone, was paused, or its cursor was moved meanwhile. */
   saveDelivery(id: string, since: number, delivery: Delivery): Promise<boolean>
-  /** Calls it once the transaction is committed, so that memory follows the store. Work that is rolled back calls nothing. */
-  afterCommit(action: () => void): void
 }
 
 export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsReads, ChangeReads {
@@ -184,6 +207,8 @@ export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsRe
   checkCounts(onProgress?: OnRecounted): Promise<number>
   listStreams(): Promise<Stream[]>
   findCustomers(ids: readonly string[]): Promise<string[]>
+  /** Customers with an invoice to this address, which is in lower case: 50 of them at most. */
+  findCustomersByEmail(email: string): Promise<string[]>
   /** Newest first. */
   listTokens(): Promise<StoredToken[]>
   listKeys(): Promise<StoredKey[]>
@@ -250,6 +275,15 @@ export class StoreBusy extends StoreUnavailable {}
 export class StoreDamaged extends StoreUnavailable {
   constructor(what: string, options?: ErrorOptions) {
     super(`${what}. Restore a backup: see docs/backup.md.`, options)
+  }
+}
+
+/** The store has less than a process wrote to it, or read from it: nothing of it is believed until an operator says that it was restored. */
+export class StoreWentBack extends StoreUnavailable {
+  constructor(seen: 'wrote to it' | 'read from it') {
+    super(
+      `The store is older than what this process ${seen}: a former primary, a replica that was behind, or a restored backup. Bring the newer store back, or accept this one with: fatura migrate --restored. See docs/backup.md.`,
+    )
   }
 }
 

@@ -1,10 +1,11 @@
 /** Stripe for the connector: lists of invoices, single invoices, and events. */
 import type Stripe from 'stripe'
-import type { Invoice, Line } from '../invoice.ts'
-import type { PaymentFacts } from '../payment.ts'
+import type { Line } from '../invoice.ts'
+import type { PlatformInvoice } from '../platform-invoice.ts'
 import {
   type BillingSource,
-  type Observation,
+  type InvoiceAnswer,
+  type Refusal,
   SourceError,
   UnfitRecord,
   type Urgency,
@@ -113,7 +114,7 @@ export function createBillingSource(
     customerId: string | null,
     urgency: Urgency,
     isAgain = false,
-  ): Promise<Observation> {
+  ): Promise<InvoiceAnswer> {
     const checked = await call('invoice', urgency, () =>
       unlessGone(id, async () => {
         const path = `/v1/invoices/${encodeURIComponent(id)}`
@@ -124,19 +125,21 @@ export function createBillingSource(
         return (answer as { deleted?: unknown }).deleted === true ? null : checkInvoice(answer)
       }),
     )
-    return checked === null ? { id, customer_id: customerId, map: null } : observe(checked, urgency, isAgain)
+    return checked === null
+      ? { id, customer_id: customerId, found: null }
+      : observe(checked, urgency, isAgain)
   }
 
   async function observe(
     { invoice, lines: carried, payments: firstPayments }: ReturnType<typeof checkInvoice>,
     urgency: Urgency,
     isAgain = false,
-  ): Promise<Observation> {
+  ): Promise<InvoiceAnswer> {
     const payments = firstPayments?.has_more
       ? await readPayments(invoice.id, firstPayments.payments, urgency)
       : (firstPayments?.payments ?? null)
     if (carried !== null && areDistinct(carried.lines) && rateIds(invoice).every(isSettled))
-      return observed(invoice, carried.lines, payments)
+      return answer(invoice, map(invoice, carried.lines, payments))
     const path = `/v1/invoices/${encodeURIComponent(invoice.id)}/lines`
     const list = (after: string | undefined) =>
       call('lines', urgency, async () =>
@@ -148,7 +151,7 @@ export function createBillingSource(
     const isOld = lines === null || (carried === null && !addsUp(invoice, lines))
     if (isOld && !isAgain) return retrieve(invoice.id, customerOf(invoice), urgency, true)
     if (lines === null) throw new UnfitRecord('Stripe does not know the lines of an invoice')
-    return observed(invoice, lines, payments)
+    return answer(invoice, map(invoice, lines, payments))
   }
 
   /** All of an invoice's payments; those that it carries when the key may read no others. */
@@ -167,27 +170,20 @@ export function createBillingSource(
     return all
   }
 
-  function observed(
-    source: InvoiceHead,
+  /** With the rates that are known by now: nothing that is learnt later changes what was mapped. */
+  function map(
+    invoice: InvoiceHead,
     lines: readonly Line[],
     payments: readonly PaymentItem[] | null,
-  ): Observation {
-    // Lines are most of an answer. They are mapped already, and need not stay in memory until it is stored.
-    const invoice: InvoiceHead = Object.assign(source, { lines: undefined, payments: undefined })
+  ): PlatformInvoice | { refusal: Refusal } {
+    const mapped = mapInvoice(invoice, known, lines)
+    if ('refusal' in mapped) return mapped
     return {
-      id: invoice.id,
-      customer_id: customerOf(invoice),
-      map: (previous: Invoice | null, before: PaymentFacts | null = null) => {
-        const mapped = mapInvoice(invoice, known, previous, lines)
-        return 'refusal' in mapped
-          ? mapped
-          : {
-              invoice: mapped.invoice,
-              lines,
-              payment: mapPaymentFacts(invoice, mapped.invoice, known, payments, before),
-              claim: mapClaim(invoice.metadata as Record<string, string> | null | undefined, keys),
-            }
-      },
+      invoice: mapped.invoice,
+      lines,
+      payment: mapPaymentFacts(invoice, mapped.invoice, known, payments),
+      claim: mapClaim(invoice.metadata as Record<string, string> | null | undefined, keys),
+      unread: { ...mapped.unread, payments: payments === null },
     }
   }
 
@@ -215,7 +211,7 @@ export function createBillingSource(
       const { fitting, nameless, next } = page
       const observed = await sortOut(fitting, checked => observe(checked, urgency), page.unfit)
       return {
-        observations: observed.fitting,
+        answers: observed.fitting,
         unfit: observed.unfit,
         nameless,
         next,
@@ -268,4 +264,8 @@ function checkInvoice(answer: unknown) {
   const isCut = typeof lines === 'object' && lines !== null && 'has_more' in lines && lines.has_more === true
   const payments = invoice.payments == null ? null : readPaymentPage(invoice.payments)
   return { id: invoice.id, invoice, lines: isCut ? null : readLinePage(lines), payments }
+}
+
+function answer(invoice: InvoiceHead, found: InvoiceAnswer['found']): InvoiceAnswer {
+  return { id: invoice.id, customer_id: customerOf(invoice), found }
 }

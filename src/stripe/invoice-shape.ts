@@ -91,7 +91,17 @@ export const invoiceShape = shape(
     pre_payment_credit_notes_amount: isCents,
     starting_balance: isCents,
     status: isTextOrNull,
-    status_transitions: isOrNull(shape({}, { finalized_at: isOrNull(isSeconds) })),
+    status_transitions: isOrNull(
+      shape(
+        {},
+        {
+          finalized_at: isOrNull(isSeconds),
+          marked_uncollectible_at: isOrNull(isSeconds),
+          paid_at: isOrNull(isSeconds),
+          voided_at: isOrNull(isSeconds),
+        },
+      ),
+    ),
     total_discount_amounts: isMaybeListOf(shape({ amount: isCents }, { discount: isReference })),
     total_excluding_tax: isOrNull(isCents),
     total_pretax_credit_amounts: isMaybeListOf(shape({ amount: isCents }, { type: isText })),

@@ -1,5 +1,6 @@
 /** Maps Stripe's invoices and line items to ours. Pure. */
-import { type Invoice, invoiceStatuses, isCustomerId, isInvoiceId, type Line } from '../invoice.ts'
+import { invoiceStatuses, isCustomerId, isInvoiceId, type Line } from '../invoice.ts'
+import type { BilledInvoice, Unread } from '../platform-invoice.ts'
 import type { Refusal } from '../sources.ts'
 import type { Checked } from '../upstream/shape.ts'
 import type { InvoiceHead, LineItem, taxRateShape } from './invoice-shape.ts'
@@ -18,13 +19,13 @@ export function percentOfRate(source: InvoiceHead, rate: string, rates: TaxRates
   return embeddedRate(source, rate) ?? rates.get(rate) ?? null
 }
 
-/** `previous` is the stored invoice: names stay once it is finalized or its customer deleted, and the document's fields are another system's. */
+export type MappedInvoice = { invoice: BilledInvoice; unread: Pick<Unread, 'customer' | 'rate'> }
+
 export function mapInvoice(
   source: InvoiceHead,
   rates: TaxRates,
-  previous: Invoice | null,
   lines: readonly Line[],
-): { invoice: Invoice } | { refusal: Refusal } {
+): MappedInvoice | { refusal: Refusal } {
   if (!isInvoiceId(source.id)) return { refusal: 'preview' }
   const customer_id = customerOf(source)
   if (customer_id === null) return { refusal: 'no_customer' }
@@ -33,25 +34,23 @@ export function mapInvoice(
   if (status === undefined) return { refusal: 'unknown_status' }
   const issuedSeconds = source.effective_at ?? source.status_transitions?.finalized_at ?? source.created
   const tax_cents = taxOf(source)
+  const { tax_percent, isRateUnread } = taxPercentOf(source, tax_cents, rates)
   return {
+    unread: { customer: readCustomer(source) === null, rate: isRateUnread },
     invoice: {
       id: source.id,
       number: source.number ?? null,
-      ...namesOf(source, customer_id, previous),
+      ...namesOf(source, customer_id),
       customer_id,
       customer_tax_id: taxIdOf(source),
       issued_at: new Date(issuedSeconds * 1000).toISOString(),
       subtotal_cents: addsUp(source, lines) ? subtotalOf(lines) : ownSubtotal(source),
       discount_cents: sumOf(source.total_discount_amounts),
       tax_cents,
-      tax_percent: taxPercentOf(source, tax_cents, rates, previous),
+      tax_percent,
       total_cents: source.total,
       currency: source.currency,
       status,
-      ix_sync_state: previous?.ix_sync_state ?? 'not_synced',
-      ix_created_at: previous?.ix_created_at ?? null,
-      ix_id: previous?.ix_id ?? null,
-      ix_status: previous?.ix_status ?? null,
     },
   }
 }
@@ -60,16 +59,18 @@ export function customerOf({ customer }: InvoiceHead): string | null {
   return typeof customer === 'string' ? customer : (customer?.id ?? null)
 }
 
-function namesOf(source: InvoiceHead, customerId: string, previous: Invoice | null) {
+/** Null when the customer was deleted, or the key may not read it. */
+function readCustomer({ customer }: InvoiceHead) {
+  return typeof customer !== 'object' || customer === null || customer.deleted ? null : customer
+}
+
+function namesOf(source: InvoiceHead, customerId: string) {
+  const customer = readCustomer(source)
   const customer_name = source.customer_name ?? null
   const customer_email = source.customer_email ?? null
-  const expanded = typeof source.customer === 'object' ? source.customer : null
-  const customer = expanded?.deleted ? null : expanded
-  const company_name = customer === null ? (previous?.company_name ?? null) : (customer.business_name ?? null)
-  const isFrozen = previous !== null && (customer === null || previous.status !== 'draft')
-  const display_name = isFrozen
-    ? previous.display_name
-    : company_name || customer_name || customer?.individual_name || customer_email || customerId
+  const company_name = customer?.business_name ?? null
+  const display_name =
+    company_name || customer_name || customer?.individual_name || customer_email || customerId
   return { display_name, customer_name, customer_email, company_name }
 }
 
@@ -114,17 +115,14 @@ function taxOf({ total, total_excluding_tax, total_taxes }: InvoiceHead): number
     : total - total_excluding_tax
 }
 
-/** A single rate is returned as it is; several as the ratio of the amounts. */
-function taxPercentOf(source: InvoiceHead, tax: number, rates: TaxRates, previous: Invoice | null) {
+/** A single rate is returned as it is; several, and one that could not be read, as the ratio of the amounts. */
+function taxPercentOf(source: InvoiceHead, tax: number, rates: TaxRates) {
   const rate = onlyRate(source)
   const percentage = rate === null ? null : percentOfRate(source, rate, rates)
-  if (percentage !== null) return percentage
-  if (tax === 0) return 0
-  // A rate that was known, and can no longer be read.
-  if (rate !== null && previous?.tax_cents === tax && previous.total_cents === source.total)
-    return previous.tax_percent
+  if (percentage !== null) return { tax_percent: percentage, isRateUnread: false }
+  if (tax === 0) return { tax_percent: 0, isRateUnread: false }
   const base = source.total_excluding_tax ?? source.total - tax
-  return base > 0 ? ratioPercent(tax, base) : null
+  return { tax_percent: base > 0 ? ratioPercent(tax, base) : null, isRateUnread: rate !== null }
 }
 
 /** The only rate of all the tax. Null when there is no tax, when there are several, or when some tax names no rate. */

@@ -6,20 +6,20 @@ import type { InvoiceHead, PaymentItem } from './invoice-shape.ts'
 import { percentOfRate, type TaxRates } from './map-invoice.ts'
 
 /**
- * What Stripe leaves out follows from the rest. `before` are the stored facts: payments and rates that can no longer be read stay. A draft tells the customer's balance of the moment, which it takes over only when it
- * is finalized: its amounts are those without it.
+ * What Stripe leaves out follows from the rest. `payments` is null when they could not be read. A draft tells the customer's balance
+ * of the moment, which it takes over only when it is finalized: its amounts are those without it.
  */
 export function mapPaymentFacts(
   source: InvoiceHead,
   invoice: Pick<Invoice, 'status' | 'total_cents'>,
   rates: TaxRates,
   payments: readonly PaymentItem[] | null,
-  before: PaymentFacts | null = null,
 ): PaymentFacts {
   const given: Partial<PaymentFacts> = {
     due_date: source.due_date == null ? null : dayOf(source.due_date * 1000),
-    taxes: keepRates(taxesOf(source, rates), before?.taxes ?? null),
-    payments: payments === null ? (before?.payments ?? []) : mapPayments(payments),
+    closed_at: closedAt(source, invoice.status),
+    taxes: taxesOf(source, rates),
+    payments: mapPayments(payments ?? []),
   }
   const amounts = {
     amount_due_cents: source.amount_due,
@@ -33,6 +33,15 @@ export function mapPaymentFacts(
     invoice,
     invoice.status === 'draft' ? given : { ...given, ...onlyGiven(amounts) },
   )
+}
+
+/** The moment of the transition to a status that asks for no payment. */
+const closings = { paid: 'paid_at', void: 'voided_at', uncollectible: 'marked_uncollectible_at' } as const
+
+function closedAt({ status_transitions }: InvoiceHead, status: Invoice['status']): string | null {
+  if (status === 'draft' || status === 'open') return null
+  const seconds = status_transitions?.[closings[status]]
+  return seconds == null ? null : new Date(seconds * 1000).toISOString()
 }
 
 function onlyGiven<T extends object>(fields: T) {
@@ -63,15 +72,6 @@ function taxesOf(source: InvoiceHead, rates: TaxRates): TaxByRate[] | null {
     .sort(
       (a, b) => (b.rate_percent ?? -1) - (a.rate_percent ?? -1) || compare(a.reason ?? '', b.reason ?? ''),
     )
-}
-
-/** Rates that were known, and can no longer be read. */
-function keepRates(taxes: TaxByRate[] | null, before: readonly TaxByRate[] | null) {
-  if (taxes === null || before === null || taxes.every(({ rate_percent }) => rate_percent !== null))
-    return taxes
-  const amountsOf = (some: readonly TaxByRate[]) =>
-    some.map(({ base_cents, tax_cents, reason }) => JSON.stringify([base_cents, tax_cents, reason])).sort()
-  return amountsOf(taxes).join() === amountsOf(before).join() ? before : taxes
 }
 
 function addTax(a: TaxByRate, b: TaxByRate): TaxByRate {

@@ -1,4 +1,7 @@
-/** Receives Stripe's webhooks, on a port of its own: an answer of 2xx means that the change is committed. */
+/**
+ * Receives Stripe's webhooks, on a port of its own. 2xx means that the change is committed: stored, or set aside with the reason for which
+ * it cannot be stored.
+ */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
@@ -58,7 +61,7 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
       return answer(response, 400)
     }
     const { id, type, notification } = event
-    // Events that concern no invoice are acknowledged, so that they are not sent again, and logged.
+    // An event that concerns no invoice is logged and acknowledged: Stripe does not send it again.
     if (notification !== null && !(await isDoneInTime(apply(notification), id)))
       return answer(response, 503, { 'retry-after': '5' })
     log.info({ event_id: id, type, applied: notification !== null }, 'webhook')

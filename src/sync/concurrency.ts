@@ -32,7 +32,10 @@ export function createQueue(): <T>(task: () => Promise<T>) => Promise<T> {
   }
 }
 
-/** Calls for the same key share one, which begins after the last of them. The first caller gets its result; the others get `shared`. */
+/**
+ * The first call for a key begins at once. Those that come while it is under way share one further call, which begins after it: the
+ * first of them gets its result, and the others get `shared`.
+ */
 export function coalesce<Cause, Result>(
   call: (key: string, causes: readonly Cause[]) => Promise<Result>,
   shared: Result,

@@ -1,117 +1,145 @@
-/** Holds back many drafts or documents that disappear at once, until an operator lets the changes through, or they are found again. */
+/**
+ * Holds back losses that come many at once: drafts that are gone at the platform, and documents that invoices lose. A wrong key or a
+ * platform at fault looks like that. An operator lets them through, or what was lost is found again.
+ *
+ * It is the last of five defences against a wrong key:
+ * 1. A key that is refused is a failure, and a 404 counts only where the platform names the invoice (`unlessGone` of the source).
+ * 2. A key of another account is refused before anything is written (`pins.ts`).
+ * 3. What a list does not hold is not deleted: each is asked for by its id (`fetchUnlisted` of `list-account.ts`).
+ * 4. Only a draft can be deleted (`decide.ts`), and a document is gone only after two misses (`missesToBelieve`).
+ * 5. This guard, for drafts and for documents.
+ */
 import type { Logger } from 'pino'
 import { type InvoiceKey, keyOf } from '../invoice.ts'
-import type { Loss, setAsideKinds } from '../store/connector-store.ts'
+import type { Loss, SetAside, setAsideKinds } from '../store/connector-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 
-/** The system that held-back changes are stored under. */
+/** The system that held-back losses are stored under. */
 export const guardSystem = 'deletion_guard' satisfies keyof typeof setAsideKinds
 
-/** Losses allowed within the span: this number, or this share of all. */
-const freely = 20
-const share = 0.1
+const allowedInAnyCase = 20
+const allowedShare = 0.1
 const spanMs = 60 * 60 * 1000
+
+/** So many losses within the span are plausible: a few, or a small share of all. */
+export function plausibleLosses(atRisk: number): number {
+  return Math.max(allowedInAnyCase, Math.floor(atRisk * allowedShare))
+}
 
 export type DeletionGuard = Awaited<ReturnType<typeof createDeletionGuard>>
 
-export const noGuard: DeletionGuard = {
-  allows: async () => true,
-  forget: async () => {},
-  released: () => [],
-  held: () => 0,
-}
-
 /** With `letThrough`, the losses that are held back by now are allowed, and no other implausible ones. */
 export async function createDeletionGuard(store: WriteStore, log: Logger, letThrough: boolean) {
-  const states = { deletion: createState(), downgrade: createState() } satisfies Record<Loss, unknown>
-  for (const { kind, id } of await store.listSetAside(Number.MAX_SAFE_INTEGER, guardSystem)) {
-    const state = states[kind as Loss]
-    for (const known of [state.stored, letThrough ? state.released : state.held]) known.add(id)
+  const stored = await store.listSetAside(Number.MAX_SAFE_INTEGER, guardSystem)
+  const namesOf = (loss: Loss) => stored.filter(({ kind }) => kind === loss).map(({ id }) => id)
+  const through: Record<Loss, ReadonlySet<string>> = {
+    deletion: new Set(letThrough ? namesOf('deletion') : []),
+    lost_document: new Set(letThrough ? namesOf('lost_document') : []),
   }
+  const losses = { deletion: new LossesOfSpan('deletion'), lost_document: new LossesOfSpan('lost_document') }
 
   async function isPlausible(tx: WriteTransaction, loss: Loss, names: readonly string[]): Promise<boolean> {
-    const state = states[loss]
     // Once something is held back, an operator decides: the next hour does not let it through.
-    if (state.held.size > 0) return false
-    if (performance.now() - state.since > spanMs)
-      Object.assign(state, { since: performance.now(), done: new Set(), limit: findLimit(tx, loss) })
-    // Several transactions may ask at once: each takes its place in the count before it waits, and one that is done again has it already.
-    for (const name of names) state.done.add(name)
-    const place = state.done.size
-    const limit = await state.limit
-    if (place <= limit) return true
-    log.error({ loss, limit }, `the deletion guard holds back changes that look wrong: ${advice}`)
-    return false
+    const held = await tx.listSetAsideIds(guardSystem, loss)
+    if (held.some(name => !through[loss].has(name))) return false
+    return losses[loss].add(tx, names)
   }
 
-  function findLimit(tx: WriteTransaction, loss: Loss): Promise<number> {
-    const limit = tx.countAtRisk(loss).then(count => Math.max(freely, Math.floor(count * share)))
-    // After a failure, the next call counts again.
-    limit.catch(() => Object.assign(states[loss], { since: Number.NEGATIVE_INFINITY }))
-    return limit
+  async function hold(tx: WriteTransaction, loss: Loss, names: readonly string[]): Promise<void> {
+    const reason = `${reasons[loss]}: more were lost within an hour than is plausible`
+    if (losses[loss].isToBeLogged())
+      log.error({ loss }, `the deletion guard holds back changes that look wrong: ${advice}`)
+    for (const id of names)
+      await tx.setAside({ system: guardSystem, kind: loss, id, reason, due_at: null }, Date.now())
   }
 
+  /** They are not lost, or no longer held back. */
   async function forget(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<void> {
-    const { stored, held, released } = states[loss]
-    const names = keys.map(keyOf).filter(name => stored.has(name))
-    if (names.length === 0) return
-    await tx.clearSetAside(names.map(id => ({ system: guardSystem, kind: loss, id })))
-    for (const known of [stored, held, released])
-      for (const name of names) tx.afterCommit(() => known.delete(name))
+    if (keys.length === 0) return
+    const held = await findHeld(tx, loss, keys)
+    if (held.length > 0) await tx.clearSetAside(held)
   }
 
   return {
     forget,
     /** Whether all of these losses are allowed. Otherwise all are held back, which is stored with the transaction. */
     async allows(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<boolean> {
-      const state = states[loss]
       const names = keys.map(keyOf)
-      const unexpected = names.filter(name => !state.released.has(name))
-      if (unexpected.length === 0 || (await isPlausible(tx, loss, unexpected))) {
-        await forget(tx, loss, keys)
-        return true
-      }
-      const reason = `${reasons[loss]}: more than ${(await state.limit) || 'was plausible'} within an hour`
-      for (const id of names) {
-        await tx.setAside({ system: guardSystem, kind: loss, id, reason }, Date.now())
-        state.stored.add(id)
-        tx.afterCommit(() => state.held.add(id))
-      }
-      return false
+      // What was let through once is no longer held, and is not let through again.
+      const held = new Set((await findHeld(tx, loss, keys)).map(({ id }) => id))
+      const unexpected = names.filter(name => !(through[loss].has(name) && held.has(name)))
+      const isAllowed = unexpected.length === 0 || (await isPlausible(tx, loss, unexpected))
+      if (isAllowed) await forget(tx, loss, keys)
+      else await hold(tx, loss, names)
+      return isAllowed
     },
     /** Held-back invoices whose loss was let through. */
-    released: (loss: Loss) => [...states[loss].released].map(readKey),
-    held: (loss: Loss) => states[loss].held.size,
+    letThrough: (loss: Loss) => [...through[loss]].map(readKey),
+    isLetThrough: (loss: Loss, key: InvoiceKey) => through[loss].has(keyOf(key)),
   }
 }
 
-export const advice = 'look with fatura status, and let it through with fatura sync --once --let-through'
+async function findHeld(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<SetAside[]> {
+  const found = await tx.findSetAside(keys.map(keyOf))
+  return found.filter(({ system, kind }) => system === guardSystem && kind === loss)
+}
+
+/** The losses of one kind within the span. A process that begins anew counts from zero. */
+class LossesOfSpan {
+  private readonly loss: Loss
+  /** By a monotonic clock. */
+  private beganMs = Number.NEGATIVE_INFINITY
+  private names = new Set<string>()
+  private atRisk: Promise<number> = Promise.resolve(0)
+  private loggedMs = Number.NEGATIVE_INFINITY
+
+  constructor(loss: Loss) {
+    this.loss = loss
+  }
+
+  /** Adds losses; returns whether there are few enough of them. One that is added again, as by a transaction that is done again, counts once. */
+  async add(tx: WriteTransaction, names: readonly string[]): Promise<boolean> {
+    if (performance.now() - this.beganMs > spanMs) this.begin(tx)
+    for (const name of names) this.names.add(name)
+    // Several transactions may add at once: each has its place before it waits.
+    const count = this.names.size
+    return count <= plausibleLosses(await this.atRisk)
+  }
+
+  /** That some are held back is logged once an hour, not for each of them. */
+  isToBeLogged(): boolean {
+    const now = performance.now()
+    if (now - this.loggedMs < spanMs) return false
+    this.loggedMs = now
+    return true
+  }
+
+  private begin(tx: WriteTransaction): void {
+    this.beganMs = performance.now()
+    this.names = new Set()
+    this.atRisk = tx.countAtRisk(this.loss)
+    // After a failure, the next call counts again.
+    this.atRisk.catch(() => {
+      this.beganMs = Number.NEGATIVE_INFINITY
+    })
+  }
+}
+
+export const advice =
+  'check the key and its account first; if these losses are right, stop sync and let them through with fatura sync --once --let-through'
 
 const reasons: Record<Loss, string> = {
   deletion: 'the draft is gone at the payment platform',
-  downgrade: 'its document is gone, or its client has another tax ID',
+  lost_document: 'its document is gone, or its client has another tax ID',
 }
 
-export function formatHeld({ deletion, downgrade }: Record<Loss, number>): string | null {
+export function formatHeld({ deletion, lost_document }: Record<Loss, number>): string | null {
   const parts = [
     deletion > 0 && `${deletion} drafts that are gone at the payment platform are still shown`,
-    downgrade > 0 && `${downgrade} invoices keep documents that are gone, or whose client has another tax ID`,
+    lost_document > 0 &&
+      `${lost_document} invoices keep documents that are gone, or whose client has another tax ID`,
   ].filter(part => part !== false)
   return parts.length === 0 ? null : parts.join('; ')
-}
-
-function createState() {
-  return {
-    /** All that may be stored as held back, by a transaction under way as well. */
-    stored: new Set<string>(),
-    held: new Set<string>(),
-    released: new Set<string>(),
-    /** The beginning of the span, by a monotonic clock. */
-    since: Number.NEGATIVE_INFINITY,
-    done: new Set<string>(),
-    /** Counted once a span. */
-    limit: Promise.resolve(0),
-  }
 }
 
 function readKey(name: string): InvoiceKey {

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Lease } from '../store/connector-store.ts'
 import { StoreError, StoreReplaced, type WriteStore } from '../store/store.ts'
+import { checkPlace, type Place, type WrittenPlace } from './written-place.ts'
 
 export const renewEveryMs = 3_000
 /** After this long without a heartbeat, as a waiting process has seen it, the holder is gone. */
@@ -28,6 +29,8 @@ export function nameProcess(): string {
 }
 
 export interface LeaseOptions {
+  /** What this process wrote to the store before; kept by the caller when it opens the store again. */
+  place: WrittenPlace
   holder: string
   /** Whether to wait for a living holder. Otherwise it is a `StoreError` as soon as the holder is seen to live. */
   wait: boolean
@@ -39,7 +42,9 @@ export type HeldLease = ReturnType<typeof keepLease>
 
 /** Resolves once this process holds the lease. `store` should not wait for locks: it is polled anyway. */
 export async function waitForLease(store: WriteStore, options: LeaseOptions): Promise<HeldLease> {
-  const { holder, wait, log, signal } = options
+  const { holder, wait, log, signal, place } = options
+  // This process writes nothing while it waits.
+  const written = place.get()
   let seen = await store.readLease()
   let polledAt = performance.now()
   let stillFor = 0
@@ -48,9 +53,10 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
   let keptOutAt: number | null = null
   let isKeptOutLogged = false
   for (;;) {
+    checkPlace(seen, written)
     if (seen.holder === null || stillFor >= takeOverAfterMs) {
       const answer = await unlessOutOfReach(store.takeLease(seen, holder).then(taken => ({ taken })))
-      if (answer?.taken) return keepLease(store, answer.taken)
+      if (answer?.taken) return keepLease(store, answer.taken, place)
       keptOutAt = answer === null ? (keptOutAt ?? polledAt) : null
       if (keptOutAt !== null && polledAt - keptOutAt >= warnKeptOutAfterMs && !isKeptOutLogged) {
         isKeptOutLogged = true
@@ -79,7 +85,8 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
   }
 }
 
-function keepLease(store: WriteStore, { epoch }: Lease) {
+function keepLease(store: WriteStore, { epoch, beats, life }: Lease, place: WrittenPlace) {
+  place.note({ epoch, beats, life })
   const lost = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let isOver = false
@@ -91,18 +98,42 @@ function keepLease(store: WriteStore, { epoch }: Lease) {
     isOver = true
     clearTimeout(timer)
   }
+  /** Ends the lease when another process has it, or the store has less than was written before it was asked. */
+  const check = (beats: number | null, written: Place | null) => {
+    try {
+      if (beats === null) throw new LeaseLost()
+      checkPlace({ epoch, beats: beats - 1, life }, written)
+    } catch (error) {
+      lose(error as StoreError)
+      throw error
+    }
+  }
+  const note = (beats: number) => place.note({ epoch, beats, life })
   const beat = async () => {
-    const isHeld = await unlessOutOfReach(store.renewLease(epoch)).catch(whenReplaced(lose))
+    const written = place.get()
+    const answer = await unlessOutOfReach(store.renewLease(epoch).then(beats => ({ beats }))).catch(
+      whenReplaced(lose),
+    )
     if (isOver) return
-    if (isHeld === false) lose()
-    else timer = setTimeout(beat, isHeld === null ? pollEveryMs : renewEveryMs)
+    if (answer) {
+      try {
+        check(answer.beats, written)
+      } catch {
+        return
+      }
+      note(Number(answer.beats))
+    }
+    timer = setTimeout(beat, answer ? renewEveryMs : pollEveryMs)
   }
   timer = setTimeout(beat, renewEveryMs)
   return {
     epoch,
-    /** Aborted with a `LeaseLost` once another process holds the lease; with a `StoreReplaced` once the store was replaced. */
+    /** Aborted with a `LeaseLost` once another process holds the lease; with a `StoreReplaced` or a `StoreWentBack` once the store is another. */
     lost: lost.signal,
     lose,
+    written: () => place.get(),
+    check,
+    note,
     async release() {
       end()
       if (lost.signal.aborted) return
@@ -111,17 +142,21 @@ function keepLease(store: WriteStore, { epoch }: Lease) {
   }
 }
 
-/** The same store, which commits nothing once another process holds the lease. */
+/** The same store, which commits nothing once another process holds the lease, or once the store went back in time. */
 export function fenceStore(store: WriteStore, lease: HeldLease): WriteStore {
   return {
     ...store,
-    transaction: work =>
-      store.transaction(async tx => {
+    async transaction(work) {
+      const { result, beats } = await store.transaction(async tx => {
         const result = await work(tx)
-        if (await tx.holdsLease(lease.epoch)) return result
-        lease.lose()
-        throw new LeaseLost()
-      }),
+        const written = lease.written()
+        const beats = await tx.beatLease(lease.epoch)
+        lease.check(beats, written)
+        return { result, beats }
+      })
+      lease.note(Number(beats))
+      return result
+    },
   }
 }
 

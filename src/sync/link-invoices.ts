@@ -68,12 +68,12 @@ async function keepLosses(
   const synced = pairs.filter(({ link }) => link.fields.ix_sync_state === 'synced')
   await guard.forget(
     tx,
-    'downgrade',
+    'lost_document',
     synced.map(({ before }) => before.invoice),
   )
   const losing = pairs.filter(({ before, link }) => isLoss(before, link))
   const keys = losing.map(({ before }) => before.invoice)
-  if (losing.length === 0 || (await guard.allows(tx, 'downgrade', keys))) return links
+  if (losing.length === 0 || (await guard.allows(tx, 'lost_document', keys))) return links
   return pairs.map(pair =>
     losing.includes(pair) ? { ...pair.link, fields: fieldsOf(pair.before.invoice) } : pair.link,
   )
@@ -131,7 +131,7 @@ export async function relinkInvoices(
   })
   const { linked, contested } = await linkInvoices(tx, claimed, { ...options, now })
   const changed = linked.filter(({ isChanged }) => isChanged)
-  await tx.relinkInvoices(
+  await tx.saveDerivedLinks(
     linked.filter(
       ({ isChanged, document }, i) =>
         isChanged || (document && JSON.stringify(document)) !== claimed[i]?.document,

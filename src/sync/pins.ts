@@ -58,7 +58,7 @@ async function findsStored(store: OperatorStore, source: BillingSource): Promise
   let failure: SourceError | null = null
   for (const { id, customer_id } of sample)
     try {
-      if ((await source.fetchInvoice(id, customer_id)).map !== null) return true
+      if ((await source.fetchInvoice(id, customer_id)).found !== null) return true
     } catch (error) {
       if (!(error instanceof SourceError)) throw error
       failure = error

@@ -1,18 +1,20 @@
 /** The state of the connector for operators, read from the store alone. */
 import { invoiceStatuses } from '../invoice.ts'
-import {
-  type Loss,
-  type RefusalReason,
-  type RefusedKind,
-  refusedKinds,
-  type SetAside,
-  type SetAsideCount,
-} from '../store/connector-store.ts'
+import type { Loss, RefusalReason, RefusedKind, SetAside, SetAsideCount } from '../store/connector-store.ts'
 import type { OperatorStore } from '../store/store.ts'
-import { noId } from './apply.ts'
 import { guardSystem } from './deletion-guard.ts'
+import { isRefusedKind, noId, type SetAsideKind } from './set-aside.ts'
 
 const shown = 5
+
+/** Records of one kind that wait to be asked for again. */
+export interface WaitingRecords {
+  system: string
+  kind: string
+  count: number
+  due_at: number | null
+  newest: SetAside
+}
 
 export type SyncState = Awaited<ReturnType<typeof readState>>
 
@@ -22,8 +24,15 @@ export async function readState(store: OperatorStore) {
     counts.find(({ system, kind }) => system === guardSystem && kind === loss)?.count ?? 0
   const unfit = counts.filter(({ system, kind }) => system !== guardSystem && !isRefusedKind(kind))
   const newest: SetAside[] = []
-  for (const { system, kind } of unfit)
-    newest.push(...(await store.listSetAside(shown, system, { kind, newestFirst: true })))
+  const waiting: WaitingRecords[] = []
+  for (const { system, kind, count } of unfit) {
+    const some = await store.listSetAside(shown, system, { kind, newestFirst: true })
+    const [next] = await store.listSetAside(1, system, { kind })
+    const [first] = some
+    if (first !== undefined)
+      waiting.push({ system, kind, count, due_at: next?.due_at ?? null, newest: first })
+    newest.push(...some)
+  }
   return {
     streams: await store.listStreams(),
     pins: await store.listPins(),
@@ -32,9 +41,11 @@ export async function readState(store: OperatorStore) {
     setAside: {
       count: unfit.reduce((sum, { count }) => sum + count, 0),
       newest: newest.sort((a, b) => b.last_at - a.last_at).slice(0, shown),
+      /** The same by kind, with the next moment at which some are asked for again. */
+      waiting,
     },
     refused: await readRefused(store, counts),
-    held: { deletion: heldOf('deletion'), downgrade: heldOf('downgrade') },
+    held: { deletion: heldOf('deletion'), lost_document: heldOf('lost_document') },
   }
 }
 
@@ -54,10 +65,6 @@ async function readRefused(store: OperatorStore, counts: readonly SetAsideCount[
   return refused
 }
 
-export function isRefusedKind(kind: string): kind is RefusedKind {
-  return (refusedKinds as readonly string[]).includes(kind)
-}
-
 const words: Record<RefusalReason, string> = {
   no_customer: 'no customer',
   invalid_customer: 'the customer ID is not cus_ and letters and digits',
@@ -70,6 +77,25 @@ const words: Record<RefusalReason, string> = {
 /** In words; a reason written by a newer version is returned as it is. */
 export function formatReason(reason: string): string {
   return words[reason as RefusalReason] ?? reason
+}
+
+const waitingWords: Record<Exclude<SetAsideKind, RefusedKind>, readonly [one: string, many: string]> = {
+  invoice: ['invoice could not be read', 'invoices could not be read'],
+  waiting: ['invoice waits for a part of the database', 'invoices wait for a part of the database'],
+  overlapped: [
+    'invoice is asked for again: two answers differ',
+    'invoices are asked for again: their answers differ',
+  ],
+  document: ['document could not be read', 'documents could not be read'],
+  client: ['client of documents could not be read', 'clients of documents could not be read'],
+  relations: ['list of related documents could not be read', 'lists of related documents could not be read'],
+  field: ['document lacks a field that could not be read', 'documents lack a field that could not be read'],
+}
+
+/** As in "3 invoices could not be read"; a kind written by a newer version is named as it is. */
+export function formatWaiting({ kind, count }: Pick<WaitingRecords, 'kind' | 'count'>): string {
+  const [one, many] = new Map(Object.entries(waitingWords)).get(kind) ?? [kind, kind]
+  return `${count} ${count === 1 ? one : many}`
 }
 
 /** As in "7: no customer (in_1, in_2, in_3 and others)". */

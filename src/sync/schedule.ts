@@ -9,9 +9,8 @@ export const everyMs = {
   events: 5 * second,
   backfill: 5 * second,
   unsettled: 15 * minute,
-  /** Retries of records that did not fit, and of invoices that wait for an unreachable part of the store. */
-  aside: 5 * minute,
-  waiting: 30 * second,
+  /** A look for records that were set aside and are due. */
+  aside: 30 * second,
   /** From the end of a list of everything to the beginning of the next. */
   relist: 24 * 60 * minute,
   /** Reads of recent documents, and of documents that may still change. */
@@ -55,12 +54,12 @@ export interface Step {
   run(): Promise<unknown>
 }
 
-/** A step with a constant interval, due at once. */
+/** A step with a constant interval, which is due at once, so also after each start. */
 export function every(ms: number, clocks: Clocks, run: Step['run']): Step {
   return { timer: createTimer(ms, clocks), run }
 }
 
-/** Runs the first due step; returns the milliseconds until the next. Its timer restarts before: a step that fails must not block others. */
+/** Runs the first due step; returns the milliseconds until the next. The step's timer restarts before the step runs: one that fails must not block others. */
 export async function runDue(steps: readonly Step[]): Promise<number> {
   const due = steps.find(({ timer }) => timer.left() === 0)
   if (due === undefined) return Math.min(...steps.map(({ timer }) => timer.left()))

@@ -1,14 +1,18 @@
 /** A single run over all invoices; and the repetition of steps. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { WriteStore } from '../store/store.ts'
+import type { Stream, WriteStore } from '../store/store.ts'
 import { billingStreams } from '../stream-names.ts'
-import type { Connector } from './connector.ts'
-import { customerPatienceMs, type ReportStep, relistPages } from './rounds.ts'
-import { createTimer, everyMs, realClocks, runDue } from './schedule.ts'
+import type { Connector } from './invoices/connector.ts'
+import { customerPatienceMs, relistEveryOf } from './questions.ts'
+import type { ReportStep } from './rounds.ts'
+import { type Clocks, createTimer, everyMs, leftSince, realClocks, runDue } from './schedule.ts'
 import { readStreams } from './streams.ts'
 
 export const retryPauseMs = 5_000
+
+/** Pages of a relist that a single run reads for each second since the last run: a tenth of the 20 pages that a second allows. */
+const [relistPagesPerSecond, relistPagesAtLeast] = [2, 20]
 
 /** Repeats a step until the signal, after the pause that it resolves with, or the pause after a failure. */
 export async function repeat(step: () => Promise<number>, log: Logger, signal: AbortSignal): Promise<void> {
@@ -58,8 +62,22 @@ export async function syncInvoices(
   const pages = isFull ? undefined : relistPages(connector, relist, lastRunAt, realClocks)
   if (pages !== 0) reportStep('relist', await whileFollowing(connector.relist(isFull, pages)))
   reportStep('rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
-  for (const name of ['retryWaiting', 'retrySetAside'] as const) {
-    const done = await connector[name]()
-    if (done !== null) reportStep(name, done)
-  }
+  const again = await connector.retrySetAside('all')
+  if (again !== null) reportStep('retrySetAside', again)
+}
+
+/** Pages of the relist that a single run reads. 0 unless a list is under way, or would be due before the next run. */
+export function relistPages(
+  connector: Pick<Connector, 'source'>,
+  relist: Stream | undefined,
+  lastRunAt: number | null,
+  clocks: Pick<Clocks, 'calendar'>,
+): number {
+  const sinceLastRun = lastRunAt === null ? 0 : Math.max(0, clocks.calendar() - lastRunAt)
+  const relistEvery = relistEveryOf(connector)
+  const left = leftSince(relist?.succeeded_at ?? null, relistEvery, clocks)
+  // A list that ended within this run is not due again, however long ago the last run was.
+  const isDue = left <= Math.min(sinceLastRun, relistEvery / 2)
+  if (!isDue && (relist?.cursor ?? null) === null) return 0
+  return Math.max(relistPagesAtLeast, Math.floor((sinceLastRun / 1_000) * relistPagesPerSecond))
 }

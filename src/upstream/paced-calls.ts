@@ -11,7 +11,7 @@ import { SourceError, type Urgency } from '../sources.ts'
 import { type UpstreamOutcome, upstreamCalled, upstreamWaiting } from '../telemetry.ts'
 import { HeldBack, overdue } from './exchange.ts'
 import { type Failures, outcomeOf } from './failures.ts'
-import { createThrottle, type Rates } from './throttle.ts'
+import { type Rates, Throttle } from './throttle.ts'
 
 export interface Pace extends Rates {
   attempts: number
@@ -27,7 +27,7 @@ export type PacedCall = <T>(
 
 /** Every call waits for its turn, and after a refusal for the pause: `refusal` stops those that had their turn and are not sent yet. */
 export function createPacedCall(pace: Pace, failures: Failures) {
-  const throttle = createThrottle(pace)
+  const throttle = new Throttle(pace)
   // No call heeds the signal, and to abort it costs more than the rest of the policy.
   const bounded = timeout(pace.patienceMs, { strategy: TimeoutStrategy.Aggressive, abortOnReturn: false })
   const policy = retry(

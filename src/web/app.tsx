@@ -1,23 +1,30 @@
 /** The whole page: at its own address, in a frame, or as an element of another page. */
 import { useMemo, useRef, useState } from 'preact/hooks'
 import { createClient, type Invoice } from '../client/client.ts'
-import type { Brand } from '../page-settings.ts'
-import { Page } from './context.ts'
-import { Button, Switch } from './controls.tsx'
+import type { Brand, Downloads } from '../page-settings.ts'
+import { HeadingLevel, Page } from './context.ts'
+import { Button, Heading, Switch } from './controls.tsx'
+import { EmailSignIn } from './email-sign-in.tsx'
 import { createFormat } from './format.ts'
 import { InvoiceDetail } from './invoice-detail.tsx'
 import { InvoiceList } from './invoice-list.tsx'
 import { Loading, Notice } from './notice.tsx'
 import { isWhole, type Session } from './session.ts'
-import { SignIn } from './sign-in.tsx'
 import { Statement } from './statement.tsx'
 import styles from './styles.css'
+import { supportOf } from './support.ts'
 import { type Navigation, useNavigation } from './url-state.ts'
 import { type Language, languages, pickLanguage, type Words } from './words.ts'
 
 /** Adopted by the page and by each element. */
-export const sheet = new CSSStyleSheet()
-sheet.replaceSync(styles)
+export function createSheet(): CSSStyleSheet {
+  const sheet = new CSSStyleSheet()
+  sheet.replaceSync(styles)
+  return sheet
+}
+
+/** Parts that a host may leave out. */
+export type Part = 'header' | 'chart' | 'language' | 'export' | 'pay'
 
 export interface AppProps {
   /** Null, or without a customer: the sign-in form asks. */
@@ -31,11 +38,19 @@ export interface AppProps {
   language?: string | null
   isInUrl: boolean
   canPay: boolean
+  downloads: Downloads
+  /** Whether the service sends links by e-mail. */
+  signIn?: boolean
   pick: ((invoice: Invoice) => void) | null
   /** Null where the host page gives the access. */
   onSession: ((session: Session | null) => void) | null
   onRefused?: (() => void) | null
-  /** Whether the host was asked for a token, and failed. */
+  /** Asks the host for a token at once; null where it cannot be asked. */
+  askHost?: (() => void) | null
+  /** Level of the first heading. Default: 1. */
+  headingLevel?: number
+  hidden?: ReadonlySet<string>
+  /** Whether the host gave no token that can be used. */
   hasNoToken?: boolean
   onLanguage?(language: Language): void
 }
@@ -47,64 +62,66 @@ export function App(props: AppProps) {
   props.onLanguage?.(language)
   const { session, former = null, onSession } = props
   const support = supportOf(props.brand)
+  const { hidden = noParts } = props
+  const isShown = (part: Part) => !hidden.has(part)
   const main = useRef<HTMLElement & HTMLDivElement>(null)
   // A page has one main part, and around an element that is not this.
   const Main = props.isInUrl ? 'main' : 'div'
+  const languageSwitch = isShown('language') && (
+    <Switch
+      legend={words.language}
+      options={Object.entries(languages).map(([code, { name }]) => [code, name] as const)}
+      value={language}
+      onChange={lang => nav.adjust({ lang })}
+    />
+  )
   return (
-    <div class="fatura" lang={language === 'pt' ? 'pt-PT' : 'en'} style={accentOf(props.brand)}>
-      <header class="top row on-screen">
-        <Button text={words.skip} class="skip" onClick={() => skipTo(main.current)} />
-        <CompanyName {...props.brand} />
-        <h1>{words.title}</h1>
-        <Switch
-          legend={words.language}
-          options={Object.entries(languages).map(([code, { name }]) => [code, name] as const)}
-          value={language}
-          onChange={lang => nav.adjust({ lang })}
-        />
-        {onSession && session?.customer && <Button text={words.leave} onClick={() => onSession(null)} />}
-      </header>
-      <Main class="main stack" ref={main} tabIndex={-1}>
-        {onSession && former && (
-          <p class="picking strong" role="status">
-            {session?.customer && words.replaced}{' '}
-            <Button text={words.former} onClick={() => onSession(former)} />
-          </p>
+    <HeadingLevel.Provider value={props.headingLevel ?? 1}>
+      <div class="fatura" lang={language === 'pt' ? 'pt-PT' : 'en'} style={accentOf(props.brand)}>
+        {isShown('header') && (
+          <header class="top row on-screen">
+            <Button text={words.skip} class="skip" onClick={() => skipTo(main.current)} />
+            <CompanyName {...props.brand} />
+            <Heading rank={1}>{words.title}</Heading>
+            {languageSwitch}
+            {onSession && session?.customer && <Button text={words.leave} onClick={() => onSession(null)} />}
+          </header>
         )}
-        {session?.customer ? (
-          <Invoices
-            key={session.customer + session.invoice}
-            {...props}
-            session={session}
-            nav={nav}
-            language={language}
-          />
-        ) : (
-          <NoSession {...props} words={words} />
+        <Main class="main stack" ref={main} tabIndex={-1}>
+          {onSession && former && (
+            <p class="picking strong" role="status">
+              {session?.customer && words.replaced}{' '}
+              <Button text={words.former} onClick={() => onSession(former)} />
+            </p>
+          )}
+          {session?.customer ? (
+            <Invoices
+              key={session.customer + session.invoice}
+              {...props}
+              session={session}
+              nav={nav}
+              language={language}
+            />
+          ) : (
+            <NoSession {...props} words={words} />
+          )}
+        </Main>
+        {support && (
+          <footer class="support small">
+            {words.support} <a href={support.href}>{support.text}</a>
+          </footer>
         )}
-      </Main>
-      {support && (
-        <footer class="support small">
-          {words.support} <a href={support.href}>{support.text}</a>
-        </footer>
-      )}
-    </div>
+      </div>
+    </HeadingLevel.Provider>
   )
 }
+
+const noParts: ReadonlySet<string> = new Set()
 
 /** Mixed with so much white, any colour is readable on the dark ground; the service checks it on the light one. */
 function accentOf({ accent }: Brand): Record<string, string> {
   if (accent === null || !/^#[\da-f]{6}$/i.test(accent)) return {}
   return { '--fatura-accent': `light-dark(${accent}, color-mix(in srgb, ${accent}, white 60%))` }
-}
-
-/** Null for an address that is neither, such as a script. */
-function supportOf({ support }: Brand): { href: string; text: string } | null {
-  if (support === null) return null
-  if (/^[^\s@/:]+@[^\s@/:]+$/.test(support)) return { href: `mailto:${support}`, text: support }
-  return /^https?:\/\//.test(support)
-    ? { href: support, text: support.replace(/^https?:\/\/|\/$/g, '') }
-    : null
 }
 
 function CompanyName({ name, logo }: Brand) {
@@ -117,19 +134,31 @@ function CompanyName({ name, logo }: Brand) {
   )
 }
 
-function NoSession({ words, session, onSession, onRefused, hasNoToken }: AppProps & { words: Words }) {
+function NoSession({ words, session, onSession, askHost, hasNoToken, signIn }: AppProps & { words: Words }) {
   if (onSession && session !== null && !isWhole(session.token))
     return (
-      <Notice title={words.brokenLink} lead={words.brokenLinkLead} tone="warning">
-        <Button text={words.another} onClick={() => onSession(null)} />
+      <Notice
+        title={words.brokenLink}
+        lead={signIn ? words.newLinkLead : words.brokenLinkLead}
+        tone="warning"
+      >
+        {signIn && <EmailSignIn words={words} />}
       </Notice>
     )
-  if (onSession)
-    return <SignIn key={session?.token} words={words} token={session?.token ?? ''} onOpen={onSession} />
+  if (onSession && signIn && session === null)
+    return (
+      <section class="card sign-in stack">
+        <Heading rank={2}>{words.signIn}</Heading>
+        <p>{words.emailLead}</p>
+        <EmailSignIn words={words} />
+      </section>
+    )
+  // Access comes with a link: nobody is asked for a customer's ID.
+  if (onSession) return <Notice title={words.signIn} lead={words.openLinkLead} />
   if (!hasNoToken) return <Loading words={words} />
   return (
-    <Notice title={words.broken} lead={words.brokenLead} tone="warning">
-      <Button text={words.again} class="primary" onClick={() => onRefused?.()} />
+    <Notice title={words.noToken} lead={words.noTokenLead} tone="warning">
+      {askHost && <Button text={words.again} class="primary" onClick={askHost} />}
     </Notice>
   )
 }
@@ -140,12 +169,22 @@ function skipTo(main: HTMLElement | null): void {
   target?.focus()
 }
 
+const fetchWith =
+  (token: { current: string }): typeof fetch =>
+  (address, init) =>
+    fetch(address, { ...init, headers: { ...init?.headers, authorization: `Bearer ${token.current}` } })
+
 function Invoices(props: AppProps & { session: Session; nav: Navigation; language: Language }) {
-  const { session, nav, language, baseUrl, onSession, canPay } = props
+  const { session, nav, language, baseUrl, onSession, canPay, downloads } = props
   const { words } = languages[language]
   const [picked, setPicked] = useState<Invoice | null>(null)
-  const { token } = session
-  const client = useMemo(() => createClient({ baseUrl, token }), [token, baseUrl])
+  const token = useRef(session.token)
+  token.current = session.token
+  // A token that is renewed changes nothing of what is shown: each request takes the newest.
+  const client = useMemo(
+    () => createClient({ baseUrl, token: token.current, fetch: fetchWith(token) }),
+    [baseUrl],
+  )
   const shown = useMemo(() => new Map(), [])
   const opened = useRef<string | null>(null)
   const format = useMemo(() => createFormat(language), [language])
@@ -156,10 +195,25 @@ function Invoices(props: AppProps & { session: Session; nav: Navigation; languag
       setPicked(invoice)
     })
   const leave = onSession && (() => onSession(null))
-  const known = { client, session, nav, words, format, language, opened, shown, canPay, pick, leave }
+  const { hidden = noParts, onRefused = null, askHost = null, signIn = false } = props
+  const known = {
+    client,
+    session,
+    token,
+    nav,
+    words,
+    format,
+    language,
+    opened,
+    shown,
+    downloads,
+    pick,
+    leave,
+  }
+  const hosted = { hidden, onRefused, askHost, signIn, canPay: canPay && !hidden.has('pay') }
   const invoice = session.invoice ?? nav.state.invoice
   return (
-    <Page.Provider value={{ ...known, brand: props.brand, onRefused: props.onRefused ?? null }}>
+    <Page.Provider value={{ ...known, ...hosted, brand: props.brand }}>
       {pick && (
         <p class="picking strong" role="status">
           {picked ? words.picked(picked.number ?? picked.id) : words.pickLead}

@@ -6,19 +6,25 @@ import { Button, Switch } from './controls.tsx'
 import { billedByMonth, monthsBetween } from './month-totals.ts'
 import { Cell, RowHead, TableHead } from './table.tsx'
 
+/** Of fewer months, a chart tells less than the list does. */
+const fewestMonths = 3
+
 export function Chart({ summary }: { summary: CustomerSummary }) {
   const { words, format } = usePage()
   const [chosen, setChosen] = useState('')
   // The currency of the most months comes first.
-  const totals = [...billedByMonth(summary)].toSorted(([, a], [, b]) => b.size - a.size)
+  const totals = [...billedByMonth(summary)]
+    .filter(([, sums]) => monthsBetween([...sums.keys()]).length >= fewestMonths)
+    .toSorted(([, a], [, b]) => b.size - a.size)
   const [currency, sums] = totals.find(([each]) => each === chosen) ?? totals[0] ?? ['', new Map()]
   const title = words.chartOf(currency.toUpperCase())
   const months = monthsBetween([...sums.keys()])
-  const { scroller, isFirst, isLast, step } = useSteps(`${currency} ${months.length} ${months.at(-1)}`)
+  const steps = useSteps(`${currency} ${months.length} ${months.at(-1)}`, months.length)
+  const { scroller, isFirst, isLast, inSight, step } = steps
   if (totals.length === 0) return null
   const isYearShown = (month: string) =>
     month.endsWith('-01') || month === months[0] || month === months.at(-1)
-  const scale = createScale([...sums.values()])
+  const scale = createScale(months.slice(...inSight).map(month => sums.get(month) ?? 0))
   return (
     <section class="charts stack on-screen" aria-label={words.chart}>
       <figure class="card">
@@ -70,11 +76,12 @@ export function Chart({ summary }: { summary: CustomerSummary }) {
   )
 }
 
-/** Steps of as many months as are in sight, at first the newest. */
-function useSteps(content: string) {
+/** Steps of as many months as are in sight, at first the newest. `inSight`: the first of them, and the first after them. */
+function useSteps(content: string, months: number) {
   const scroller = useRef<HTMLElement>(null)
   const [isFirst, setFirst] = useState(true)
   const [isLast, setLast] = useState(true)
+  const [inSight, setInSight] = useState<[from: number, to: number]>([0, months])
   // Before it is painted, so that the buttons do not push anything aside.
   useLayoutEffect(() => {
     const { current } = scroller
@@ -87,6 +94,10 @@ function useSteps(content: string) {
       isAtEnd = current.scrollLeft + current.clientWidth > current.scrollWidth - 2
       setFirst(current.scrollLeft < 2)
       setLast(isAtEnd)
+      const monthPx = current.scrollWidth / months
+      const from = Math.round(current.scrollLeft / monthPx)
+      const to = from + Math.round(current.clientWidth / monthPx)
+      setInSight(known => (known[0] === from && known[1] === to ? known : [from, to]))
     }
     const fit = () => {
       width = current.clientWidth
@@ -104,14 +115,14 @@ function useSteps(content: string) {
   }, [content])
   const step = (direction: number) =>
     scroller.current?.scrollBy({ left: direction * scroller.current.clientWidth })
-  return { scroller, isFirst, isLast, step }
+  return { scroller, isFirst, isLast, inSight, step }
 }
 
 const chartPx = 131
 /** Room for an amount above or below the bars. */
 const labelPx = 18
 
-/** Attributes of the drawing, because the page's policy allows no inline style. */
+/** Of the amounts in sight. Attributes of the drawing, because the page's policy allows no inline style. */
 function createScale(amounts: readonly number[]) {
   const highest = Math.max(...amounts, 0)
   const lowest = Math.min(...amounts, 0)
@@ -121,7 +132,7 @@ function createScale(amounts: readonly number[]) {
   return {
     zeroPx,
     barOf(cents: number) {
-      const height = Math.max(2, pxOf(Math.abs(cents)))
+      const height = Math.min(barsPx, Math.max(2, pxOf(Math.abs(cents))))
       return cents > 0
         ? { y: zeroPx - height, height, textY: zeroPx - height - 5 }
         : { y: zeroPx, height, textY: zeroPx + height + 13 }

@@ -2,7 +2,7 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Client, Invoice, Result } from '../client/client.ts'
-import type { Brand } from '../page-settings.ts'
+import type { Brand, Downloads } from '../page-settings.ts'
 import type { Format } from './format.ts'
 import type { Session } from './session.ts'
 import type { Navigation } from './url-state.ts'
@@ -12,24 +12,36 @@ export interface PageContext {
   client: Client
   brand: Brand
   session: Session
+  /** The newest token of the session. */
+  token: { readonly current: string }
   nav: Navigation
   words: Words
   format: Format
   language: Language
   /** The last answer to each question: going back shows it at once. */
-  shown: Map<string, Result<unknown>>
+  shown: Map<string, Pick<Result<unknown>, 'data'>>
   /** The invoice that was opened last: back in the list, the keyboard goes on from there. */
   opened: { current: string | null }
   /** Hands over the chosen invoice; null when nothing is to be chosen. */
   pick: ((invoice: Invoice) => void) | null
   /** Asks the host for another token; null where it cannot be asked. */
   onRefused: (() => void) | null
+  /** The same, at once, because somebody wants it. */
+  askHost: (() => void) | null
+  /** Parts that the host leaves out. */
+  hidden: ReadonlySet<string>
   canPay: boolean
+  downloads: Downloads
+  /** Whether the service sends links by e-mail. */
+  signIn: boolean
   /** Ends the session; null where the host page gives the access. */
   leave: (() => void) | null
 }
 
 /** Every part is shown within a provider. */
 export const Page = createContext({} as PageContext)
+
+/** Level of the page's first heading: in a page of others, it is not 1. */
+export const HeadingLevel = createContext(1)
 
 export const usePage = () => useContext(Page)

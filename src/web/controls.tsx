@@ -1,6 +1,7 @@
 /** Controls: buttons, switches, and links to other views. */
-import type { ButtonHTMLAttributes, ComponentChildren } from 'preact'
-import { usePage } from './context.ts'
+import type { ButtonHTMLAttributes, ComponentChildren, Ref } from 'preact'
+import { useContext } from 'preact/hooks'
+import { HeadingLevel, usePage } from './context.ts'
 import type { UrlState } from './url-state.ts'
 
 export function Button({ text, ...attributes }: ButtonHTMLAttributes & { text: string }) {
@@ -9,6 +10,20 @@ export function Button({ text, ...attributes }: ButtonHTMLAttributes & { text: s
       {text}
     </button>
   )
+}
+
+interface HeadingProps {
+  /** Among the page's own; it also says how the heading looks. */
+  rank: 1 | 2 | 3
+  inner?: Ref<HTMLHeadingElement>
+  tabIndex?: number
+  children: ComponentChildren
+}
+
+export function Heading({ rank, inner, ...attributes }: HeadingProps) {
+  const level = Math.min(6, useContext(HeadingLevel) + rank - 1)
+  const Tag = `h${level}` as 'h1'
+  return <Tag class={`h${rank}`} {...(inner && { ref: inner })} {...attributes} />
 }
 
 interface SwitchProps<Value extends string> {

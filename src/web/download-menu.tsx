@@ -1,9 +1,10 @@
 /** Downloads of all invoices that match the filters: a table, the PDFs, a statement. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { dayIn } from '../calendar.ts'
-import { createInvoiceCsv } from '../invoice-csv.ts'
+import { expansions } from '../expanded.ts'
+import { createInvoiceCsv, isForBooks } from '../invoice-csv.ts'
 import { usePage } from './context.ts'
-import { Button, Link } from './controls.tsx'
+import { Button, Heading, Link } from './controls.tsx'
 import { describeProblem, type ProblemKind } from './problem.ts'
 import { chooseFile, saveBlob } from './save.ts'
 
@@ -33,7 +34,8 @@ export function DownloadMenu({ total }: { total: number }) {
     const stop = new AbortController()
     running.current = stop
     setState({ step: 'running', done: 0 })
-    const walk = client.invoices.all(session.customer, nav.state.filters, { signal: stop.signal })
+    const query = { ...nav.state.filters, expand: expansions }
+    const walk = client.invoices.all(session.customer, query, { signal: stop.signal })
     let fetched = 0
     let missing = 0
     let message: Outcome = 'done'
@@ -52,7 +54,7 @@ export function DownloadMenu({ total }: { total: number }) {
       const csv = createInvoiceCsv(language, dayIn(brand.timeZone))
       const rows = [csv.head]
       for await (const invoice of walk) {
-        rows.push(csv.row(invoice))
+        if (isForBooks(invoice, nav.state.filters.status)) rows.push(csv.row(invoice))
         if (walk.seen % 50 === 0) onStep(walk.seen)
       }
       await saveBlob(new Blob(rows, { type: 'text/csv;charset=utf-8' }), `${fileName}.csv`)
@@ -63,7 +65,7 @@ export function DownloadMenu({ total }: { total: number }) {
     if (write === null) return
     await download(async (walk, signal, onPdf) => {
       const { zipPdfs } = await import('./zip.ts')
-      await write(zipPdfs({ ...page, walk, signal, onStep, onPdf }), signal)
+      await write(zipPdfs({ ...page, status: nav.state.filters.status, walk, signal, onStep, onPdf }), signal)
     })
   }
 
@@ -72,7 +74,7 @@ export function DownloadMenu({ total }: { total: number }) {
   const isRunning = state.step === 'running'
   return (
     <section class="download-menu stack on-screen" aria-label={words.export}>
-      <h2>{words.export}</h2>
+      <Heading rank={2}>{words.export}</Heading>
       <div class="actions row">
         <Button text={words.csv} title={words.csvHint} disabled={isRunning} onClick={downloadCsv} />
         <Button text={words.zip} title={words.zipHint} disabled={isRunning} onClick={downloadZip} />

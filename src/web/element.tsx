@@ -1,113 +1,141 @@
 /** `<fatura-invoices customer="cus_…">`: the page as an element of another one, with a `token`, or better `fetchToken`. */
 import { render } from 'preact'
 import type { Invoice } from '../client/client.ts'
-import { App, sheet } from './app.tsx'
-import { expiryOf, openSession } from './session.ts'
+import type { PageSettings } from '../page-settings.ts'
+import { App, createSheet } from './app.tsx'
+import type { FaturaInvoicesElement } from './declare-element.ts'
+import { type FetchToken, keepHostToken } from './host-token.ts'
+import { openSession, type Session } from './session.ts'
 
-/** Time before its expiry at which a token is replaced. */
-const aheadMs = 60_000
-const longestTimerMs = 2_147_483_647
+export type * from './declare-element.ts'
 
-/** With PAY=off, the service sets it before this script. */
-const canPay = (globalThis as { faturaPay?: string }).faturaPay !== 'off'
+/** Time within which a host may give a token or `fetchToken` before it is told that one is missing. */
+const patienceMs = 3_000
 
-export class FaturaInvoices extends HTMLElement {
+/** The service sets it before this script. */
+const { pay, downloads } = (globalThis as { faturaPage?: Pick<PageSettings, 'pay' | 'downloads'> })
+  .faturaPage ?? { pay: true, downloads: { ix: true, payments: true } }
+
+/** Where pages are made on a server, there is no such class: the element is made in the browser alone. */
+const Base = globalThis.HTMLElement ?? (class {} as typeof HTMLElement)
+
+let sheet: CSSStyleSheet | undefined
+
+export class FaturaInvoices extends Base implements FaturaInvoicesElement {
   static observedAttributes = [
-    ...['customer', 'base', 'lang', 'pick'],
-    ...['name', 'logo', 'accent', 'support', 'time-zone'],
+    ...['customer', 'base', 'lang', 'pick', 'heading-level', 'hide'],
+    ...['name', 'logo', 'accent', 'support', 'tax-id', 'address', 'time-zone'],
   ]
 
   readonly #root = this.attachShadow({ mode: 'open' })
-  #token: string | null = null
-  #fetchToken: (() => Promise<string>) | null = null
-  #timer: ReturnType<typeof setTimeout> | undefined
-  #asked = 0
-  #hasFailed = false
-  #refusedAt = Number.NEGATIVE_INFINITY
+  readonly #token = keepHostToken({
+    onChange: () => this.#draw(),
+    onFailure: error => this.#tell(error),
+  })
+  #patience: ReturnType<typeof setTimeout> | undefined
+  /** What the host has been told that it forgot. */
+  #told = ''
+
+  constructor() {
+    super()
+    this.#takeOver('token')
+    this.#takeOver('fetchToken')
+  }
 
   get token(): string | null {
-    return this.#token
+    return this.#token.get()
   }
   set token(token: string | null) {
-    this.#token = token
-    this.#hasFailed = false
-    this.#plan()
-    this.#draw()
+    this.#token.set(token || null)
   }
 
-  get fetchToken(): (() => Promise<string>) | null {
-    return this.#fetchToken
+  get fetchToken(): FetchToken | null {
+    return this.#token.getFetch()
   }
-  set fetchToken(fetchToken: (() => Promise<string>) | null) {
-    this.#fetchToken = fetchToken
-    if (this.isConnected) void this.#renew()
+  set fetchToken(fetchToken: FetchToken | null) {
+    this.#token.setFetch(fetchToken ?? null)
   }
 
   connectedCallback(): void {
+    sheet ??= createSheet()
     this.#root.adoptedStyleSheets = [sheet]
-    if (this.#fetchToken !== null && this.#token === null) void this.#renew()
-    this.#plan()
+    this.#patience = setTimeout(() => this.#checkHost(), patienceMs)
+    this.#token.start()
     this.#draw()
   }
   disconnectedCallback(): void {
-    clearTimeout(this.#timer)
+    clearTimeout(this.#patience)
+    this.#token.stop()
     render(null, this.#root)
   }
   attributeChangedCallback(): void {
     this.#draw()
   }
 
-  /** A host that fails is asked again; the page stays as long as its token is good. */
-  async #renew(): Promise<void> {
-    const question = ++this.#asked
-    try {
-      const token = await this.#fetchToken?.()
-      if (question === this.#asked && token) this.token = token
-    } catch (error) {
-      if (question !== this.#asked) return
-      this.#hasFailed = true
-      this.#draw()
-      this.dispatchEvent(new CustomEvent('fatura:error', { detail: error }))
-      clearTimeout(this.#timer)
-      this.#timer = setTimeout(() => void this.#renew(), 10_000)
-    }
+  /** A property that was set before the element was defined hides the one of the class. */
+  #takeOver(name: 'token' | 'fetchToken'): void {
+    if (!Object.hasOwn(this, name)) return
+    const value = this[name]
+    delete (this as Partial<Record<typeof name, unknown>>)[name]
+    Object.assign(this, { [name]: value })
   }
 
-  /** A host whose tokens are all refused is not asked all the time. */
-  #replace(): void {
-    if (performance.now() - this.#refusedAt < 5_000) return
-    this.#refusedAt = performance.now()
-    void this.#renew()
+  /** Told once for each thing that is forgotten. */
+  #checkHost(): void {
+    const told = this.#findForgotten()
+    if (told !== '' && told !== this.#told) this.#tell(new Error(told))
+    this.#told = told
+    this.#draw()
   }
 
-  #plan(): void {
-    clearTimeout(this.#timer)
-    const expiry = this.#token === null ? null : expiryOf(this.#token)
-    if (expiry === null || this.#fetchToken === null || !this.isConnected) return
-    const waitMs = Math.max(1_000, expiry - aheadMs - Date.now())
-    this.#timer = setTimeout(() => void this.#renew(), Math.min(waitMs, longestTimerMs))
+  #findForgotten(): string {
+    if (!this.#token.hasSource())
+      return "<fatura-invoices> has no token: set its property fetchToken (or token). Frameworks set it once the element is defined: await customElements.whenDefined('fatura-invoices')."
+    if (this.#token.get() !== null && this.#session() === null)
+      return '<fatura-invoices> does not know whose invoices to show: this token does not name one customer, so the attribute customer must.'
+    if (this.getAttribute('base') === null && !isServedByService())
+      return '<fatura-invoices> comes out of a bundle: its attribute base must name the service.'
+    return ''
+  }
+
+  #tell(error: Error): void {
+    // biome-ignore lint/suspicious/noConsole: who builds the page around looks there first
+    console.error(error)
+    this.dispatchEvent(new CustomEvent('fatura:error', { detail: error, bubbles: true, composed: true }))
+  }
+
+  #session(): Session | null {
+    const token = this.#token.get()
+    return token === null ? null : openSession(token, this.getAttribute('customer'))
   }
 
   #draw(): void {
     if (!this.isConnected) return
+    const hasFetch = this.#token.getFetch() !== null
     render(
       <App
-        session={this.#token === null ? null : openSession(this.#token, this.getAttribute('customer'))}
+        session={this.#session()}
         baseUrl={this.getAttribute('base') ?? new URL(import.meta.url).origin}
         brand={{
           name: this.getAttribute('name'),
           logo: this.getAttribute('logo'),
           accent: this.getAttribute('accent'),
           support: this.getAttribute('support'),
+          taxId: this.getAttribute('tax-id'),
+          address: this.getAttribute('address'),
           timeZone: this.getAttribute('time-zone') ?? 'UTC',
         }}
         language={this.getAttribute('lang')}
         isInUrl={false}
-        canPay={canPay}
+        canPay={pay}
+        downloads={downloads}
+        headingLevel={Number(this.getAttribute('heading-level')) || 2}
+        hidden={new Set(this.getAttribute('hide')?.split(/\s+/))}
         pick={this.hasAttribute('pick') ? invoice => this.#hand(invoice) : null}
         onSession={null}
-        onRefused={this.#fetchToken === null ? null : () => this.#replace()}
-        hasNoToken={this.#hasFailed || (this.#token === null && this.#fetchToken === null)}
+        onRefused={hasFetch ? () => this.#token.replace() : null}
+        askHost={hasFetch ? () => void this.#token.ask() : null}
+        hasNoToken={this.#token.hasFailed() || this.#told !== ''}
       />,
       this.#root,
     )
@@ -120,4 +148,10 @@ export class FaturaInvoices extends HTMLElement {
   }
 }
 
-if (!customElements.get('fatura-invoices')) customElements.define('fatura-invoices', FaturaInvoices)
+/** A bundler gives the script another name. */
+function isServedByService(): boolean {
+  return new URL(import.meta.url).pathname.endsWith('/fatura-invoices.js')
+}
+
+if (globalThis.customElements && !customElements.get('fatura-invoices'))
+  customElements.define('fatura-invoices', FaturaInvoices)

@@ -1,18 +1,30 @@
 /** The filters of the list. Every choice is in the address at once. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { dayOf } from '../calendar.ts'
 import type { InvoiceFilters } from '../client/client.ts'
 import { invoiceStatuses } from '../invoice.ts'
 import { usePage } from './context.ts'
 import { Button } from './controls.tsx'
+import { periodsOf } from './periods.ts'
 
 /** Statuses of an invoice's document. One that the address names besides is offered too. */
 const documentStatuses = ['draft', 'final', 'settled', 'canceled', 'second_copy']
 
 const debounceMs = 350
 
-export function Filters({ clear }: { clear(): void }) {
+interface FiltersProps {
+  clear(): void
+  /** What stands beside the button that opens the filters. */
+  children: ComponentChildren
+}
+
+/** On a narrow screen, behind a button that says how many are set. */
+export function Filters({ clear, children }: FiltersProps) {
   const { nav, words } = usePage()
   const { filters } = nav.state
+  const panel = useId()
+  const [isOpen, setOpen] = useState(false)
   const set = (change: InvoiceFilters) => {
     const next = Object.fromEntries(Object.entries({ ...filters, ...change }).filter(([, value]) => value))
     nav.go({ filters: next, page: 1 })
@@ -20,31 +32,67 @@ export function Filters({ clear }: { clear(): void }) {
   const { ix_status, date_from, date_to } = filters
   const offered = [...new Set([...documentStatuses, ix_status ?? 'draft'])]
   const isEmptyRange = date_from !== undefined && date_to !== undefined && date_from > date_to
+  const count = Object.keys(filters).length
 
   return (
-    <search class="filters stack on-screen" aria-label={words.filters}>
-      <SearchField value={filters.q ?? ''} onChange={q => set({ q })} />
-      <SelectField
-        label={words.column.status}
-        value={filters.status}
-        options={invoiceStatuses.map(status => [status, words.status[status]])}
-        onChange={value => set({ status: value as NonNullable<InvoiceFilters['status']> })}
-      />
-      <SelectField
-        label={words.filterDocument}
-        value={ix_status}
-        options={offered.map(status => [status, words.document[status] ?? status])}
-        onChange={value => set({ ix_status: value })}
-      />
-      <DayField label={words.from} value={date_from} onChange={day => set({ date_from: day })} />
-      <DayField label={words.to} value={date_to} onChange={day => set({ date_to: day })} />
-      {Object.keys(filters).length > 0 && <Button text={words.clear} class="clear" onClick={clear} />}
-      {isEmptyRange && (
-        <p class="error" role="alert">
-          {words.wrongRange}
-        </p>
-      )}
+    <search class="filtering stack on-screen" aria-label={words.filters}>
+      <div class="bar row" tabIndex={-1}>
+        {children}
+        <Button
+          text={count > 0 ? words.filtersSet(count) : words.filters}
+          class="open-filters"
+          aria-expanded={isOpen}
+          aria-controls={panel}
+          onClick={() => setOpen(!isOpen)}
+        />
+      </div>
+      <div id={panel} class={`filters stack ${isOpen ? 'open' : ''}`}>
+        <SearchField value={filters.q ?? ''} onChange={q => set({ q })} />
+        <SelectField
+          label={words.column.state}
+          value={filters.status}
+          options={invoiceStatuses.map(status => [status, words.status[status]])}
+          onChange={value => set({ status: value as NonNullable<InvoiceFilters['status']> })}
+        />
+        <SelectField
+          label={words.filterDocument}
+          value={ix_status}
+          options={offered.map(status => [status, words.document[status] ?? status])}
+          onChange={value => set({ ix_status: value })}
+        />
+        <DayField label={words.from} value={date_from} onChange={day => set({ date_from: day })} />
+        <DayField label={words.to} value={date_to} onChange={day => set({ date_to: day })} />
+        <Periods filters={filters} set={set} />
+        {count > 0 && <Button text={words.clear} class="clear" onClick={clear} />}
+        {isEmptyRange && (
+          <p class="error" role="alert">
+            {words.wrongRange}
+          </p>
+        )}
+      </div>
     </search>
+  )
+}
+
+/** The spans that books are kept by, each a click. */
+function Periods({ filters, set }: { filters: InvoiceFilters; set(change: InvoiceFilters): void }) {
+  const { words } = usePage()
+  return (
+    <fieldset class="periods row">
+      <legend class="hidden">{words.period}</legend>
+      {periodsOf(dayOf(Date.now())).map(({ name, from, to }) => {
+        const isChosen = filters.date_from === from && filters.date_to === to
+        const days = isChosen ? { date_from: '', date_to: '' } : { date_from: from, date_to: to }
+        return (
+          <Button
+            text={words.periodName[name]}
+            key={name}
+            aria-pressed={isChosen}
+            onClick={() => set(days)}
+          />
+        )
+      })}
+    </fieldset>
   )
 }
 

@@ -25,6 +25,11 @@ export function createFormat(language: Language) {
   const number = new Intl.NumberFormat(locale, { useGrouping: 'always' })
   const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 2 })
   const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' })
+  const shortDay = new Intl.DateTimeFormat(locale, {
+    day: 'numeric',
+    month: language === 'pt' ? '2-digit' : 'short',
+    timeZone: 'UTC',
+  })
   const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
   const months = {
     long: new Intl.DateTimeFormat(locale, { month: 'long', year: 'numeric', timeZone: 'UTC' }),
@@ -40,6 +45,11 @@ export function createFormat(language: Language) {
     count: (value: number) => number.format(value),
     /** Days are those of UTC: the ones that the filters mean. */
     day: (text: string) => day.format(new Date(text)),
+    /** A day by which to pay: without the year where it is this one. */
+    dueDay(text: string) {
+      const isThisYear = text.startsWith(`${new Date().getUTCFullYear()}-`)
+      return (isThisYear ? shortDay : day).format(new Date(text))
+    },
     month: (month: string, style: keyof typeof months = 'long') =>
       months[style].format(new Date(`${month}-01`)),
     moment: (value: Date) => moment.format(value),

@@ -1,25 +1,37 @@
-/** One invoice: states, lines, totals, and both PDFs. */
-import { useEffect, useRef } from 'preact/hooks'
-import type { CallOptions, InvoiceDetail as Detail } from '../client/client.ts'
+/** One invoice: its state, what is owed, lines, totals, taxes, and all of its documents. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { CallOptions, InvoiceDetail as Detail, InvoiceDocument } from '../client/client.ts'
+import { expansions } from '../expanded.ts'
 import { usePage } from './context.ts'
-import { BackLink } from './controls.tsx'
+import { BackLink, Button, Heading } from './controls.tsx'
+import { describeExemption } from './exemptions.ts'
 import { Freshness } from './freshness.tsx'
-import { DocumentBadge, Fact, InvoiceTotal, PaymentBadge } from './invoice-facts.tsx'
+import { Fact, InvoiceTotal, StateBadge } from './invoice-facts.tsx'
 import { Lines } from './lines.tsx'
 import { Loading, ProblemNotice } from './notice.tsx'
 import { PayButton } from './pay-button.tsx'
-import { PdfButton } from './pdf-button.tsx'
+import { hasPlatformPdf, InvoicePdf, PdfButton } from './pdf-button.tsx'
+import { readQrCode } from './qr-code.ts'
+import { nameDocument, RelatedDocuments } from './related-documents.tsx'
+import { supportOf } from './support.ts'
 import { useAnswer, useLive } from './use-live.ts'
 
 export function InvoiceDetail({ id }: { id: string }) {
   const { client, session, nav, words, format, opened } = usePage()
   const question = `invoice ${session.customer} ${id}`
   const { result, isCurrent, isBarred, problem, retry } = useLive<Detail>(question, call =>
-    client.invoice.get(session.customer, id, call),
+    client.invoice.get(session.customer, id, { ...call, expand: expansions }),
   )
   const heading = useRef<HTMLHeadingElement>(null)
   const invoice = isCurrent ? result?.data : undefined
   const isThere = invoice !== undefined
+  const answer = useAnswer(
+    invoice !== undefined &&
+      invoice.ix_id !== null &&
+      (call => client.document.get(session.customer, id, call)),
+    [invoice, client],
+  )
+  const document = answer?.data ?? null
   // Keyboard and screen reader go on from here.
   useEffect(() => {
     opened.current = id
@@ -42,35 +54,23 @@ export function InvoiceDetail({ id }: { id: string }) {
         <article class="card detail stack">
           <header class="stack">
             <p class="quiet">{words.column.number}</p>
-            <h2 ref={heading} tabIndex={-1}>
-              {invoice.number ?? words.noNumber}
-            </h2>
+            <Heading rank={2} inner={heading} tabIndex={-1}>
+              {invoice.document?.number ?? invoice.number ?? words.noNumber}
+            </Heading>
             <p class="sum">
               <InvoiceTotal {...invoice} />
             </p>
-            <dl>
-              <Fact name={words.customer}>{invoice.display_name}</Fact>
-              <Fact name={words.column.issued}>
-                <time dateTime={invoice.issued_at}>{format.day(invoice.issued_at)}</time>
-              </Fact>
-              <Fact name={words.column.status}>
-                <PaymentBadge {...invoice} />
-                <PayButton invoice={invoice} />
-              </Fact>
-              <Fact name={words.column.document}>
-                <DocumentBadge {...invoice} />
-              </Fact>
-            </dl>
+            <div class="row on-screen">
+              <StateBadge invoice={invoice} />
+              <PayButton invoice={invoice} />
+              <InvoicePdf invoice={invoice} class="primary" />
+            </div>
+            <Facts invoice={invoice} document={document} />
           </header>
           <Lines invoice={invoice} />
-          <section class="stack on-screen" aria-label={words.documents}>
-            <h3>{words.documents}</h3>
-            <CertifiedDocument invoice={invoice} />
-            <div class="pdfs stack">
-              <PdfButton invoice={invoice} kind="ix" />
-              <PdfButton invoice={invoice} kind="payments" />
-            </div>
-          </section>
+          {document !== null && <Taxes document={document} />}
+          <Documents invoice={invoice} document={document} />
+          <Wrong invoice={invoice} />
           <p class="on-paper">{words.statementOf(format.moment(new Date()))}</p>
           <Freshness syncedAt={result?.syncedAt ?? null} changes={0} />
         </article>
@@ -79,50 +79,121 @@ export function InvoiceDetail({ id }: { id: string }) {
   )
 }
 
-/** The certified document: printed number, ATCUD, QR code, and the documents about it. */
-function CertifiedDocument({ invoice }: { invoice: Detail }) {
-  const { client, session, words, format } = usePage()
-  const { customer } = session
-  const { id } = invoice
-  const hasDocument = invoice.ix_id !== null
-  const answer = useAnswer(hasDocument && (call => client.document.get(customer, id, call)), [
-    invoice,
-    client,
-  ])
-  const document = answer?.data ?? null
-  const qrPath = document?.qr_path ?? null
-  const readQr = (call: CallOptions) => client.document.qr(customer, id, call).then(readDataUrl)
-  const qr = useAnswer(qrPath !== null && readQr, [qrPath, client])
-  if (document === null || document.number === null) return null
+/** What the customer asks for first: who, when, until when, and what is paid. */
+function Facts({ invoice, document }: { invoice: Detail; document: InvoiceDocument | null }) {
+  const { words, format } = usePage()
+  const { payment, currency, number, status } = invoice
+  const certified = invoice.document ?? null
+  const due = payment?.due_date ?? certified?.due_date ?? null
+  const taxId = document?.buyer_tax_id ?? null
+  const amount = (cents: number) => format.amount(cents, currency)
+  return (
+    <dl>
+      <Fact name={words.customer}>{document?.buyer_name ?? invoice.display_name}</Fact>
+      {taxId !== null && <Fact name={words.taxId}>{taxId}</Fact>}
+      {certified?.number && number !== null && <Fact name={words.platformNumber}>{number}</Fact>}
+      <Fact name={words.column.issued}>
+        <time dateTime={invoice.issued_at}>{format.day(certified?.date ?? invoice.issued_at)}</time>
+      </Fact>
+      {due !== null && <Fact name={words.due}>{format.day(due)}</Fact>}
+      {payment !== undefined && status === 'open' && (
+        <>
+          <Fact name={words.paid}>{amount(payment.paid_cents)}</Fact>
+          <Fact name={words.remaining}>{amount(payment.remaining_cents)}</Fact>
+        </>
+      )}
+      {payment !== undefined && payment.credited_cents > 0 && (
+        <Fact name={words.credited}>{amount(payment.credited_cents)}</Fact>
+      )}
+    </dl>
+  )
+}
 
-  const name = (type: string, number: string | null) => `${words.documentType[type] ?? type} ${number ?? ''}`
+/** By rate, as the certified document has them. */
+function Taxes({ document: { taxes, exemption_code, currency } }: { document: InvoiceDocument }) {
+  const { words, format } = usePage()
+  if (taxes === null && exemption_code === null) return null
+  return (
+    <section class="taxes stack small" aria-label={words.taxesByRate}>
+      {taxes?.map(({ rate_percent, base_cents, tax_cents }) => (
+        <p key={rate_percent}>
+          {words.taxOfBase(
+            rate_percent === null ? '?' : format.percent(rate_percent),
+            format.amount(base_cents, currency),
+            format.amount(tax_cents, currency),
+          )}
+        </p>
+      ))}
+      {exemption_code !== null && <p>{words.exempt(describeExemption(exemption_code))}</p>}
+    </section>
+  )
+}
+
+/** Nothing where there is none yet. */
+function Documents({ invoice, document }: { invoice: Detail; document: InvoiceDocument | null }) {
+  const { words, downloads } = usePage()
+  const hasPlatforms = downloads.ix && hasPlatformPdf(invoice, downloads)
+  if (document === null && !hasPlatforms) return null
+  return (
+    <section class="stack" aria-label={words.documents}>
+      <Heading rank={3}>{words.documents}</Heading>
+      {document !== null && <CertifiedDocument invoice={invoice} document={document} />}
+      {hasPlatforms && <PdfButton invoice={invoice} kind="payments" text={words.pdfPayments} />}
+    </section>
+  )
+}
+
+/** The certified document: printed number, ATCUD, QR code, how to pay it at a cash machine, and the documents about it. */
+function CertifiedDocument({ invoice, document }: { invoice: Detail; document: InvoiceDocument }) {
+  const { client, session, words } = usePage()
+  const { qr_path: qrPath, atcud, multibanco } = document
+  const readQr = (call: CallOptions) =>
+    client.document.qr(session.customer, invoice.id, call).then(readQrCode)
+  const qr = useAnswer(qrPath !== null && readQr, [qrPath, client])
+  if (document.number === null) return null
   return (
     <div class="certified row">
       <div class="stack">
         <p>
-          <strong>{name(document.type, document.number)}</strong>
-          {document.atcud !== null && <span>{` · ATCUD ${document.atcud}`}</span>}
+          <strong>{nameDocument(document, words)}</strong>
+          {atcud !== null && <span>{` · ATCUD ${atcud}`}</span>}
         </p>
-        {document.related?.map(({ id, type, number, date, total_cents, status }) => (
-          <p class="quiet" key={id}>
-            {[
-              name(type, number),
-              date && format.day(date),
-              total_cents !== null && format.amount(total_cents, document.currency),
-              status === 'canceled' && words.document.canceled,
-            ]
-              .filter(Boolean)
-              .join(' · ')}
-          </p>
-        ))}
+        {multibanco !== null && invoice.status === 'open' && <MultibancoFacts {...multibanco} />}
+        <RelatedDocuments invoice={invoice} document={document} />
       </div>
-      {qr !== null && <img class="qr" src={qr} alt={words.qr} />}
+      {qr !== null && (
+        <svg class="qr" role="img" aria-label={words.qr} viewBox={`0 0 ${qr.width} ${qr.height}`}>
+          <path d={qr.path} />
+        </svg>
+      )}
     </div>
   )
 }
 
-/** The page may show no image from elsewhere. */
-async function readDataUrl(image: Blob): Promise<string> {
-  const bytes = new Uint8Array(await image.arrayBuffer())
-  return `data:${image.type};base64,${btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(''))}`
+function MultibancoFacts({ entity, reference }: { entity: string; reference: string }) {
+  const { words } = usePage()
+  const [isCopied, setCopied] = useState(false)
+  const copy = () =>
+    navigator.clipboard.writeText(reference).then(
+      () => setCopied(true),
+      () => {},
+    )
+  return (
+    <dl class="multibanco row">
+      <Fact name={words.entity}>{entity}</Fact>
+      <Fact name={words.multibancoReference}>{reference.replace(/(\d{3})(?=\d)/g, '$1 ')}</Fact>
+      <Button text={isCopied ? words.copied : words.copy} aria-label={words.copyReference} onClick={copy} />
+    </dl>
+  )
+}
+
+function Wrong({ invoice }: { invoice: Detail }) {
+  const { words, brand } = usePage()
+  const support = supportOf(brand, invoice.document?.number ?? invoice.number ?? invoice.id)
+  if (support === null) return null
+  return (
+    <p class="small on-screen">
+      {words.wrong} <a href={support.href}>{support.text}</a>
+    </p>
+  )
 }

@@ -1,46 +1,41 @@
-/** Both states of an invoice, in words that a customer understands, and its total. */
+/** The state of an invoice, its numbers and its total. */
 import type { ComponentChildren } from 'preact'
-import type { Invoice } from '../client/client.ts'
-import { describeDocument } from '../invoice-words.ts'
+import { dayOf } from '../calendar.ts'
+import type { Invoice, ListedInvoice } from '../client/client.ts'
 import { usePage } from './context.ts'
+import type { Format } from './format.ts'
+import { type InvoiceState, stateOf } from './invoice-state.ts'
+import type { Words } from './words.ts'
 
 type Tone = 'good' | 'wait' | 'bad' | 'none'
 
-const paymentTones: Record<Invoice['status'], Tone> = {
+const tones: Record<InvoiceState['kind'], Tone> = {
   draft: 'none',
-  open: 'wait',
-  paid: 'good',
   void: 'none',
+  credited: 'none',
+  paid: 'good',
+  nothingToPay: 'good',
+  toPay: 'wait',
+  overdue: 'bad',
   uncollectible: 'bad',
 }
 
-const issuedStatuses = ['settled', 'final', 'sent']
-
-const stateTones: Record<Invoice['ix_sync_state'], Tone> = {
-  not_synced: 'none',
-  creating: 'wait',
-  synced: 'good',
-  failed: 'bad',
-  ignored: 'none',
+/** The one state of an invoice, in its customer's words. */
+export function StateBadge({
+  invoice,
+}: {
+  invoice: Pick<ListedInvoice, 'status' | 'total_cents' | 'payment'>
+}) {
+  const { words, format } = usePage()
+  const state = stateOf(invoice, dayOf(Date.now()))
+  return <span class={`badge strong ${tones[state.kind]}`}>{describeState(state, words, format)}</span>
 }
 
-type States = Pick<Invoice, 'status' | 'ix_sync_state' | 'ix_status'>
-
-export function PaymentBadge({ status }: States) {
-  const { words } = usePage()
-  return <Badge tone={paymentTones[status]}>{words.status[status]}</Badge>
-}
-
-export function DocumentBadge(states: States) {
-  const { words } = usePage()
-  const { ix_sync_state, ix_status } = states
-  const tone =
-    ix_status === null ? stateTones[ix_sync_state] : issuedStatuses.includes(ix_status) ? 'good' : 'none'
-  return <Badge tone={tone}>{describeDocument(states, words)}</Badge>
-}
-
-function Badge({ tone, children }: { tone: Tone; children: string }) {
-  return <span class={`badge strong ${tone}`}>{children}</span>
+function describeState(state: InvoiceState, words: Words, format: Format): string {
+  if (state.kind === 'overdue') return words.overdueBy(state.days)
+  if (state.kind === 'toPay')
+    return state.due === null ? words.state.toPay : words.toPayUntil(format.dueDay(state.due))
+  return words.state[state.kind]
 }
 
 /** Struck through when it is cancelled. */

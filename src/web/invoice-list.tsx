@@ -1,22 +1,25 @@
-/** The list: amounts to pay, chart, filters, rows, pages, downloads. */
+/** The list: what is to be paid, filters, rows, pages, downloads, and the chart. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { InvoiceList as Answer, CustomerBalance, Invoice } from '../client/client.ts'
+import { expansions } from '../expanded.ts'
 import { Chart } from './chart.tsx'
 import { usePage } from './context.ts'
-import { Button, Link } from './controls.tsx'
+import { Button, Heading, Link } from './controls.tsx'
 import { DownloadMenu } from './download-menu.tsx'
 import { Filters } from './filters.tsx'
 import { Freshness } from './freshness.tsx'
 import { InvoiceTable } from './invoice-table.tsx'
 import { Loading, Notice, ProblemNotice } from './notice.tsx'
+import { OwedSummary } from './owed-summary.tsx'
 import { PaperHead } from './statement.tsx'
 import { pageSizes } from './url-state.ts'
 import { useAnswer, useLive } from './use-live.ts'
 
 export function InvoiceList() {
-  const { client, session, nav, words, format } = usePage()
+  const { client, session, nav, words, format, hidden } = usePage()
+  const hasChart = !hidden.has('chart')
   const { filters, page, pageSize } = nav.state
-  const query = { ...filters, page, page_size: pageSize }
+  const query = { ...filters, page, page_size: pageSize, expand: expansions }
   const question = JSON.stringify(query)
   const { result, isCurrent, isBarred, problem, retry } = useLive<Answer>(
     `list ${session.customer} ${question}`,
@@ -24,59 +27,83 @@ export function InvoiceList() {
   )
   const etag = result?.etag ?? null
   // Read once the list is there, so that the first rows never wait for it, and again whenever the list's ETag changes.
-  const sums = useAnswer(etag !== null && (call => client.summary(session.customer, call)), [etag, client])
+  const sums = useAnswer(hasChart && etag !== null && (call => client.summary(session.customer, call)), [
+    etag,
+    client,
+  ])
   const summary = sums?.data ?? null
-  const balance = useAnswer(etag !== null && (call => client.balance(session.customer, call)), [etag, client])
+  const balance = useBalance(etag)
   const changed = useChanged(isCurrent ? result?.data : undefined, question)
   const hasFilters = Object.keys(filters).length > 0
   const clear = () => nav.go({ filters: {}, page: 1 })
   const answer = result?.data
-  const isList = answer === undefined ? problem === null : !isBarred && (answer.total > 0 || hasFilters)
+  const isLoading = problem === null && (answer === undefined || balance === null)
+  const isList = answer !== undefined && !isLoading && !isBarred && (answer.total > 0 || hasFilters)
 
   return (
     <>
       {problem !== null && (
         <ProblemNotice problem={problem} retry={retry} hasContent={answer !== undefined} back={clear} />
       )}
-      {isList && (
+      {isLoading && <Loading words={words} retry={retry} rows={pageSize} />}
+      {isList && result !== null && (
         <>
-          <CustomerName invoices={answer?.invoices ?? []} />
-          <Owed balance={balance?.data ?? null} />
-          {summary === null ? <div class="card chart-room on-screen" /> : <Chart summary={summary} />}
-          <Filters clear={clear} />
-          {answer && result ? (
-            <div class={`card ${isCurrent ? '' : 'stale'}`} aria-busy={!isCurrent}>
-              {answer.total === 0 ? (
-                <Notice title={words.noMatch} lead={words.noMatchLead}>
-                  <Button text={words.clear} class="primary" onClick={clear} />
-                </Notice>
-              ) : (
-                <>
-                  <PrintHead answer={answer} />
-                  <div class="bar row on-screen" tabIndex={-1}>
-                    <p class="found strong" role="status">
-                      {words.found(format.count(answer.total), answer.total)}
-                    </p>
-                    <Freshness syncedAt={result.syncedAt} changes={changed.changes} />
-                  </div>
-                  <InvoiceTable invoices={answer.invoices} changed={changed.ids} />
-                  <Pager page={answer.page} pages={answer.total_pages} />
-                </>
-              )}
-            </div>
-          ) : (
-            <Loading words={words} retry={retry} rows={pageSize} />
-          )}
-          {answer && answer.total > 0 && <DownloadMenu total={answer.total} />}
+          <CustomerName invoices={answer.invoices} />
+          <OwedSummary balance={balance?.data ?? null} />
+          <Filters clear={clear}>
+            <p class="found strong" role="status">
+              {words.found(format.count(answer.total), answer.total)}
+            </p>
+            <Freshness syncedAt={result.syncedAt} changes={changed.changes} />
+          </Filters>
+          <div class={`card ${isCurrent ? '' : 'stale'}`} aria-busy={!isCurrent}>
+            {answer.total === 0 ? (
+              <Notice title={words.noMatch} lead={words.noMatchLead}>
+                <Button text={words.clear} class="primary" onClick={clear} />
+              </Notice>
+            ) : (
+              <>
+                <PrintHead answer={answer} />
+                <InvoiceTable invoices={answer.invoices} changed={changed.ids} />
+                <Pager page={answer.page} pages={answer.total_pages} />
+              </>
+            )}
+          </div>
+          {answer.total > 0 && !hidden.has('export') && <DownloadMenu total={answer.total} />}
+          {summary !== null && hasChart && <Chart summary={summary} />}
         </>
       )}
-      {!isBarred && answer?.total === 0 && !hasFilters && (
+      {!isBarred && !isLoading && answer?.total === 0 && !hasFilters && (
         <Notice title={words.none} lead={words.noneLead}>
           <Button text={words.again} class="primary" onClick={retry} />
         </Notice>
       )}
     </>
   )
+}
+
+/** Asked for beside the list, and shown with it: the rows do not move when it comes. Null until then; its `data` is null when it could not be read. */
+function useBalance(etag: string | null) {
+  const { client, session, shown } = usePage()
+  const changes = useCount(etag)
+  const key = `balance ${session.customer}`
+  // What stood in its way, such as a token that was refused, is over once the list is there.
+  const isAgain = etag !== null && shown.get(key)?.data === null
+  const answer = useAnswer<{ data: CustomerBalance | null }>(
+    call => client.balance(session.customer, call).catch(() => ({ data: null })),
+    [changes, isAgain, client],
+  )
+  if (answer !== null) shown.set(key, answer)
+  // Back from an invoice, the last one is shown at once.
+  return (shown.get(key) ?? null) as typeof answer
+}
+
+/** How often a text has changed since the first one came. */
+function useCount(text: string | null): number {
+  const seen = useRef<{ text: string; changes: number } | null>(null)
+  if (text !== null && text !== seen.current?.text)
+    seen.current = { text, changes: seen.current === null ? 0 : seen.current.changes + 1 }
+  return seen.current?.changes ?? 0
 }
 
 /** Stays while a filter finds nothing; an empty line while the list is awaited. */
@@ -94,7 +121,7 @@ function PrintHead({ answer }: { answer: Answer }) {
   const found = words.found(format.count(total), total)
   return (
     <header class="on-paper">
-      <h2>{words.history}</h2>
+      <Heading rank={2}>{words.history}</Heading>
       <PaperHead invoice={invoices[0]} />
       <p>
         {invoices.length === total
@@ -119,22 +146,6 @@ function useChanged(answer: Answer | undefined, question: string) {
     if (ids.size > 0) setChanged(({ changes }) => ({ ids, changes: changes + 1 }))
   }, [answer, question])
   return changed
-}
-
-/** What is to be paid in each currency, and credit beside it; an empty line while they are awaited. */
-function Owed({ balance }: { balance: CustomerBalance | null }) {
-  const { words, format } = usePage()
-  const lines = balance?.currencies.flatMap(({ currency, remaining_cents, count, credit_cents }) => [
-    ...(count > 0 ? [words.owed(format.amount(remaining_cents, currency), format.count(count), count)] : []),
-    ...(credit_cents > 0 ? [words.credit(format.amount(credit_cents, currency))] : []),
-  ]) ?? ['\u00a0']
-  return (
-    <div class="owed row">
-      {(lines.length > 0 ? lines : [words.nothingOwed]).map(line => (
-        <p key={line}>{line}</p>
-      ))}
-    </div>
-  )
 }
 
 /** Steps from page to page, and the page size. */

@@ -1,16 +1,22 @@
 /** The invoices of a page, as a table; on a narrow screen each is a card, and a row to a screen reader. */
 import { useEffect, useRef } from 'preact/hooks'
-import type { Invoice } from '../client/client.ts'
+import type { ListedInvoice } from '../client/client.ts'
 import { usePage } from './context.ts'
 import { Button, Link } from './controls.tsx'
-import { DocumentBadge, InvoiceTotal, PaymentBadge } from './invoice-facts.tsx'
+import { InvoiceTotal, StateBadge } from './invoice-facts.tsx'
+import { remainderOf } from './invoice-state.ts'
 import { PayButton } from './pay-button.tsx'
-import { RowPdf } from './pdf-button.tsx'
+import { InvoicePdf } from './pdf-button.tsx'
+import { RowMenu } from './row-menu.tsx'
 import { Cell, RowHead, TableHead } from './table.tsx'
 
-export function InvoiceTable(props: { invoices: readonly Invoice[]; changed: ReadonlySet<string> }) {
-  const { invoices, changed } = props
-  const { words, format, pick, opened } = usePage()
+interface InvoiceTableProps {
+  invoices: readonly ListedInvoice[]
+  changed: ReadonlySet<string>
+}
+
+export function InvoiceTable({ invoices, changed }: InvoiceTableProps) {
+  const { words, opened } = usePage()
   const table = useRef<HTMLTableElement>(null)
   useEffect(() => {
     if (opened.current === null) return
@@ -21,56 +27,57 @@ export function InvoiceTable(props: { invoices: readonly Invoice[]; changed: Rea
   const { column } = words
   return (
     <table class="invoices" ref={table} role="table" aria-label={words.history}>
-      <TableHead
-        texts={[column.number, column.issued, column.status, column.document]}
-        numbers={[column.total]}
-      >
-        <th role="columnheader" scope="col" class="row-pdfs on-screen">
-          PDF
+      <TableHead texts={[column.number, column.issued, column.state]} numbers={[column.total]}>
+        <th role="columnheader" scope="col" class="on-screen">
+          <span class="hidden">{column.actions}</span>
         </th>
-        {pick && (
-          <th role="columnheader" scope="col">
-            <span class="hidden">{column.actions}</span>
-          </th>
-        )}
       </TableHead>
       <tbody role="rowgroup">
         {invoices.map(invoice => (
-          <tr role="row" key={invoice.id} class={changed.has(invoice.id) ? 'changed' : ''}>
-            <RowHead>
-              <Link to={{ invoice: invoice.id }} class="stretch strong">
-                {invoice.number ?? <i>{words.noNumber}</i>}
-              </Link>
-            </RowHead>
-            <Cell class="day">
-              <time dateTime={invoice.issued_at}>{format.day(invoice.issued_at)}</time>
-            </Cell>
-            <Cell class="payment">
-              <PaymentBadge {...invoice} />
-              <PayButton invoice={invoice} />
-            </Cell>
-            <Cell class="document">
-              <DocumentBadge {...invoice} />
-            </Cell>
-            <Cell class="number strong">
-              <InvoiceTotal {...invoice} />
-            </Cell>
-            <Cell class="row-pdfs on-screen">
-              <RowPdf invoice={invoice} kind="ix" />
-              <RowPdf invoice={invoice} kind="payments" />
-            </Cell>
-            {pick && (
-              <Cell class="pick">
-                <Button
-                  text={words.pick}
-                  aria-label={words.pickOf(invoice.number ?? invoice.id)}
-                  onClick={() => pick(invoice)}
-                />
-              </Cell>
-            )}
-          </tr>
+          <Row key={invoice.id} invoice={invoice} hasChanged={changed.has(invoice.id)} />
         ))}
       </tbody>
     </table>
+  )
+}
+
+function Row({ invoice, hasChanged }: { invoice: ListedInvoice; hasChanged: boolean }) {
+  const { words, format, pick } = usePage()
+  const remainder = remainderOf(invoice)
+  return (
+    <tr role="row" class={hasChanged ? 'changed' : ''}>
+      <RowHead>
+        <Link to={{ invoice: invoice.id }} class="stretch strong">
+          {invoice.document?.number ?? invoice.number ?? <i>{words.noNumber}</i>}
+        </Link>
+        {invoice.document?.number && invoice.number && <span class="other quiet">{invoice.number}</span>}
+      </RowHead>
+      <Cell class="day">
+        <time dateTime={invoice.issued_at}>{format.day(invoice.issued_at)}</time>
+      </Cell>
+      <Cell class="state">
+        <StateBadge invoice={invoice} />
+      </Cell>
+      <Cell class="number">
+        <strong>
+          <InvoiceTotal {...invoice} />
+        </strong>
+        {remainder !== null && (
+          <span class="other quiet">{words.remains(format.amount(remainder, invoice.currency))}</span>
+        )}
+      </Cell>
+      <Cell class="row-actions on-screen">
+        <PayButton invoice={invoice} />
+        <InvoicePdf invoice={invoice} />
+        <RowMenu invoice={invoice} />
+        {pick && (
+          <Button
+            text={words.pick}
+            aria-label={words.pickOf(invoice.number ?? invoice.id)}
+            onClick={() => pick(invoice)}
+          />
+        )}
+      </Cell>
+    </tr>
   )
 }

@@ -2,7 +2,8 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { usePage } from './context.ts'
-import { Button } from './controls.tsx'
+import { Button, Heading } from './controls.tsx'
+import { EmailSignIn } from './email-sign-in.tsx'
 import type { Problem } from './problem.ts'
 import type { Words } from './words.ts'
 
@@ -11,17 +12,17 @@ interface NoticeProps {
   lead?: string
   tone?: 'calm' | 'warning'
   details?: ComponentChildren
-  /** The actions. */
-  children: ComponentChildren
+  /** The actions, where there is anything to do. */
+  children?: ComponentChildren
 }
 
 export function Notice({ title, lead, tone = 'calm', details, children }: NoticeProps) {
   return (
     <section class={`notice stack ${tone}`} role={tone === 'warning' ? 'alert' : 'status'}>
-      <h2>{title}</h2>
+      <Heading rank={2}>{title}</Heading>
       {lead && <p>{lead}</p>}
       {details}
-      <p class="actions row">{children}</p>
+      {children && <div class="actions row">{children}</div>}
     </section>
   )
 }
@@ -36,7 +37,7 @@ interface ProblemNoticeProps {
 }
 
 export function ProblemNotice({ problem, retry, hasContent, back }: ProblemNoticeProps) {
-  const { words, leave, session } = usePage()
+  const { words, leave, session, askHost, signIn } = usePage()
   const { kind, requestId, retryAt } = problem
   const hasNoAccess = kind === 'expired' || kind === 'revoked' || kind === 'forbidden'
   const canGoBack = (kind === 'gone' || kind === 'unsearchable') && back && session.invoice === null
@@ -52,14 +53,23 @@ export function ProblemNotice({ problem, retry, hasContent, back }: ProblemNotic
   )
   const isFirst = kind === 'offline' && !hasContent
   const lead = isFirst ? words.offlineFirstLead : words[`${kind}Lead`]
+  const tryAgain = () => {
+    if (hasNoAccess) askHost?.()
+    retry()
+  }
+  if (hasNoAccess && leave && signIn)
+    return (
+      <Notice title={words[kind]} lead={words.newLinkLead} tone="warning">
+        <EmailSignIn words={words} />
+      </Notice>
+    )
   return (
     <Notice title={words[kind]} lead={lead} tone="warning" details={details}>
       {canGoBack ? (
         <Button text={kind === 'gone' ? words.back : words.clear} class="primary" onClick={back} />
       ) : (
-        <Button text={words.again} class={hasNoAccess ? '' : 'primary'} onClick={retry} />
+        <Button text={words.again} class="primary" onClick={tryAgain} />
       )}
-      {hasNoAccess && leave && <Button text={words.another} class="primary" onClick={leave} />}
     </Notice>
   )
 }

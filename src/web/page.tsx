@@ -2,7 +2,7 @@
 import { render } from 'preact'
 import type { Invoice } from '../client/client.ts'
 import type { PageSettings } from '../page-settings.ts'
-import { App, sheet } from './app.tsx'
+import { App, createSheet } from './app.tsx'
 import { keepSession, type Session, type Taken, takeSession } from './session.ts'
 import { languages } from './words.ts'
 
@@ -20,6 +20,8 @@ function show({ session, former }: Taken): void {
       brand={settings.brand}
       isInUrl
       canPay={settings.pay}
+      downloads={settings.downloads}
+      signIn={settings.signIn}
       pick={isPicker() ? sendPicked : null}
       onSession={change}
       onLanguage={language => {
@@ -44,7 +46,7 @@ function sendPicked(invoice: Invoice): void {
     parent.postMessage({ type: 'fatura:invoice', invoice: { ...invoice } }, origin)
 }
 
-document.adoptedStyleSheets = [sheet]
+document.adoptedStyleSheets = [createSheet()]
 show(takeSession())
 // Another link opened in this tab changes nothing but the fragment.
 addEventListener('hashchange', () => {

@@ -1,6 +1,6 @@
 /** Opens the payment platform's own page in a new tab; the payment then shows here by itself. */
 import { useState } from 'preact/hooks'
-import { FaturaError, type Invoice, type InvoiceDetail } from '../client/client.ts'
+import { FaturaError } from '../client/client.ts'
 import { usePage } from './context.ts'
 import { Button } from './controls.tsx'
 
@@ -12,10 +12,18 @@ type State =
   /** The browser opened no tab: a link does. */
   | { step: 'linked'; url: string }
 
-export function PayButton({ invoice }: { invoice: Invoice | InvoiceDetail }) {
-  const { client, words, canPay } = usePage()
+/** An invoice of a list, of a detail, or of the balance. */
+interface Payable {
+  id: string
+  number: string | null
+  payment?: { payable: boolean }
+  can_be_paid?: boolean
+}
+
+export function PayButton({ invoice }: { invoice: Payable }) {
+  const { client, session, words, canPay } = usePage()
   const [state, setState] = useState<State>({ step: 'idle' })
-  if (!canPay || invoice.status !== 'open') return null
+  if (!canPay || !(invoice.payment?.payable ?? invoice.can_be_paid)) return null
 
   async function pay(): Promise<void> {
     // Opened within the click: browsers block a tab that opens later.
@@ -23,7 +31,7 @@ export function PayButton({ invoice }: { invoice: Invoice | InvoiceDetail }) {
     setState({ step: 'loading' })
     try {
       const signal = AbortSignal.timeout(timeoutMs)
-      const { url } = await client.paymentPage(invoice.customer_id, invoice.id, { signal })
+      const { url } = await client.paymentPage(session.customer, invoice.id, { signal })
       if (tab === null) return setState({ step: 'linked', url })
       tab.opener = null
       tab.location.replace(url)

@@ -1,13 +1,12 @@
-/** Download buttons of PDFs: they wait while a PDF is being made, and save it under its own name. */
+/** Buttons that download PDFs: they wait while a PDF is being made, and save it under its own name. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { type DocumentKind, FaturaError, type Invoice } from '../client/client.ts'
+import { FaturaError, type ListedInvoice, type PdfKind } from '../client/client.ts'
 import { findNoPdf } from '../invoice.ts'
 import { usePage } from './context.ts'
 import { Button } from './controls.tsx'
 import { Countdown } from './notice.tsx'
 import { describeProblem, type ProblemKind } from './problem.ts'
 import { saveBlob } from './save.ts'
-import type { Words } from './words.ts'
 
 type State =
   | { step: 'idle' | 'loading' }
@@ -15,64 +14,63 @@ type State =
   | { step: 'saved'; name: string }
   | { step: 'failed'; problem: ProblemKind | 'documentMissing' | 'pdfDraft' }
 
-export interface PdfProps {
-  invoice: Pick<Invoice, 'id' | 'customer_id' | 'number' | 'status' | 'ix_id' | 'ix_status'>
-  kind: DocumentKind
+type Downloadable = Pick<
+  ListedInvoice,
+  'id' | 'customer_id' | 'number' | 'status' | 'ix_id' | 'ix_status' | 'ix_sync_state' | 'document'
+>
+
+/** The invoice's own document: the certified one, or the platform's where no invoicing system is connected. Words where it is still to come. */
+export function InvoicePdf({ invoice, class: name = '' }: { invoice: Downloadable; class?: string }) {
+  const { words, downloads } = usePage()
+  const number = invoice.document?.number ?? invoice.number ?? invoice.id
+  const isIssued = invoice.ix_id !== null && (invoice.document?.status ?? invoice.ix_status) !== 'draft'
+  if (downloads.ix && isIssued)
+    return <PdfButton invoice={invoice} kind="ix" text={words.pdfIx} name={number} class={name} />
+  if (!downloads.ix && hasPlatformPdf(invoice, downloads))
+    return <PdfButton invoice={invoice} kind="payments" text={words.pdfIx} name={number} class={name} />
+  const isComing = downloads.ix && invoice.status !== 'draft' && invoice.status !== 'void'
+  return isComing && invoice.ix_sync_state !== 'ignored' ? (
+    <span class="quiet">{words.beingIssued}</span>
+  ) : null
 }
 
-export function PdfButton({ invoice, kind }: PdfProps) {
-  const { words } = usePage()
-  const { state, isBusy, download, cancel } = useDownload({ invoice, kind })
-  const name = nameOf(kind, words)
-  const absence = findNoPdf(kind, invoice)
-  const press = words[state.step === 'failed' ? 'again' : 'download']
-  return (
-    <div class="pdf stack">
-      <p>
-        <strong>{name}</strong>
-        <span class="quiet">{kind === 'ix' ? words.pdfIxNote : words.pdfPaymentsNote}</span>
-      </p>
-      {absence !== null && <p class="quiet">{words[absence === 'draft' ? 'pdfDraft' : 'pdfNone']}</p>}
-      {absence === null && !isBusy && (
-        <Button
-          text={press}
-          class="primary"
-          aria-label={`${press}: ${name} ${invoice.number ?? ''}`}
-          onClick={download}
-        />
-      )}
-      {isBusy && <Button text={words.cancel} onClick={cancel} />}
-      <p class="small" role="status">
-        <Progress state={state} />
-      </p>
-    </div>
-  )
+/** Whether the payment platform's own PDF stands beside the certified document. */
+export function hasPlatformPdf(invoice: Downloadable, downloads: { payments: boolean }): boolean {
+  return downloads.payments && findNoPdf('payments', invoice) === null
 }
 
-/** The same in a row of the list: nothing where there is no PDF, and words only where it does not come at once. */
-export function RowPdf({ invoice, kind }: PdfProps) {
+interface PdfButtonProps {
+  invoice: Downloadable
+  kind: PdfKind
+  text: string
+  /** What the PDF is of, for those who hear the button out of its place. */
+  name?: string
+  class?: string
+}
+
+/** Words stand beside it only where the PDF does not come at once. */
+export function PdfButton({ invoice, kind, text, name = '', class: look = '' }: PdfButtonProps) {
   const { words } = usePage()
-  const { state, isBusy, download, cancel } = useDownload({ invoice, kind })
-  if (findNoPdf(kind, invoice) !== null) return null
-  const text = isBusy ? words.cancel : kind === 'ix' ? words.pdfIxBrief : words.pdfPayments
-  const label = `${isBusy ? words.cancel : words.download}: ${nameOf(kind, words)} ${invoice.number ?? ''}`
+  const { state, isBusy, download, cancel } = useDownload(invoice, kind)
+  const press = isBusy ? words.cancel : text
   return (
-    <>
-      <Button text={text} aria-label={label} onClick={isBusy ? cancel : download} />
+    <span class="pdf">
+      <Button
+        text={press}
+        class={look}
+        aria-label={`${press} ${name}`.trim()}
+        onClick={isBusy ? cancel : download}
+      />
       {state.step !== 'idle' && (
         <span class={state.step === 'waiting' || state.step === 'failed' ? 'small' : 'hidden'} role="status">
           <Progress state={state} />
         </span>
       )}
-    </>
+    </span>
   )
 }
 
-export function nameOf(kind: DocumentKind, words: Words): string {
-  return kind === 'ix' ? words.column.document : words.pdfPayments
-}
-
-function useDownload({ invoice, kind }: PdfProps) {
+function useDownload(invoice: Downloadable, kind: PdfKind) {
   const { client, session } = usePage()
   const [state, setState] = useState<State>({ step: 'idle' })
   const running = useRef<AbortController>(undefined)
@@ -84,7 +82,7 @@ function useDownload({ invoice, kind }: PdfProps) {
     const update = (state: State) => !stop.signal.aborted && setState(state)
     update({ step: 'loading' })
     try {
-      const pdf = await client.downloadPdf(invoice.customer_id, invoice.id, kind, {
+      const pdf = await client.downloadPdf(session.customer, invoice.id, kind, {
         signal: stop.signal,
         onWait: ({ code }, waitMs) =>
           update({ step: 'waiting', isBeingMade: code === 'document_not_ready', until: Date.now() + waitMs }),

@@ -1,5 +1,6 @@
 /** The session: a token, and the customer that it is for. */
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
+import type { TokenLife } from './renewal.ts'
 
 export interface Session {
   token: string
@@ -65,9 +66,12 @@ function readKept(): Session | null {
 }
 
 /** The expiry of a JWT, in milliseconds since 1970; null of any other token. */
-export function expiryOf(token: string): number | null {
-  const { exp } = readClaims(token)
-  return typeof exp === 'number' ? exp * 1000 : null
+export const expiryOf = (token: string): number | null => readLife(token).expiresAt
+
+export function readLife(token: string): TokenLife {
+  const { iat, exp } = readClaims(token)
+  const momentOf = (seconds: unknown) => (typeof seconds === 'number' ? seconds * 1000 : null)
+  return { issuedAt: momentOf(iat), expiresAt: momentOf(exp) }
 }
 
 /** The claims of a JWT, unverified: the service alone decides what a token may read. */

@@ -1,138 +1,177 @@
-/** The statement: all invoices that match the filters, for paper, with totals for each currency. */
+/** The statement of account: every entry of a period with its running balance, for each currency, for paper. */
 import { useEffect, useState } from 'preact/hooks'
-import type { Invoice } from '../client/client.ts'
-import { describeDocument } from '../invoice-words.ts'
+import type { AccountStatement, Invoice, StatementEntry, StatementSum } from '../client/client.ts'
 import { usePage } from './context.ts'
-import { BackLink, Button } from './controls.tsx'
-import { InvoiceTotal } from './invoice-facts.tsx'
-import { isBilled } from './month-totals.ts'
+import { BackLink, Button, Heading } from './controls.tsx'
 import { Notice, ProblemNotice } from './notice.tsx'
 import { describeProblem, type Problem } from './problem.ts'
-import { Cell, NumberCell, RowHead, TableHead } from './table.tsx'
+import { Cell, NumberCell, RowHead } from './table.tsx'
 
 export function Statement() {
   const { nav, words, format } = usePage()
-  const { invoices, total, isDone, problem, retry } = useAll()
+  const { read, total, account, problem, retry } = useAccount()
   return (
     <>
       <BackLink to={{ isStatement: false }} />
       {problem !== null && <ProblemNotice problem={problem} retry={retry} hasContent={false} />}
-      {!isDone && problem === null && (
+      {account === null && problem === null && (
         <Notice title={words.loading}>
-          <progress value={invoices.length} max={total || 1} aria-label={words.loading} />
-          <span>{words.progress(format.count(invoices.length), format.count(total))}</span>
+          <progress value={read} max={total || 1} aria-label={words.loading} />
+          <span>{words.progress(format.count(read), format.count(total))}</span>
           <Button text={words.cancel} onClick={() => nav.go({ isStatement: false })} />
         </Notice>
       )}
-      {isDone && <Paper invoices={invoices} />}
+      {account !== null && <Paper account={account} />}
     </>
   )
 }
 
-function Paper({ invoices }: { invoices: readonly Invoice[] }) {
-  const { words, format } = usePage()
-  const { column } = words
+function Paper({ account: { sums, entries, customer } }: { account: Account }) {
+  const { words } = usePage()
   return (
     <article class="card statement">
       <header class="stack">
-        <h2>{words.statementTitle}</h2>
-        <Button text={words.print} class="primary" onClick={() => print()} />
-        <PaperHead invoice={invoices[0]} />
+        <Heading rank={2}>{words.statementTitle}</Heading>
+        <Button text={words.print} class="primary on-screen" onClick={() => print()} />
+        <CustomerOfPaper invoice={customer} />
+        <PeriodOfPaper />
       </header>
-      <table class="ledger" role="table" aria-label={words.statementTitle}>
-        <TableHead
-          texts={[column.number, column.issued, column.status, column.document]}
-          numbers={[words.totalWithTax]}
+      {sums.length === 0 && <p class="quiet">{words.noEntries}</p>}
+      {sums.map(sum => (
+        <Ledger
+          key={sum.currency}
+          sum={sum}
+          entries={entries.filter(each => each.currency === sum.currency)}
         />
-        <tbody role="rowgroup">
-          {invoices.map(invoice => (
-            <tr role="row" key={invoice.id}>
-              <RowHead>{invoice.number ?? words.noNumber}</RowHead>
-              <Cell class="day">{format.day(invoice.issued_at)}</Cell>
-              <Cell class="payment">{words.status[invoice.status]}</Cell>
-              <Cell class="document">{describeDocument(invoice, words)}</Cell>
-              <Cell class="number">
-                <InvoiceTotal {...invoice} />
-              </Cell>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      <Totals invoices={invoices} />
+      ))}
     </article>
   )
 }
 
-function Totals({ invoices }: { invoices: readonly Invoice[] }) {
+/** On paper, the seller stands above the columns on every page. */
+function Ledger({ sum, entries }: { sum: StatementSum; entries: readonly StatementEntry[] }) {
   const { words, format } = usePage()
-  const billed = invoices.filter(isBilled)
-  const currencies = [...new Set(billed.map(({ currency }) => currency))].toSorted()
-  const sum = (currency: string, centsOf: (invoice: Invoice) => number) => {
-    const counted = billed.filter(invoice => invoice.currency === currency)
-    return format.amount(
-      counted.reduce((total, invoice) => total + centsOf(invoice), 0),
-      currency,
-    )
-  }
-  const only = (wanted: Invoice['status']) => (invoice: Invoice) =>
-    invoice.status === wanted ? invoice.total_cents : 0
-  const includesTax = words.taxIncluded(null)
+  const { currency } = sum
+  const amount = (cents: number) => (cents === 0 ? '' : format.amount(cents, currency))
+  const balance = (cents: number) => <strong>{format.amount(cents, currency)}</strong>
+  const { column } = words
   return (
-    <table class="by-currency" role="table">
-      <caption>
-        {words.totals} <span class="quiet">{words.chartNote}</span>
-      </caption>
-      <TableHead
-        texts={[words.currency]}
-        numbers={[words.paid, words.status.open, words.billed, includesTax]}
-      />
+    <table class="ledger" role="table" aria-label={words.ledgerOf(currency.toUpperCase())}>
+      <thead role="rowgroup">
+        <Seller />
+        <tr role="row">
+          {[column.issued, words.entry].map(text => (
+            <th role="columnheader" scope="col" key={text}>
+              {text}
+            </th>
+          ))}
+          {[words.debit, words.creditColumn, words.balance].map(text => (
+            <th role="columnheader" scope="col" key={text} class="number">
+              {text}
+            </th>
+          ))}
+        </tr>
+      </thead>
       <tbody role="rowgroup">
-        {currencies.map(currency => (
-          <tr role="row" key={currency}>
-            <RowHead>{currency.toUpperCase()}</RowHead>
-            <NumberCell label={words.paid} text={sum(currency, only('paid'))} />
-            <NumberCell label={words.status.open} text={sum(currency, only('open'))} />
-            <Cell class="number" data-label={words.billed}>
-              <strong>{sum(currency, ({ total_cents }) => total_cents)}</strong>
+        <tr role="row" class="edge">
+          <Cell class="day" />
+          <RowHead>{words.opening}</RowHead>
+          <NumberCell label={words.debit} text="" />
+          <NumberCell label={words.creditColumn} text="" />
+          <Cell class="number" data-label={words.balance}>
+            {balance(sum.opening_cents)}
+          </Cell>
+        </tr>
+        {entries.map((entry, index) => (
+          <tr role="row" key={index}>
+            <Cell class="day">{format.day(entry.day)}</Cell>
+            <RowHead>
+              <EntryName entry={entry} />
+            </RowHead>
+            <NumberCell label={words.debit} text={amount(entry.debit_cents)} />
+            <NumberCell label={words.creditColumn} text={amount(entry.credit_cents)} />
+            <Cell class="number" data-label={words.balance}>
+              {format.amount(entry.balance_cents, currency)}
             </Cell>
-            <NumberCell label={includesTax} text={sum(currency, ({ tax_cents }) => tax_cents)} />
           </tr>
         ))}
+        <tr role="row" class="edge">
+          <Cell class="day" />
+          <RowHead>{words.closing}</RowHead>
+          <NumberCell label={words.debit} text={amount(sum.debit_cents)} />
+          <NumberCell label={words.creditColumn} text={amount(sum.credit_cents)} />
+          <Cell class="number" data-label={words.balance}>
+            {balance(sum.closing_cents)}
+          </Cell>
+        </tr>
       </tbody>
     </table>
   )
 }
 
-/** Paper does not change, so the invoices are read once; a change meanwhile makes the reading begin again. */
-function useAll() {
+/** The certified number, else the invoice that the entry is of. */
+function EntryName({ entry: { type, number, invoice_number, proof } }: { entry: StatementEntry }) {
+  const { words } = usePage()
+  const about = number ?? invoice_number
+  return (
+    <>
+      {words.entryName[type] ?? type} {about}
+      {proof === 'sum' && <span class="other quiet">{words.bySum}</span>}
+    </>
+  )
+}
+
+function Seller() {
+  const { brand, words } = usePage()
+  const { name, taxId, address } = brand
+  if (name === null && taxId === null && address === null) return null
+  const parts = [name, taxId && `${words.taxId} ${taxId}`, address].filter(Boolean)
+  return (
+    <tr role="row" class="seller">
+      <td role="cell" colSpan={5}>
+        {parts.join(' · ')}
+      </td>
+    </tr>
+  )
+}
+
+interface Account {
+  sums: AccountStatement['currencies']
+  entries: readonly StatementEntry[]
+  /** Whose names and tax ID stand on the paper. */
+  customer: Invoice | undefined
+}
+
+interface Reading {
+  read: number
+  total: number
+  account: Account | null
+  problem: Problem | null
+}
+
+/** Paper does not change, so the entries are read once; a change meanwhile makes the reading begin again. */
+function useAccount() {
   const { client, session, nav } = usePage()
-  const { filters } = nav.state
+  const { date_from: from, date_to: to } = nav.state.filters
   const [attempt, setAttempt] = useState(0)
-  const [state, setState] = useState({
-    invoices: [] as readonly Invoice[],
-    total: 0,
-    isDone: false,
-    problem: null as Problem | null,
-  })
+  const [state, setState] = useState<Reading>({ read: 0, total: 0, account: null, problem: null })
   useEffect(() => {
     const stop = new AbortController()
+    const { signal } = stop
+    const readPage = async (page: number) => {
+      const query = { from, to, page, page_size: pageSize }
+      const { data } = await client.statement(session.customer, query, { signal })
+      const read = Math.min(page * pageSize, data.total)
+      setState({ read, total: data.total, account: null, problem: null })
+      return data
+    }
     const read = async () => {
-      const walk = client.invoices.all(session.customer, filters, { signal: stop.signal })
       try {
-        // A customer's invoices change now and then, not all the time: the third reading is shown in any case.
-        for (let tries = 1; ; tries++) {
-          const invoices: Invoice[] = []
-          for await (const invoice of walk) {
-            invoices.push(invoice)
-            if (invoices.length % 50 === 1)
-              setState({ invoices: [...invoices], total: walk.total ?? 0, isDone: false, problem: null })
-          }
-          if (walk.changed && tries < 3) continue
-          return setState({ invoices, total: invoices.length, isDone: true, problem: null })
-        }
+        const { data } = await client.invoices.list(session.customer, { page_size: 1 }, { signal })
+        const account = { ...(await readEntries(readPage)), customer: data.invoices[0] }
+        setState(state => ({ ...state, account, problem: null }))
       } catch (error) {
-        if (!stop.signal.aborted)
-          setState(state => ({ ...state, problem: describeProblem(error, session.token) }))
+        if (!signal.aborted) setState(state => ({ ...state, problem: describeProblem(error, session.token) }))
       }
     }
     void read()
@@ -141,10 +180,26 @@ function useAll() {
   return { ...state, retry: () => setAttempt(count => count + 1) }
 }
 
+const pageSize = 200
+
+async function readEntries(
+  readPage: (page: number) => Promise<AccountStatement>,
+): Promise<Omit<Account, 'customer'>> {
+  const first = await readPage(1)
+  const entries = [...first.entries]
+  for (let page = 2; page <= first.total_pages; page++) {
+    const next = await readPage(page)
+    // Something changed between two pages.
+    if (JSON.stringify(next.currencies) !== JSON.stringify(first.currencies)) return readEntries(readPage)
+    entries.push(...next.entries)
+  }
+  return { sums: first.currencies, entries }
+}
+
 /** The head of a list on paper: customer, days, filters, and the moment. The names of the newest invoice count. */
 export function PaperHead({ invoice }: { invoice: Invoice | undefined }) {
-  const { nav, words, format } = usePage()
-  const { date_from, date_to, status, ix_status, q } = nav.state.filters
+  const { nav, words } = usePage()
+  const { status, ix_status, q } = nav.state.filters
   const others = [
     status && words.status[status],
     ix_status && (words.document[ix_status] ?? ix_status),
@@ -152,24 +207,36 @@ export function PaperHead({ invoice }: { invoice: Invoice | undefined }) {
   ].filter(Boolean)
   return (
     <>
-      <p>
-        <strong>{invoice?.display_name}</strong>
-        {invoice?.customer_tax_id && (
-          <span>
-            {words.taxId} {invoice.customer_tax_id}
-          </span>
-        )}
-      </p>
-      <p>
-        <span>
-          {words.statementRange(
-            date_from ? format.day(date_from) : null,
-            date_to ? format.day(date_to) : null,
-          )}
-        </span>
-        {others.length > 0 && <span>{words.statementFilters(others.join(', '))}</span>}
-        <span class="quiet">{words.statementOf(format.moment(new Date()))}</span>
-      </p>
+      <CustomerOfPaper invoice={invoice} />
+      <PeriodOfPaper />
+      {others.length > 0 && <p>{words.statementFilters(others.join(', '))}</p>}
     </>
+  )
+}
+
+function CustomerOfPaper({ invoice }: { invoice: Invoice | undefined }) {
+  const { words } = usePage()
+  return (
+    <p>
+      <strong>{invoice?.display_name}</strong>
+      {invoice?.customer_tax_id && (
+        <span>
+          {words.taxId} {invoice.customer_tax_id}
+        </span>
+      )}
+    </p>
+  )
+}
+
+function PeriodOfPaper() {
+  const { nav, words, format } = usePage()
+  const { date_from, date_to } = nav.state.filters
+  return (
+    <p>
+      <span>
+        {words.statementRange(date_from ? format.day(date_from) : null, date_to ? format.day(date_to) : null)}
+      </span>
+      <span class="quiet">{words.statementOf(format.moment(new Date()))}</span>
+    </p>
   )
 }

@@ -31,7 +31,7 @@ export function useAnswer<T>(ask: ((call: CallOptions) => Promise<T>) | false, r
 
 /** `key` names the question. */
 export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Result<T>>) {
-  const { client, shown, session, onRefused } = usePage()
+  const { client, shown, session, token, onRefused } = usePage()
   const [attempt, setAttempt] = useState(0)
   const retry = () => setAttempt(count => count + 1)
   const [state, setState] = useState<State<T>>(() => ({
@@ -52,7 +52,7 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
       if (!signal.aborted) setState(state => ({ ...state, ...change }))
     }
     const retryIn = (error: unknown, waitMs: number) =>
-      update({ problem: describeProblem(error, session.token, Date.now() + waitMs) })
+      update({ problem: describeProblem(error, token.current, Date.now() + waitMs) })
 
     async function run(): Promise<void> {
       try {
@@ -60,11 +60,11 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
         if (signal.aborted) return
         shown.set(key, result)
         update({ key, result, problem: null })
-        void listen()
+        void listen(result.etag)
       } catch (error) {
         if (signal.aborted) return
         const waitMs = Math.max(pollMs, ((error as { retryAfter?: number }).retryAfter ?? 0) * 1000)
-        const problem = describeProblem(error, session.token, Date.now() + waitMs)
+        const problem = describeProblem(error, token.current, Date.now() + waitMs)
         if (isFinal(problem)) {
           update({ problem: { ...problem, retryAt: null } })
           if (problem.kind === 'expired' || problem.kind === 'revoked') onRefused?.()
@@ -75,15 +75,17 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
       }
     }
 
-    /** Until a change, or for 25 s: the first answer brings the cursor, and what changed before it is then requested. */
-    async function listen(): Promise<void> {
+    /** Until a change, or for 25 s. The first answer brings the cursor; what changed before it is then requested. */
+    async function listen(etag: string | null): Promise<void> {
       if (session.invoice !== null) return schedule(pollMs)
       try {
+        const isFirst = after === undefined
         const { changes, next } = await client.listChanges({ customer: session.customer, after }, { signal })
-        const isNews = after === undefined || changes.length > 0
         after = next
         hasFailed = false
-        schedule(isNews ? 0 : pauseMs)
+        // The ETag of a list names the same place as the cursor of its customer's feed.
+        if (isFirst && etag?.includes(`-${next}-`)) return listen(etag)
+        schedule(isFirst || changes.length > 0 ? 0 : pauseMs)
       } catch {
         after = undefined
         // The answer itself shows the reason; a feed that fails alone is not asked all the time.
@@ -106,8 +108,14 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
       clearTimeout(timer)
       stop.abort()
     }
-  }, [key, attempt, session.token])
+  }, [key, attempt])
   useEffect(() => end, [end])
+
+  // What was refused is asked for again with the next token; what is shown stays.
+  const isRefused = state.problem !== null && isFinal(state.problem)
+  useEffect(() => {
+    if (isRefused) retry()
+  }, [session.token])
 
   /** Without access nothing is shown; any other problem may pass, and the last answer stays in sight. */
   const isBarred = state.problem !== null && state.problem.retryAt === null

@@ -1,7 +1,9 @@
 /** The page's texts, each in Portuguese and in English. */
-import { chooseWords, invoiceWords, type Texts, type Translated } from '../invoice-words.ts'
-
-const few = (count: number, one: string, many: string) => (count === 1 ? one : many)
+import type { EntryType } from '../client/client.ts'
+import { chooseWords, few, invoiceWords, type Texts, type Translated } from '../invoice-words.ts'
+import { accessTexts } from './access-words.ts'
+import { booksTexts } from './books-words.ts'
+import { invoiceTexts } from './one-invoice-words.ts'
 
 const texts = {
   title: ['As suas faturas', 'Your invoices'],
@@ -13,6 +15,8 @@ const texts = {
   noNumber: ['Ainda sem número', 'Without a number yet'],
 
   filters: ['Filtros', 'Filters'],
+  filtersSet: (count: number) => [`Filtros (${count})`, `Filters (${count})`],
+  period: ['Período', 'Period'],
   filterDocument: ['Documento', 'Document'],
   from: ['De', 'From'],
   to: ['Até', 'To'],
@@ -43,12 +47,20 @@ const texts = {
   neverUpdated: ['Ainda não sincronizado', 'Not synchronized yet'],
   live: ['A lista foi atualizada', 'The list was updated'],
 
-  owed: (amount: string, total: string, count: number) => [
-    `Por pagar: ${amount} em ${total} ${few(count, 'fatura', 'faturas')}`,
-    `To pay: ${amount} in ${total} ${few(count, 'invoice', 'invoices')}`,
+  owed: ['Por pagar', 'To pay'],
+  owedIn: (count: string) => [`Por pagar em ${count} faturas`, `To pay in ${count} invoices`],
+  until: (day: string) => [`até ${day}`, `by ${day}`],
+  toPayUntil: (day: string) => [`Por pagar até ${day}`, `To pay by ${day}`],
+  overdueBy: (days: number) => [
+    `Vencida há ${days} ${few(days, 'dia', 'dias')}`,
+    `${days} ${few(days, 'day', 'days')} overdue`,
   ],
-  credit: (amount: string) => [`Crédito a favor: ${amount}`, `Credit: ${amount}`],
-  nothingOwed: ['Nada por pagar', 'Nothing to pay'],
+  remains: (amount: string) => [`Falta pagar ${amount}`, `${amount} to pay`],
+  allOpen: (count: string) => [`Ver as ${count} por pagar`, `Show all ${count}`],
+  fewer: ['Ver menos', 'Show fewer'],
+  moreOpen: (count: number) => [`E mais ${count}, na lista abaixo.`, `And ${count} more, in the list below.`],
+  credit: (amount: string) => [`Crédito a seu favor: ${amount}`, `Credit in your favour: ${amount}`],
+  nothingOwed: ['Nada por pagar.', 'Nothing to pay.'],
   pay: ['Pagar', 'Pay'],
   payOf: (number: string) => [
     `Pagar a fatura ${number}, num novo separador`,
@@ -68,113 +80,20 @@ const texts = {
   earlier: ['Meses anteriores', 'Earlier months'],
   later: ['Meses seguintes', 'Later months'],
 
-  export: ['Exportar', 'Export'],
-  csv: ['CSV', 'CSV'],
-  csvHint: [
-    'Uma tabela para folhas de cálculo, com todas as faturas da lista',
-    'A table for spreadsheets, of all the invoices in the list',
-  ],
-  zip: ['Todos os PDF', 'All PDFs'],
-  zipHint: [
-    'Um ficheiro ZIP com os PDF de todas as faturas da lista',
-    'One ZIP file with the PDFs of all the invoices in the list',
-  ],
-  statement: ['Extrato', 'Statement'],
-  progress: (done: string, total: string) => [`${done} de ${total}`, `${done} of ${total}`],
-  cancel: ['Cancelar', 'Cancel'],
-  done: ['Concluído.', 'Done.'],
-  noPdfs: ['Nenhum PDF foi obtido.', 'No PDF could be fetched.'],
-  cancelled: ['Cancelado.', 'Cancelled.'],
-  walkChanged: [
-    'Entretanto houve alterações: repita, para ter a certeza de que nada falta.',
-    'Something changed meanwhile: export again to be sure that nothing is missing.',
-  ],
-  zipMissing: (count: number) => [
-    `Não foi possível obter ${count} PDF; o ficheiro missing.txt, dentro do ZIP, indica ${few(count, 'qual', 'quais')}.`,
-    `${count} ${few(count, 'PDF', 'PDFs')} could not be fetched; missing.txt in the ZIP lists them.`,
-  ],
-  missingTitle: ['Não foi possível obter estes PDF:', 'These PDFs could not be fetched:'],
-
   back: ['Todas as faturas', 'All invoices'],
-  lines: ['Linhas', 'Lines'],
-  noLines: [
-    'De momento, as linhas não estão disponíveis. Os totais e os documentos estão.',
-    'The lines are not available right now. Totals and documents are.',
-  ],
-  emptyLines: ['Esta fatura não tem linhas.', 'This invoice has no lines.'],
-  description: ['Descrição', 'Description'],
-  quantity: ['Quantidade', 'Quantity'],
-  unitPrice: ['Preço unitário', 'Unit price'],
-  discount: ['Desconto', 'Discount'],
-  amount: ['Valor', 'Amount'],
-  subtotal: ['Subtotal', 'Subtotal'],
-  tax: (percent: string | null) => [
-    percent === null ? 'IVA' : `IVA (${percent})`,
-    percent === null ? 'Tax' : `Tax (${percent})`,
-  ],
-  taxIncluded: (percent: string | null) => [
-    percent === null ? 'Inclui IVA' : `Inclui IVA (${percent})`,
-    percent === null ? 'Includes tax' : `Includes tax (${percent})`,
-  ],
-  otherCharges: ['Portes e outros encargos', 'Shipping and other charges'],
-  otherCredits: ['IVA já incluído e créditos', 'Tax already included, credits'],
-  documents: ['Documentos', 'Documents'],
-  qr: ['Código QR do documento certificado', 'QR code of the certified document'],
-  pdfPayments: ['Fatura', 'Invoice'],
-  pdfPaymentsNote: ['Da plataforma de pagamentos', 'From the payment platform'],
-  pdfIxBrief: ['Certificado', 'Certified'],
-  pdfIxNote: [
-    'Para a sua contabilidade e a Autoridade Tributária',
-    'For your accounts and the tax authority',
-  ],
-  pdfNone: ['Ainda não existe.', 'There is none yet.'],
-  pdfDraft: ['Um rascunho ainda não tem PDF.', 'A draft has no PDF yet.'],
-  download: ['Descarregar PDF', 'Download PDF'],
-  downloading: ['A descarregar…', 'Downloading…'],
-  notReady: (seconds: string) => [
-    `O PDF ainda está a ser criado. Nova tentativa automática dentro de ${seconds} s.`,
-    `The PDF is still being made. Trying again by itself in ${seconds} s.`,
-  ],
-  saved: (name: string) => [`Guardado como ${name}.`, `Saved as ${name}.`],
-
-  statementTitle: ['Extrato de faturas', 'Statement of invoices'],
-  statementOf: (day: string) => [`À data de ${day}`, `As of ${day}`],
-  statementRange: (from: string | null, to: string | null) => [
-    from && to ? `De ${from} a ${to}` : from ? `A partir de ${from}` : to ? `Até ${to}` : 'Todas as datas',
-    from && to ? `${from} to ${to}` : from ? `From ${from}` : to ? `Up to ${to}` : 'All dates',
-  ],
-  statementFilters: (filters: string) => [`Apenas: ${filters}`, `Only: ${filters}`],
-  totalWithTax: ['Total com IVA', 'Total with tax'],
   taxId: ['NIF', 'Tax ID'],
-  totals: ['Totais por moeda', 'Totals by currency'],
   currency: ['Moeda', 'Currency'],
   billed: ['Faturado', 'Billed'],
   paid: ['Pago', 'Paid'],
   print: ['Imprimir ou guardar em PDF', 'Print or save as PDF'],
 
   signIn: ['Ver faturas', 'Show invoices'],
-  signInLead: [
-    'Abra a ligação que recebeu ou indique aqui um cliente e um código de acesso.',
-    'Open the link that you were given, or enter a customer and an access token here.',
-  ],
   customer: ['Cliente', 'Customer'],
-  customerHint: ['Começa por cus_', 'Begins with cus_'],
-  token: ['Código de acesso', 'Access token'],
-  tokenHint: [
-    'Fica neste separador e é esquecido quando o fechar.',
-    'Stays in this tab, and is forgotten when you close it.',
-  ],
-  wrongCustomer: [
-    'Um cliente começa por cus_, seguido de letras e algarismos.',
-    'A customer begins with cus_, followed by letters and digits.',
-  ],
-  wrongToken: ['Indique um código de acesso.', 'Enter an access token.'],
   leave: ['Sair', 'Leave'],
 
   loading: ['A carregar as faturas…', 'Loading invoices…'],
   slow: ['Está a demorar mais do que o habitual.', 'This takes longer than usual.'],
   again: ['Tentar de novo', 'Try again'],
-  another: ['Usar outro acesso', 'Use another access'],
   none: ['Ainda não há faturas', 'No invoices yet'],
   noneLead: [
     'Assim que houver uma, aparece aqui automaticamente.',
@@ -187,8 +106,8 @@ const texts = {
   ],
   expired: ['O seu acesso expirou', 'Your access has expired'],
   expiredLead: [
-    'As ligações são válidas por tempo limitado. Peça uma nova a quem lhe deu esta ou indique outro acesso.',
-    'Links are good for a limited time. Ask for a new one where you got this one, or enter another access.',
+    'As ligações são válidas por tempo limitado. Peça uma nova a quem lhe deu esta.',
+    'Links are good for a limited time. Ask for a new one where you got this one.',
   ],
   revoked: ['O seu acesso terminou', 'Your access has ended'],
   revokedLead: [
@@ -246,10 +165,40 @@ const texts = {
 const columns = {
   number: ['Fatura', 'Invoice'],
   issued: ['Data', 'Date'],
-  status: ['Pagamento', 'Payment'],
+  state: ['Estado', 'State'],
   document: ['Documento certificado', 'Certified document'],
   total: ['Total', 'Total'],
   actions: ['Ações', 'Actions'],
+} satisfies Texts
+
+const states = {
+  draft: ['Rascunho', 'Draft'],
+  toPay: ['Por pagar', 'To pay'],
+  paid: ['Paga', 'Paid'],
+  void: ['Anulada', 'Cancelled'],
+  credited: ['Creditada', 'Credited'],
+  nothingToPay: ['Nada por pagar', 'Nothing to pay'],
+  uncollectible: ['Incobrável', 'Written off'],
+} satisfies Texts
+
+const entries: Record<EntryType, Translated> = {
+  invoice: ['Fatura', 'Invoice'],
+  balance: ['Saldo da conta', 'Account balance'],
+  credit_note: ['Nota de crédito', 'Credit note'],
+  debit_note: ['Nota de débito', 'Debit note'],
+  payment: ['Pagamento', 'Payment'],
+  receipt: ['Recibo', 'Receipt'],
+  write_off: ['Incobrável', 'Written off'],
+  void: ['Anulação', 'Cancellation'],
+  refund: ['Reembolso', 'Refund'],
+  other: ['Outro acerto', 'Other adjustment'],
+}
+
+const periods = {
+  thisMonth: ['Este mês', 'This month'],
+  lastMonth: ['Mês anterior', 'Last month'],
+  thisQuarter: ['Este trimestre', 'This quarter'],
+  lastQuarter: ['Trimestre anterior', 'Last quarter'],
 } satisfies Texts
 
 const documentTypes: Record<string, Translated> = {
@@ -261,12 +210,20 @@ const documentTypes: Record<string, Translated> = {
   CreditNote: ['Nota de crédito', 'Credit note'],
   DebitNote: ['Nota de débito', 'Debit note'],
   Receipt: ['Recibo', 'Receipt'],
+  VatMossCreditNote: ['Nota de crédito MOSS', 'VAT MOSS credit note'],
+  VatMossReceipt: ['Recibo MOSS', 'VAT MOSS receipt'],
 }
 
 const wordsIn = (language: Language) => ({
   ...invoiceWords[language],
   ...chooseWords(texts, language),
+  ...chooseWords(accessTexts, language),
+  ...chooseWords(booksTexts, language),
+  ...chooseWords(invoiceTexts, language),
   column: chooseWords(columns, language),
+  state: chooseWords(states, language),
+  periodName: chooseWords(periods, language),
+  entryName: chooseWords(entries, language),
   documentType: chooseWords(documentTypes, language),
 })
 

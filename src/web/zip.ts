@@ -1,14 +1,19 @@
 /** The PDFs of many invoices as one ZIP, made as they come in. Loaded when it is asked for. */
 import { downloadZip } from 'client-zip'
 import { dayIn } from '../calendar.ts'
-import { type DocumentKind, FaturaError, type Invoice, type InvoiceWalk } from '../client/client.ts'
-import { documentKinds, findNoPdf } from '../invoice.ts'
-import { createInvoiceCsv } from '../invoice-csv.ts'
+import { FaturaError, type InvoiceWalk, type ListedInvoice, type PdfKind } from '../client/client.ts'
+import { creditTypes } from '../document.ts'
+import { findNoPdf } from '../invoice.ts'
+import { createInvoiceCsv, isForBooks } from '../invoice-csv.ts'
 import type { PageContext } from './context.ts'
-import { nameOf } from './pdf-button.tsx'
+import { describeProblem } from './problem.ts'
+import { nameDocument } from './related-documents.tsx'
 
-export interface ZipOptions extends Pick<PageContext, 'client' | 'brand' | 'language' | 'words'> {
+export interface ZipOptions
+  extends Pick<PageContext, 'client' | 'session' | 'brand' | 'language' | 'words' | 'downloads'> {
   walk: InvoiceWalk
+  /** The filter of that name. */
+  status: string | undefined
   signal: AbortSignal
   /** Called after each invoice with the number of invoices so far. */
   onStep(done: number): void
@@ -16,53 +21,104 @@ export interface ZipOptions extends Pick<PageContext, 'client' | 'brand' | 'lang
   onPdf(isFetched: boolean): void
 }
 
-interface Entry {
-  name: string
-  input: ReadableStream<Uint8Array> | string
+/** The service lets so many downloads of a customer run at once. */
+const atOnce = 4
+
+interface Wanted {
+  invoice: ListedInvoice
+  kind: PdfKind
+  /** As the ZIP's folder and missing.txt name it. */
+  folder: string
 }
+
+type Fetched = { name: string; input: Blob } | { missing: string }
 
 export function zipPdfs(options: ZipOptions): ReadableStream<Uint8Array> {
   return downloadZip(listEntries(options)).body as ReadableStream<Uint8Array>
 }
 
-async function* listEntries(options: ZipOptions): AsyncGenerator<Entry> {
-  const { walk, words, signal, onStep, onPdf } = options
+async function* listEntries(options: ZipOptions): AsyncGenerator<{ name: string; input: Blob | string }> {
+  const { words, onPdf } = options
   const csv = createInvoiceCsv(options.language, dayIn(options.brand.timeZone))
+  const rows = [csv.head]
   const names = new Set<string>()
   const missing: string[] = []
-  let table = csv.head
-  for await (const invoice of walk) {
-    signal.throwIfAborted()
-    table += csv.row(invoice)
-    for (const kind of documentKinds) {
-      if (findNoPdf(kind, invoice) !== null) continue
-      const entry = await openEntry(options, invoice, kind)
-      onPdf(typeof entry !== 'string')
-      if (typeof entry === 'string') missing.push(entry)
-      else yield { ...entry, name: uniqueName(entry.name, names) }
-    }
-    onStep(walk.seen)
+  const wanted = listWanted(options, invoice => {
+    if (isForBooks(invoice, options.status)) rows.push(csv.row(invoice))
+  })
+  for await (const fetched of severalAtOnce(wanted, each => fetchPdf(options, each))) {
+    onPdf('input' in fetched)
+    if ('input' in fetched) yield { ...fetched, name: uniqueName(fetched.name, names) }
+    else missing.push(fetched.missing)
   }
-  yield { name: 'invoices.csv', input: table }
+  yield { name: 'invoices.csv', input: rows.join('') }
   if (missing.length > 0)
     yield { name: 'missing.txt', input: `${[words.missingTitle, ...missing].join('\r\n')}\r\n` }
 }
 
-/** The entry, or the line of missing.txt. One PDF that fails does not stop the others. */
-async function openEntry(
-  { client, signal, words }: ZipOptions,
-  { customer_id, id, number }: Invoice,
-  kind: DocumentKind,
-): Promise<Entry | string> {
+/** Of each invoice its document, the platform's PDF, and the credit notes about it. */
+async function* listWanted(
+  options: ZipOptions,
+  onInvoice: (invoice: ListedInvoice) => void,
+): AsyncGenerator<Wanted> {
+  const { walk, words, downloads, signal, onStep } = options
+  for await (const invoice of walk) {
+    signal.throwIfAborted()
+    onInvoice(invoice)
+    if (downloads.ix && findNoPdf('ix', invoice) === null)
+      yield { invoice, kind: 'ix', folder: words.folderIx }
+    if (downloads.payments && findNoPdf('payments', invoice) === null)
+      yield { invoice, kind: 'payments', folder: words.folderPayments }
+    if (downloads.ix && (invoice.payment?.credited_cents ?? 0) > 0) yield* listCreditNotes(options, invoice)
+    onStep(walk.seen)
+  }
+}
+
+async function* listCreditNotes(
+  { client, session, words, signal }: ZipOptions,
+  invoice: ListedInvoice,
+): AsyncGenerator<Wanted> {
+  const { data } = await client.document.get(session.customer, invoice.id, { signal })
+  for (const { id, type, status } of data.related ?? [])
+    if (creditTypes.includes(type) && status !== 'draft')
+      yield { invoice, kind: { related: id }, folder: nameDocument({ type, number: null }, words) }
+}
+
+/** The PDF, or the line of missing.txt. One that fails does not stop the others. */
+async function fetchPdf({ client, session, signal, words }: ZipOptions, wanted: Wanted): Promise<Fetched> {
+  const { invoice, kind, folder } = wanted
   try {
-    const { fileName, body } = await client.downloadPdf(customer_id, id, kind, { signal })
-    return { name: `${nameOf(kind, words)}/${fileName}`, input: body }
+    const { fileName, body } = await client.downloadPdf(session.customer, invoice.id, kind, { signal })
+    return { name: `${folder}/${fileName}`, input: await new Response(body).blob() }
   } catch (error) {
     // Without a connection or access, none of the others comes either.
     if (!(error instanceof FaturaError) || error.code === 'connection_failed' || error.status === 401)
       throw error
-    return `${number ?? id}: ${nameOf(kind, words)} (${error.code})`
+    const number = invoice.document?.number ?? invoice.number ?? invoice.id
+    const reasons: Partial<Record<typeof error.code, string>> = {
+      document_not_found: words.documentMissing,
+      document_not_issued: words.pdfDraft,
+      document_not_ready: words.pdfNotReady,
+    }
+    const reason = reasons[error.code] ?? words[describeProblem(error, session.token).kind]
+    return { missing: `${folder}, ${number}: ${reason}` }
   }
+}
+
+/** Works on several at once, and yields their results in their order. */
+async function* severalAtOnce<Item, Result>(
+  items: AsyncIterable<Item>,
+  work: (item: Item) => Promise<Result>,
+): AsyncGenerator<Result> {
+  const running: Promise<Result>[] = []
+  for await (const item of items) {
+    const result = work(item)
+    // It is waited for in its turn, and may have failed before.
+    result.catch(() => {})
+    running.push(result)
+    if (running.length >= atOnce) yield running.shift() as Promise<Result>
+  }
+  for (const result of running) yield result
 }
 
 function uniqueName(name: string, names: Set<string>): string {

@@ -159,6 +159,18 @@ describe('the fair queue', () => {
     assert.deepEqual(queue.started, ['a1', 'a1', 'a2', 'a1'])
   })
 
+  it("a member's pace is kept when all its turns are over", async t => {
+    const clock = stopClock(t)
+    const queue = openQueue(t, { perMemberSecond: 2 })
+    for (let turn = 0; turn < 2; turn++) (await queue.take('a', '1'))()
+    await clock.pass(100)
+    queue.ask('a1')
+    await clock.pass(399)
+    assert.deepEqual(queue.started, [])
+    await clock.pass(1)
+    assert.deepEqual(queue.started, ['a1'])
+  })
+
   it('refuses by a pace, too: for its own by that of a member, for others by that of all', async t => {
     const clock = stopClock(t)
     for (const [limits, reason] of [

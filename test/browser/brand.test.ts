@@ -15,7 +15,7 @@ const { open, service } = await startPages({
   records,
   brand: { ...demoBrand, name: hostileName },
 })
-const options = { timeout: 180_000, skip: lacksChromium }
+const options = { timeout: 600_000, skip: lacksChromium }
 
 describe('the brand of the page', { concurrency: 2 }, () => {
   test(

@@ -21,7 +21,30 @@ const openQr = async () => ({
   type: 'image/png',
 })
 const documents = { ...bothSystems.documents, openQr }
-const options = { timeout: 180_000, skip: lacksChromium }
+/** The drawing beside the image, pixel by pixel. */
+const compareQr = `(async () => {
+  const bytes = Uint8Array.from(atob('${createQrImage('ABCD1234-123').toString('base64')}'), c => c.charCodeAt(0))
+  const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }))
+  const { width, height } = image
+  const darkOf = draw => {
+    const context = new OffscreenCanvas(width, height).getContext('2d')
+    context.fillStyle = '#fff'
+    context.fillRect(0, 0, width, height)
+    context.fillStyle = '#000'
+    draw(context)
+    const { data } = context.getImageData(0, 0, width, height)
+    return Array.from({ length: width * height }, (_, pixel) => data[pixel * 4] < 128)
+  }
+  const drawn = document.querySelector('svg.qr path').getAttribute('d')
+  const [one, other] = [context => context.drawImage(image, 0, 0), context => context.fill(new Path2D(drawn))].map(darkOf)
+  return {
+    width: document.querySelector('svg.qr').viewBox.baseVal.width,
+    different: one.filter((isDark, pixel) => isDark !== other[pixel]).length,
+    isMixed: new Set(one).size === 2,
+  }
+})()`
+
+const options = { timeout: 600_000, skip: lacksChromium }
 
 test(
   'number, ATCUD, QR code and related documents stand in the detail, in both languages',
@@ -30,20 +53,29 @@ test(
     const { open } = await startPages({ ...bothSystems, documents, records })
     const { page, assertClean } = await open(t)
     // A certified credit note stands beside what is to be paid: it is not taken off.
-    await page.getByText('To pay: €123.00 in 1 invoice').waitFor()
-    await page.getByText('Credit: €11.07').waitFor()
+    await page.locator('.owed', { hasText: 'To pay€123.00' }).waitFor()
+    await page.getByText('Credit in your favour: €11.07').waitFor()
     for (const [locale, width, words] of [
-      ['en-GB', 1_200, ['Invoice-receipt FR A/123', 'Credit note NC A/4 · 5 Mar 2026 · €11.07']],
-      ['pt-PT', 390, ['Fatura-recibo FR A/123', 'Nota de crédito NC A/4 · 05/03/2026 · 11,07']],
+      [
+        'en-GB',
+        1_200,
+        [
+          'Invoice-receipt FR A/123',
+          'Credit note NC A/4 5 Mar 2026 · €11.07',
+          'Entity10611',
+          'Multibanco reference123 456 789',
+        ],
+      ],
+      ['pt-PT', 390, ['Fatura-recibo FR A/123', 'Nota de crédito NC A/4 05/03/2026 · 11,07']],
     ] as const) {
       const visit = { path: '/?invoice=in_1', locale, viewport: { width, height: 900 } }
       const { page: detail, assertClean } = await open(t, visit)
       const certified = detail.locator('.certified')
-      await detail.locator('img.qr').waitFor()
+      await detail.locator('svg.qr').waitFor()
       const text = (await certified.textContent()) ?? ''
       for (const word of [...words, ' · ATCUD ABCD1234-123'])
         assert.ok(text.replaceAll('\u00a0', ' ').includes(word), text)
-      assert.equal(await detail.evaluate(`document.querySelector('img.qr').naturalWidth`), 140)
+      assert.deepEqual(await detail.evaluate(compareQr), { width: 140, different: 0, isMixed: true })
       assert.equal(await detail.evaluate('document.documentElement.scrollWidth <= innerWidth'), true)
       if (process.env.SCREENSHOTS)
         await detail.screenshot({ path: `${process.env.SCREENSHOTS}/document-${width}.png`, fullPage: true })

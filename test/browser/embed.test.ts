@@ -2,23 +2,25 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { after, describe, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { createQrImage } from '../../sandbox/invoicexpress/qr-image.ts'
+import { qrPath } from '../../src/invoice.ts'
 import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
-import { lacksChromium, watchPage } from '../support/browser.ts'
+import { lacksChromium, screenshot, watchPage } from '../support/browser.ts'
 import { makeLinkSigner, publicUrl } from '../support/identity.ts'
+
+const types: Record<string, string> = { js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' }
 
 /** Pages of another host, by path; strict as a careful host's are. */
 const hosted = new Map<string, string>()
 const host = createServer((request, response) => {
   const path = (request.url ?? '').split('?')[0] ?? ''
   const content = hosted.get(path)
-  const policy = `default-src 'none'; script-src 'self' ${service.address}; connect-src ${service.address}; frame-src ${service.address}; style-src 'self'; img-src data:`
+  const policy = `default-src 'none'; script-src 'self' ${service.address}; connect-src ${service.address}; frame-src ${service.address}; style-src 'self'; img-src 'self'`
   response.setHeader('content-security-policy', policy)
-  response.setHeader(
-    'content-type',
-    path.endsWith('.js') ? 'text/javascript' : path.endsWith('.css') ? 'text/css' : 'text/html',
-  )
+  response.setHeader('content-type', types[path.split('.')[1] ?? ''] ?? 'text/html')
   response.statusCode = content === undefined ? 404 : 200
   response.end(content)
 }).listen(0, '127.0.0.1')
@@ -31,14 +33,26 @@ const origin = `http://127.0.0.1:${(host.address() as AddressInfo).port}`
 
 const { service, browser, everything } = await startPages({
   ...bothSystems,
-  records: makeHistory(12),
+  documents: {
+    ...bothSystems.documents,
+    openQr: async () => ({
+      body: Readable.from([createQrImage('ABCD1234-12')]),
+      size: null,
+      type: 'image/png',
+    }),
+  },
+  records: makeHistory(12).map(record => {
+    const { invoice, document } = record
+    if (!document || invoice.id !== 'in_0012') return record
+    return { ...record, document: { ...document, qr_path: qrPath('cus_ana', invoice.id) } }
+  }),
   corsOrigins: [origin],
   embedOrigins: [origin],
   publicUrl,
 })
 const signer = makeLinkSigner()
 await service.store.saveKey(signer.key)
-const options = { timeout: 180_000, skip: lacksChromium }
+const options = { timeout: 600_000, skip: lacksChromium }
 
 /** Each test has a page of its own, by its number. */
 let pages = 0
@@ -52,9 +66,10 @@ async function openHost(
   const path = `/${++pages}`
   hosted.set(
     path,
-    `<!doctype html><html lang="en"><meta charset="utf-8"><title>Host</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/host.css">${html}<script type="module" src="${path}.js"></script></html>`,
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>Host</title><link rel="icon" href="/logo.svg"><link rel="stylesheet" href="/host.css">${html}<script type="module" src="${path}.js"></script></html>`,
   )
   hosted.set(`${path}.js`, script)
+  hosted.set('/logo.svg', "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>")
   hosted.set(
     '/host.css',
     'fatura-invoices { --fatura-accent: rgb(120, 0, 120); --fatura-radius: 0 } iframe { width: 100%; height: 800px }',
@@ -64,7 +79,7 @@ async function openHost(
     viewport: { width: 1100, height: 900 },
   })
   t.after(() => context.close())
-  context.setDefaultTimeout(60_000)
+  context.setDefaultTimeout(300_000)
   const page = await context.newPage()
   const watched = await watchPage(page)
   await before?.(page)
@@ -88,10 +103,12 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
         `document.querySelector('fatura-invoices').fetchToken = async () => ${JSON.stringify(everything)}`,
       )
       await page
-        .getByRole('link', { name: 'FT-0012' })
-        .or(page.getByRole('button', { name: 'FT-0012', exact: true }))
+        .getByRole('link', { name: 'FR A/12' })
+        .or(page.getByRole('button', { name: 'FR A/12', exact: true }))
         .click()
-      await page.getByRole('heading', { name: 'FT-0012' }).waitFor()
+      await page.getByRole('heading', { name: 'FR A/12', level: 3 }).waitFor()
+      // The host's policy forbids images of any other address, also data: and blob:.
+      await page.locator('svg.qr').waitFor()
       const shown = await page.evaluate(
         `getComputedStyle(document.querySelector('fatura-invoices').shadowRoot.querySelector('button.primary')).backgroundColor`,
       )
@@ -106,7 +123,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
         })
       })()`)
       assert.equal(new Set(looks as string[]).size, 1, `steps look like the buttons beside them: ${looks}`)
-      await page.getByLabel('Payment').selectOption('Paid')
+      await page.getByLabel('State').selectOption('Paid')
       await page.locator('.found', { hasText: /^7 invoices$/ }).waitFor()
       assert.equal(page.url(), address)
       assert.equal(
@@ -123,7 +140,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
   )
 
   test('the element takes the company’s name, logo, colour and contact as attributes', options, async t => {
-    const brand = `name="Aurora" logo="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/%3E" accent="#1d4e89" support="https://aurora.example/help"`
+    const brand = `name="Aurora" logo="/logo.svg" accent="#1d4e89" support="https://aurora.example/help"`
     const { page, watched } = await openHost(
       t,
       withElement().replace('<fatura-invoices', `<fatura-invoices ${brand}`),
@@ -141,13 +158,13 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
   })
 
   test(
-    'the element asks its host for a token before the last one expires, and when it is refused',
+    'the element asks for a new token at 80 % of the last one’s life, and when it is refused; nothing is loaded again',
     options,
     async t => {
       const iat = Math.floor(Date.now() / 1000)
       const short = signer.token({ iat, exp: iat + 120 })
       const long = signer.token({ iat, exp: iat + 3_000 })
-      const { page } = await openHost(
+      const { page, watched } = await openHost(
         t,
         withElement(),
         `window.asked = 0
@@ -156,35 +173,149 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
         page => page.clock.install(),
       )
       // The first token is refused, so the second is asked for.
-      await page.getByRole('button', { name: 'FT-0012', exact: true }).waitFor()
+      await page.getByRole('button', { name: 'FR A/12', exact: true }).waitFor()
+      await page.locator('.owed-sum').first().waitFor()
       assert.equal(await page.evaluate('asked'), 2)
-      await page.clock.fastForward(45_000)
+      await page.clock.fastForward(60_000)
       assert.equal(await page.evaluate('asked'), 2)
-      const renewed = page.waitForRequest(request => request.headers().authorization === `Bearer ${long}`)
-      await page.clock.fastForward(30_000)
-      await renewed
+      const before = watched.requests.length
+      await page.clock.fastForward(40_000)
       assert.equal(await page.evaluate('asked'), 3)
-      await page.getByRole('button', { name: 'FT-0012', exact: true }).waitFor()
+      // The next request, and none before it, has the new token.
+      const next = page.waitForRequest(request => request.headers().authorization === `Bearer ${long}`)
+      await page.getByRole('button', { name: 'FR A/12', exact: true }).click()
+      assert.match((await next).url(), /\/invoice\/in_0012\b/)
+      const lists = watched.requests.slice(before).filter(url => /\/(invoices|summary|balance)\b/.test(url))
+      assert.deepEqual(lists, [])
     },
   )
 
-  test('a host that has no token is asked again, by itself and by a button', options, async t => {
-    const { page } = await openHost(
+  test('the first load asks for each thing once', options, async t => {
+    const { page, watched } = await openHost(
       t,
       withElement(),
-      `const element = document.querySelector('fatura-invoices')
+      `window.asked = 0
+    document.querySelector('fatura-invoices').fetchToken = async () => { asked++; return ${JSON.stringify(everything)} }`,
+    )
+    await page.waitForRequest(/\/changes\?.*wait=25/)
+    await page.locator('.owed-sum').first().waitFor()
+    await page.locator('figure').waitFor()
+    assert.equal(await page.evaluate('asked'), 1)
+    const paths = watched.requests.map(url => url.replace(/[?#].*/, '').replace(/.*\/client\//, ''))
+    const twice = paths.filter((path, index) => paths.indexOf(path) !== index)
+    // The second is for what changes from then on.
+    assert.deepEqual(twice, ['cus_ana/changes'])
+  })
+
+  test('parts are left out, headings begin lower, and ground and font are the host’s', options, async t => {
+    const { page, watched } = await openHost(
+      t,
+      withElement().replace(
+        'customer=',
+        'hide="header chart export pay" heading-level="4" ground="none" font="inherit" customer=',
+      ),
+      `document.querySelector('fatura-invoices').token = ${JSON.stringify(everything)}`,
+    )
+    await page.getByRole('button', { name: 'FR A/12', exact: true }).waitFor()
+    await page.locator('.owed-sum').first().waitFor()
+    for (const part of ['header.top', 'figure', '.chart-room', '.download-menu', '.pay', '.switch'])
+      assert.equal(await page.locator(part).count(), 0, part)
+    assert.ok(!watched.requests.some(url => url.endsWith('/summary')))
+    const looks = await page.evaluate(`(() => {
+      const { backgroundColor, fontFamily } = getComputedStyle(document.querySelector('fatura-invoices').shadowRoot.querySelector('.fatura'))
+      return [backgroundColor, fontFamily === getComputedStyle(document.body).fontFamily]
+    })()`)
+    assert.deepEqual(looks, ['rgba(0, 0, 0, 0)', true])
+    await screenshot(page, 'element-plain')
+    await page.getByRole('button', { name: 'FR A/12', exact: true }).click()
+    await page.getByRole('heading', { name: 'FR A/12', level: 5 }).waitFor()
+    await page.getByRole('heading', { name: 'Documents', level: 6 }).waitFor()
+  })
+
+  test(
+    'a host that fails is asked less and less, then once a minute; a button asks it at once',
+    options,
+    async t => {
+      const { page } = await openHost(
+        t,
+        withElement(),
+        `window.asked = 0
+    const element = document.querySelector('fatura-invoices')
     element.addEventListener('fatura:error', ({ detail }) => { window.told = detail.message })
     element.fetchToken = async () => {
+      asked++
       if (!window.isReady) throw new Error('not now')
       return ${JSON.stringify(everything)}
     }`,
+        page => page.clock.install(),
+      )
+      await page.getByRole('heading', { name: 'This site did not open your invoices' }).waitFor()
+      assert.equal(await page.evaluate('told'), 'not now')
+      // At once, and then after 15, 45, 105, 165, … 585 seconds.
+      await page.clock.runFor(590_000)
+      assert.equal(await page.evaluate('asked'), 12)
+      await page.evaluate('isReady = true')
+      await page.getByRole('button', { name: 'Try again' }).click()
+      await page.getByRole('button', { name: 'FR A/12', exact: true }).waitFor()
+      assert.equal(await page.evaluate('asked'), 13)
+    },
+  )
+
+  for (const [what, given, said] of [
+    ['nothing', 'undefined', /^fetchToken gave undefined; it must return a token/],
+    ['an object', '{ token: 1 }', /^fetchToken gave object;/],
+    ['a text that is no token', '"<!doctype html>"', /^fetchToken gave a text that is no token;/],
+  ] as const)
+    test(
+      `a fetchToken that gives ${what}: the host is told, and the reader sees whose fault it is`,
+      options,
+      async t => {
+        const { page, watched } = await openHost(
+          t,
+          withElement(),
+          `const element = document.querySelector('fatura-invoices')
+      element.addEventListener('fatura:error', ({ detail }) => { window.told = detail.message })
+      element.fetchToken = () => window.isReady ? ${JSON.stringify(everything)} : ${given}`,
+        )
+        await page.getByRole('heading', { name: 'This site did not open your invoices' }).waitFor()
+        assert.match(String(await page.evaluate('told')), said)
+        assert.equal(watched.problems.length, 1)
+        await screenshot(page, 'element-no-token')
+        await page.evaluate('isReady = true')
+        await page.getByRole('button', { name: 'Try again' }).click()
+        await page.getByRole('button', { name: 'FR A/12', exact: true }).waitFor()
+      },
     )
-    await page.getByRole('alert').waitFor()
-    assert.equal(await page.evaluate('told'), 'not now')
-    await page.evaluate('isReady = true')
-    await page.getByRole('button', { name: 'Try again' }).click()
-    await page.getByRole('button', { name: 'FT-0012', exact: true }).waitFor()
-  })
+
+  for (const [what, script, said] of [
+    ['no token', '', /has no token: set its property fetchToken/],
+    [
+      'a token that names no customer',
+      `element.token = ${JSON.stringify(everything)}`,
+      /the attribute customer must/,
+    ],
+  ] as const)
+    test(`an element with ${what} says so in the console and by an event`, options, async t => {
+      const { page, watched } = await openHost(
+        t,
+        withElement().replace(' customer="cus_ana"', ''),
+        `const element = document.querySelector('fatura-invoices')
+      element.addEventListener('fatura:error', ({ detail }) => { window.told = detail.message })
+      ${script}`,
+        page => page.clock.install(),
+      )
+      await page.locator('.loading').waitFor()
+      assert.deepEqual(watched.problems, [])
+      await page.clock.runFor(3_000)
+      await page.getByRole('heading', { name: 'This site did not open your invoices' }).waitFor()
+      assert.match(String(await page.evaluate('told')), said)
+      assert.match(watched.problems.join(), said)
+      // What was forgotten may still come.
+      await page.evaluate(
+        `Object.assign(document.querySelector('fatura-invoices'), { token: ${JSON.stringify(signer.token())} })`,
+      )
+      await page.getByRole('button', { name: 'FR A/12', exact: true }).waitFor()
+    })
 
   test('the element hands over a chosen invoice as an event', options, async t => {
     const { page, watched } = await openHost(
@@ -237,7 +368,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
     t.after(() => context.close())
     const page = await context.newPage()
     await page.goto(`${service.address}/?pick=1#t=${everything}&c=cus_ana`)
-    await page.getByRole('link', { name: 'FT-0012' }).waitFor()
+    await page.getByRole('link', { name: 'FR A/12' }).waitFor()
     assert.equal(await page.getByRole('button', { name: /Choose/ }).count(), 0)
   })
 
@@ -250,25 +381,25 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
       const page = await context.newPage()
       const watched = await watchPage(page)
       await page.goto(`${service.address}/#t=${signer.token()}`)
-      await page.getByRole('link', { name: 'FT-0012' }).waitFor()
+      await page.getByRole('link', { name: 'FR A/12' }).waitFor()
       // Another link opened in the same tab.
       await page.goto(`${service.address}/#t=${signer.token({ invoice: 'in_0012' })}`)
-      await page.getByRole('heading', { name: 'FT-0012' }).waitFor()
+      await page.getByRole('heading', { name: 'FR A/12' }).waitFor()
       assert.equal(page.url(), `${service.address}/`)
       assert.equal(await page.getByRole('link').count(), 0)
       // It is said that something else was open, and there is a way back.
       await page.getByText('A link took the place of what was open before.').waitFor()
       await page.getByRole('button', { name: 'Back to what was open' }).click()
-      await page.getByRole('link', { name: 'FT-0012' }).waitFor()
+      await page.getByRole('link', { name: 'FR A/12' }).waitFor()
       assert.equal(await page.getByText('A link took the place').count(), 0)
       // A newer link to the same is no change.
       await page.goto(`${service.address}/#t=${signer.token({ jti: 2 })}`)
-      await page.getByRole('link', { name: 'FT-0012' }).waitFor()
+      await page.getByRole('link', { name: 'FR A/12' }).waitFor()
       assert.equal(await page.getByText('A link took the place').count(), 0)
       await page.goto(`${service.address}/#t=${signer.token({ invoice: 'in_0012' })}`)
-      await page.getByRole('heading', { name: 'FT-0012' }).waitFor()
+      await page.getByRole('heading', { name: 'FR A/12' }).waitFor()
       const arrived = page.waitForEvent('download')
-      await page.getByRole('button', { name: 'Download PDF: Invoice FT-0012' }).click()
+      await page.getByRole('button', { name: 'Payment summary (Stripe)' }).click()
       assert.equal((await arrived).suggestedFilename(), 'FT-0012 in_0012.pdf')
       assert.deepEqual(watched.problems, [])
 
@@ -290,16 +421,14 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
       await page.getByText('Ask for a new one where you got this one').waitFor()
       assert.equal(await page.locator('.sign-in').count(), 0, garbage)
     }
-    await page.getByRole('button', { name: 'Use another access' }).click()
-    await page.locator('.sign-in').waitFor()
-    // A whole access token does not tell its customer: that is asked for.
+    // A whole access token does not tell its customer: the link must.
     await page.goto(`${service.address}/#t=${everything}`)
-    await page.getByLabel('Customer').fill('cus_ana')
-    await page.getByRole('button', { name: 'Show invoices' }).click()
-    await page.getByRole('link', { name: 'FT-0012' }).waitFor()
+    await page.getByText('Open the link that you were given').waitFor()
+    await page.goto(`${service.address}/#t=${everything}&c=cus_ana`)
+    await page.getByRole('link', { name: 'FR A/12' }).waitFor()
     // A broken link closes nothing that is open.
     await page.goto(`${service.address}/#t=x`)
     await page.getByRole('button', { name: 'Back to what was open' }).click()
-    await page.getByRole('link', { name: 'FT-0012' }).waitFor()
+    await page.getByRole('link', { name: 'FR A/12' }).waitFor()
   })
 })

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
+import type { StatementEntry, StatementSum } from '../../src/client/client.ts'
 import { SourceError } from '../../src/sources.ts'
+import { openWriteStore } from '../../src/store/engines.ts'
 import { bothSystems, makeHistory, pdf, startPages } from '../support/billing-page.ts'
 import { lacksChromium } from '../support/browser.ts'
 import { createCli } from '../support/cli.ts'
@@ -37,14 +39,17 @@ const taxes = [
 const late = makeRecord({ id: 'in_late', customer_id: 'cus_late', issued_at: '2026-07-31T23:30:00.000Z' })
 /** Its PDF cannot be fetched. */
 const gone = makeRecord({ id: 'in_gone', customer_id: 'cus_gone', status: 'open' })
-const brand = { name: null, logo: null, accent: null, support: null, timeZone: 'Europe/Lisbon' }
+const brand = {
+  ...{ name: 'Aurora Software', logo: null, accent: null, support: null },
+  ...{ taxId: '509442013', address: 'Rua do Ensaio, 12, Lisboa', timeZone: 'Europe/Lisbon' },
+}
 const { service, open } = await startPages({
   ...bothSystems,
   payments,
   brand,
   records: [...history, hostile, late, gone, ...taxes],
 })
-const options = { timeout: 180_000, skip: lacksChromium }
+const options = { timeout: 600_000, skip: lacksChromium }
 const rows = 'table.invoices tbody tr'
 
 /** Without it, a browser that can write files would ask where to. */
@@ -71,10 +76,11 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assert.equal(lines.length, paid.length + 1)
     assert.match(
       lines[1] ?? '',
-      /^FT-0123;2026-09-30;Padaria Simões, Lda\.;PT123456789;Paga;Emitido e liquidado;1000;1003,71;0,00;23;230,85;0,00;1234,56;EUR;in_0123;cus_ana$/,
+      /^FT-0123;2026-09-30;Padaria Simões, Lda\.;PT123456789;Paga;Emitido e liquidado;1000;FR A\/123;Fatura-recibo;ABCD1234-123;2026-03-02;;1003,71;0,00;23;230,85;0,00;1234,56;1234,56;0,00;0,00;EUR;in_0123;cus_ana$/,
     )
     assert.ok(
-      lines.some(line => /;123468;JPY;/.test(line)) || lines.some(line => /;1234\d\d;JPY;/.test(line)),
+      lines.some(line => /;123468;123468;0;0;JPY;/.test(line)) ||
+        lines.some(line => /;1234\d\d;1234\d\d;0;0;JPY;/.test(line)),
     )
     await page.getByText('Concluído.').waitFor()
     assertClean()
@@ -84,6 +90,9 @@ describe('what is taken along', { concurrency: 3 }, () => {
     const cli = await createCli(t)
     const env = { TIME_ZONE: brand.timeZone }
     await cli.load(...[...history, late].map(({ invoice }) => invoice))
+    const store = await openWriteStore(`sqlite:${cli.database}`)
+    await store.transaction(tx => tx.saveInvoices([...history, late]))
+    await store.close()
     for (const customer of ['cus_ana', 'cus_late']) {
       const { page } = await open(t, { customer, locale: 'pt-PT' })
       const { bytes } = await take(page, 'CSV')
@@ -98,7 +107,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
     const { bytes } = await take(page, 'CSV')
     const [, line] = bytes.toString().split('\r\n')
     assert.equal(line?.slice(0, 42), `'=1+1,2026-03-02,"'@cmd; ""quoted"", é",PT`)
-    assert.match(line ?? '', /,-10\.50,EUR,in_hostile,cus_hostile$/)
+    assert.match(line ?? '', /,-10\.50,0\.00,0\.00,0\.00,EUR,in_hostile,cus_hostile$/)
     assertClean()
   })
 
@@ -117,9 +126,6 @@ describe('what is taken along', { concurrency: 3 }, () => {
       '100,00 0,00 23 23,00 0,00 128,00',
       '469,35 68,06 23 75,04 75,04 401,29',
     ])
-    await page.getByRole('link', { name: 'Extrato' }).click()
-    await page.getByRole('columnheader', { name: 'Total com IVA' }).waitFor()
-    assert.match((await page.locator('.by-currency').textContent()) ?? '', /Inclui IVA.*634,99\s€118,74\s€$/)
     for (const [id, expected] of [
       ['in_tax0', ['Subtotal 469,35', 'Desconto -68,06', 'Total 401,29', 'Inclui IVA (23%): 75,04 €']],
       ['in_tax1', ['Subtotal 100,00', 'IVA (23%) 23,00', 'Portes e outros encargos 5,00', 'Total 128,00']],
@@ -158,12 +164,12 @@ describe('what is taken along', { concurrency: 3 }, () => {
       return bytes.subarray(index + 46, index + 46 + length).toString()
     })
     const expected = found.flatMap(({ invoice: { number, status, id } }) => [
-      ...(status === 'paid' ? [`Certified document/FR A-${Number(number?.slice(3))} ${id}.pdf`] : []),
-      ...(status === 'draft' || id === 'in_0122' ? [] : [`Invoice/${number} ${id}.pdf`]),
+      ...(status === 'paid' ? [`Invoices/FR A-${Number(number?.slice(3))} ${id}.pdf`] : []),
+      ...(status === 'draft' || id === 'in_0122' ? [] : [`Payments/${number} ${id}.pdf`]),
     ])
     assert.deepEqual(entries, [...expected, 'invoices.csv', 'missing.txt'])
     assert.ok(text.includes('%PDF-1.7\ndocument 1000') && text.includes('%PDF-1.7\npayments in_0123'))
-    assert.ok(text.includes('FT-0122: Invoice (document_not_found)'))
+    assert.ok(text.includes('Payments, FT-0122: There is no such document.'))
     await page.getByText('1 PDF could not be fetched').waitFor()
     assertClean(/Failed to load resource/)
   })
@@ -178,20 +184,23 @@ describe('what is taken along', { concurrency: 3 }, () => {
   test('each row has its PDFs; one that cannot be had gives its reason in the row', options, async t => {
     const { page, assertClean } = await open(t)
     await page.locator(rows).first().waitFor()
-    for (const [name, content, file] of [
-      ['Certified document FT-0123', 'document 1000', 'FR A-123 in_0123.pdf'],
-      ['Invoice FT-0123', 'payments in_0123', 'FT-0123 in_0123.pdf'],
+    const first = page.locator(rows).first()
+    for (const [button, content, file] of [
+      ['Invoice (PDF) FR A/123', 'document 1000', 'FR A-123 in_0123.pdf'],
+      ['Payment summary (Stripe) FR A/123', 'payments in_0123', 'FT-0123 in_0123.pdf'],
     ]) {
+      if (content?.startsWith('payments')) await first.getByRole('button', { name: 'More' }).click()
       const arrived = page.waitForEvent('download')
-      await page.getByRole('button', { name: `Download PDF: ${name}` }).click()
+      await first.getByRole('button', { name: String(button) }).click()
       const download = await arrived
       assert.equal(download.suggestedFilename(), file)
       assert.equal(await readFile(await download.path(), 'utf8'), `%PDF-1.7\n${content}`)
     }
     const row = page.locator(rows, { hasText: 'FT-0122' })
-    await row.getByRole('button', { name: 'Download PDF: Invoice FT-0122' }).click()
+    assert.match((await row.textContent()) ?? '', /Being issued/, 'no document, no button')
+    await row.getByRole('button', { name: 'More' }).click()
+    await row.getByRole('button', { name: 'Payment summary (Stripe) FT-0122' }).click()
     await row.getByText('There is no such document.').waitFor()
-    assert.equal(await row.getByRole('button', { name: 'PDF' }).count(), 1, 'no document, no button')
     const draft = page.locator(rows, { hasText: 'Without a number yet' })
     assert.equal(await draft.getByRole('button').count(), 0)
     assertClean(/Failed to load resource/)
@@ -231,57 +240,60 @@ describe('what is taken along', { concurrency: 3 }, () => {
   })
 
   test('a statement of other filters that cannot be read shows none of the last one', options, async t => {
-    const { page } = await open(t, { path: '/?statement=1&status=paid' })
+    const { page } = await open(t, { path: '/?statement=1&date_from=2026-01-01' })
     await page.locator('.statement').waitFor()
-    await page.route(/\/invoices\?/, route => route.abort())
-    await page.evaluate(`history.pushState(null, '', '/?statement=1&status=open')
+    await page.route(/\/statement\?/, route => route.abort())
+    await page.evaluate(`history.pushState(null, '', '/?statement=1&date_from=2025-01-01')
       dispatchEvent(new PopStateEvent('popstate'))`)
     await page.getByRole('button', { name: 'Try again' }).waitFor()
     assert.equal(await page.locator('.statement').count(), 0)
   })
 
   test(
-    'the statement lists all that was found with totals by currency, and prints as such',
+    'the statement has every entry with its balance, for each currency, and prints with its seller',
     options,
     async t => {
       const { page, assertClean } = await open(t, { path: '/?date_from=2026-01-01' })
       await page.getByRole('link', { name: 'Statement' }).click()
-      await page.getByRole('heading', { name: 'Statement of invoices' }).waitFor()
-      const found = history.filter(({ invoice }) => invoice.issued_at >= '2026')
-      assert.equal(await page.locator('.statement table').first().locator('tbody tr').count(), found.length)
-      const sum = (currency: string, only?: string, field: 'total_cents' | 'tax_cents' = 'total_cents') =>
-        found.reduce(
-          (total, { invoice }) =>
-            invoice.currency === currency &&
-            !['draft', 'void'].includes(invoice.status) &&
-            (only === undefined || invoice.status === only)
-              ? total + invoice[field]
-              : total,
-          0,
-        )
-      const amount = (cents: number, currency: string) =>
-        new Intl.NumberFormat('en-GB', { style: 'currency', currency }).format(
-          currency === 'JPY' ? cents : cents / 100,
-        )
-      const totals = await page.locator('.by-currency tbody tr').allTextContents()
-      assert.deepEqual(
-        totals,
-        ['eur', 'jpy'].map(currency =>
-          [
-            currency.toUpperCase(),
-            amount(sum(currency, 'paid'), currency.toUpperCase()),
-            amount(sum(currency, 'open'), currency.toUpperCase()),
-            amount(sum(currency), currency.toUpperCase()),
-            amount(sum(currency, undefined, 'tax_cents'), currency.toUpperCase()),
-          ].join(''),
-        ),
-      )
+      await page.getByRole('heading', { name: 'Statement of account' }).waitFor()
+      const token = await service.createToken()
+      const { json } = await service.get('/api/v1/client/cus_ana/statement?from=2026-01-01&page_size=200', {
+        token,
+      })
+      const ledgers = page.locator('.ledger')
+      assert.equal(await ledgers.count(), json.currencies.length)
+      for (const [index, sum] of (json.currencies as StatementSum[]).entries()) {
+        const digits = sum.currency === 'jpy' ? 1 : 100
+        const amount = (cents: number) =>
+          new Intl.NumberFormat('en-GB', { style: 'currency', currency: sum.currency }).format(cents / digits)
+        const ledger = ledgers.nth(index)
+        const entries = (json.entries as StatementEntry[]).filter(({ currency }) => currency === sum.currency)
+        // The opening balance, each entry, the closing balance.
+        assert.equal(await ledger.locator('tbody tr').count(), entries.length + 2)
+        const texts = await ledger.locator('tbody tr').allTextContents()
+        const [first = '', last = ''] = [texts[0], texts.at(-1)]
+        assert.ok(first.startsWith('Opening balance') && first.endsWith(amount(sum.opening_cents)), first)
+        assert.ok(last.startsWith('Closing balance') && last.endsWith(amount(sum.closing_cents)), last)
+        for (const [row, { balance_cents, number, invoice_number }] of entries.entries()) {
+          const text = texts[row + 1] ?? ''
+          assert.ok(
+            text.endsWith(amount(balance_cents)) && text.includes(number ?? invoice_number ?? ''),
+            text,
+          )
+        }
+      }
       await page.emulateMedia({ media: 'print' })
-      await page.getByRole('heading', { name: 'Statement of invoices' }).waitFor()
+      await page.getByRole('heading', { name: 'Statement of account' }).waitFor()
+      assert.equal(
+        (await page.locator('.seller').first().textContent())?.trim(),
+        'Aurora Software · Tax ID 509442013 · Rua do Ensaio, 12, Lisboa',
+      )
+      // A table's head is printed again on each page.
+      const display = await page.evaluate("getComputedStyle(document.querySelector('.ledger').tHead).display")
+      assert.equal(display, 'table-header-group')
       for (const hidden of ['header.top', '.back'])
         assert.equal(await page.locator(hidden).isVisible(), false)
       assert.equal(await page.getByRole('button').count(), 0, 'nothing to press on paper')
-      assert.equal(await page.locator('.statement').isVisible(), true)
       assertClean()
     },
   )
@@ -309,7 +321,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
       await page.locator('.detail').waitFor()
       const detail = String(await page.evaluate('document.body.innerText'))
       assert.match(detail, /FT-0123.*As of \d+ \w+ \d{4}/s)
-      assert.doesNotMatch(detail, /Documents/, 'no heading without a content')
+      assert.match(detail, /Invoice-receipt FR A\/123 · ATCUD ABCD1234-123/)
       assertClean()
     },
   )

@@ -16,7 +16,7 @@ const payments = {
   openPdf: () => assert.fail(),
   findPaymentPage: async () => address,
 }
-const options = { timeout: 180_000, skip: lacksChromium }
+const options = { timeout: 600_000, skip: lacksChromium }
 
 describe('paying', () => {
   test('an open invoice has a button in the list and in the detail, in both languages', options, async t => {
@@ -24,9 +24,12 @@ describe('paying', () => {
     // Stands for Stripe's: no other host is asked.
     address = `${pages.service.address}/llms.txt`
     const { page, assertClean } = await pages.open(t)
-    const button = page.getByRole('button', { name: 'Pay invoice FT-1, in a new tab' })
+    const button = page.locator('.invoices').getByRole('button', { name: 'Pay invoice FT-1, in a new tab' })
     await button.waitFor()
-    assert.equal(await page.locator('.pay').count(), 1)
+    assert.deepEqual(
+      [await page.locator('.invoices .pay').count(), await page.locator('.owed .pay').count()],
+      [1, 1],
+    )
     const opened = page.waitForEvent('popup')
     await button.click()
     const tab = await opened
@@ -44,7 +47,7 @@ describe('paying', () => {
   test('with PAY=off there is none, in the page and in the element', options, async t => {
     const { service, open, everything } = await startPages({ records, payments, pay: false })
     const { page, assertClean } = await open(t)
-    await page.getByText('To pay: €123.00 in 1 invoice').waitFor()
+    await page.locator('.owed', { hasText: 'To pay€123.00' }).waitFor()
     assert.equal(await page.locator('.pay').count(), 0)
     await page.evaluate(`(async () => {
       await import('/fatura-invoices.js')
@@ -80,11 +83,14 @@ describe('paying', () => {
     const page = await context.newPage()
     await page.goto(`${address}/?q=${invoice?.id}#t=${token}&c=${customer}`)
     const opened = page.waitForEvent('popup')
-    await page.getByRole('button', { name: `Pay invoice ${invoice?.number}, in a new tab` }).click()
+    await page
+      .locator('.invoices')
+      .getByRole('button', { name: `Pay invoice ${invoice?.number}, in a new tab` })
+      .click()
     const tab = await opened
     await tab.getByRole('button', { name: 'Pay' }).click()
     await tab.getByText('This invoice is paid.').waitFor()
-    await page.getByRole('cell', { name: 'Paid' }).waitFor({ timeout: 120_000 })
-    assert.equal(await page.locator('.pay').count(), 0)
+    await page.getByRole('cell', { name: 'Paid' }).waitFor({ timeout: 600_000 })
+    assert.equal(await page.locator('.invoices .pay').count(), 0)
   })
 })

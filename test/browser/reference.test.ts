@@ -23,7 +23,7 @@ async function open(path: string, viewport: { width: number; height: number }) {
 // Each has a page of its own, and mostly waits for it.
 describe('the API reference', { concurrency: 3 }, () => {
   test('/docs shows every operation, sends a request, and asks no other host', {
-    timeout: 180_000,
+    timeout: 600_000,
     skip: lacksChromium,
   }, async () => {
     const { page, watched } = await open('/docs#tag/operations/GET/live', {
@@ -44,7 +44,7 @@ describe('the API reference', { concurrency: 3 }, () => {
   })
 
   test('/docs tries a list and a detail with the access that it is given, and no filter', {
-    timeout: 180_000,
+    timeout: 600_000,
     skip: lacksChromium,
   }, async () => {
     const token = await service.createToken()
@@ -67,6 +67,23 @@ describe('the API reference', { concurrency: 3 }, () => {
       await page.keyboard.press('Escape')
     }
     assert.ok(!page.url().includes(token))
+    // The first operation is the list, and the introduction begins with a request that works.
+    const operations = await page
+      .getByRole('link', { name: /^(List|Retrieve|Download|Is|Can|This) / })
+      .allInnerTexts()
+    assert.match(operations[0] ?? '', /^List customer invoices/)
+    const introduced = await page.locator('.introduction-description, .markdown').first().innerText()
+    const [, bearer, address] = /^curl -s -H "Authorization: (.+)" "(.+)"$/m.exec(introduced) ?? []
+    assert.equal(introduced.trim().indexOf('curl'), 0, introduced.slice(0, 200))
+    const answer = await fetch(address ?? '', { headers: { authorization: bearer ?? '' } })
+    assert.equal(((await answer.json()) as { total: number }).total, 1)
+    if (process.env.SCREENSHOTS) {
+      await page.goto(`${service.address}/docs${access}`)
+      await page.getByText('curl').first().waitFor()
+      await page.screenshot({ path: `${process.env.SCREENSHOTS}/introduction.png` })
+    }
+    for (const code of ['invalid_token', 'invoice_not_found', 'rate_limited'])
+      await page.getByRole('row', { name: code }).waitFor()
     assert.deepEqual(watched.problems, [])
   })
 })

@@ -8,9 +8,9 @@ import { createPdf } from '../../sandbox/pdf.ts'
 import { createAccount } from '../../sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
-import { mapInvoice } from '../../src/stripe/map-invoice.ts'
 import { createCli, eventually } from '../support/cli.ts'
 import { ask, type Sample } from '../support/load.ts'
+import { mapStored } from '../support/map-stored.ts'
 
 const apiKey = 'sk_test_sandbox'
 
@@ -18,7 +18,7 @@ const apiKey = 'sk_test_sandbox'
 const patienceMs = 60_000
 
 function storedOf(invoice: StripeInvoice) {
-  const mapped = mapInvoice(invoice as unknown as Stripe.Invoice, new Map(), null, [])
+  const mapped = mapStored(invoice as unknown as Stripe.Invoice, new Map(), null, [])
   assert.ok('invoice' in mapped)
   return mapped.invoice
 }

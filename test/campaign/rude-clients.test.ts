@@ -154,7 +154,11 @@ describe('fatura serve and rude clients', () => {
       most = Math.max(most, readRss(api.pid))
     }
     const added = (most - rssBefore) / 1024 / 1024
-    t.diagnostic(`${clients.length} connections of 2,000 requests add ${added.toFixed(0)} MB at most`)
+    reportFigure(
+      t,
+      'R8',
+      `${clients.length} connections of 2,000 requests that read nothing add ${added.toFixed(0)} MB`,
+    )
     assert.ok(added <= 64, `adds ${added.toFixed(0)} MB`)
     assert.equal((await api.get('/live')).status, 200)
   })

@@ -274,6 +274,37 @@ const cases: Case[] = [
     document: { status: 'final', series_number: 'FR A/1' },
     finds: ['open_settled'],
   },
+  {
+    it: 'an open invoice whose document is credited in full',
+    invoice: open,
+    related: [whole],
+    finds: ['open_credited'],
+  },
+  {
+    it: 'an open invoice credited in full there, and in part at Stripe',
+    invoice: open,
+    facts: { pre_payment_credit_cents: 2_300, amount_remaining_cents: 10_000 },
+    document: final,
+    related: [whole],
+    finds: ['open_credited'],
+    detail: /^open with 100\.00 eur to pay, but document 5 of 2026-03-02 is credited in full$/,
+  },
+  {
+    it: 'an open invoice credited in full there, with nothing to pay',
+    invoice: open,
+    facts: { amount_paid_cents: 12_300, amount_remaining_cents: 0 },
+    document: final,
+    related: [whole],
+    finds: ['credit_note_unmatched'],
+  },
+  {
+    it: 'nothing of an open invoice that is credited in full at both, and takes over what was owed before',
+    invoice: open,
+    facts: { pre_payment_credit_cents: 12_300, starting_balance_cents: 500, amount_remaining_cents: 500 },
+    document: final,
+    related: [whole],
+    finds: [],
+  },
   { it: 'nothing of an open invoice with a final document', invoice: open, document: final, finds: [] },
   {
     it: 'nothing of a settled document of an open invoice with nothing to pay',
@@ -444,7 +475,14 @@ it('working days are Monday to Friday', () => {
 
 /** Kinds whose lines the docs show. */
 const shownKinds = [
-  ...(['open_settled', 'tax_differs', 'rounding', 'credit_note_missing', 'credit_note_unmatched'] as const),
+  ...([
+    'open_settled',
+    'open_credited',
+    'tax_differs',
+    'rounding',
+    'credit_note_missing',
+    'credit_note_unmatched',
+  ] as const),
   ...(['wrong_month', 'late', 'simplified_over_limit', 'exemption_differs', 'tax_id_one_side'] as const),
 ]
 

@@ -152,7 +152,7 @@ const resultsOf = (wrong: Record<string, Finding>) =>
   Object.fromEntries(Object.entries(wrong).map(([check, { result }]) => [check, result]))
 
 // On a clock that stands still, what is never over hangs.
-describe('fatura doctor on a clock that stands still', { timeout: 120_000 }, () => {
+describe('fatura doctor on a clock that stands still', { timeout: 600_000 }, () => {
   /** Looks on a clock that stands still, within this process. */
   async function lookStill(t: TestContext, clinic: Clinic, wanted?: Partial<Wanted>) {
     const clock = stopClock(t)

@@ -10,11 +10,11 @@ import { usualRules } from '../../src/linking/link.ts'
 import type { JournalEntry } from '../../src/store/document-store.ts'
 import { openOperatorStore } from '../../src/store/engines.ts'
 import { observationStamp, type WriteStore, type WriteTransaction } from '../../src/store/store.ts'
-import { noGuard } from '../../src/sync/deletion-guard.ts'
 import { relinkInvoices } from '../../src/sync/link-invoices.ts'
 import { assertOneLine, createCli, type Outcome } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { linkedStore, makeDocument, observe } from '../support/linked-store.ts'
+import { noGuard } from '../support/no-guard.ts'
 import { makeInvoice } from '../support/records.ts'
 import { refusalOf } from '../support/settings.ts'
 import { openStores } from '../support/sync.ts'
@@ -130,7 +130,7 @@ for (const engine of engines)
       await save({ customer_email: 'secret@example.com' }, { state: 'synced', ix_id: 10 })
       await saveDocument({}, tx => tx.saveClient(7, '123456789', observationStamp(now)))
       await relink()
-      const entries: JournalEntry[] = (['applied', 'superseded', 'ignored'] as const).map(
+      const entries: JournalEntry[] = (['applied', 'overlapped', 'ignored'] as const).map(
         (outcome, index) => ({
           customer_id: 'cus_ana',
           id,
@@ -162,7 +162,7 @@ for (const engine of engines)
       )
       assert.match(
         shown,
-        /2026-03-10T12:00:01\.002Z +ignored +invoice\.paid +evt_2 +because 2 \(happened 2026-03-10T11:59:00\.000Z\)\n.*superseded.*\n.*applied.*\n.*applied +document +list \d+ +synced: there is a document/,
+        /2026-03-10T12:00:01\.002Z +ignored +invoice\.paid +evt_2 +because 2 \(happened 2026-03-10T11:59:00\.000Z\)\n.*overlapped.*\n.*applied.*\n.*applied +document +list \d+ +synced: there is a document/,
       )
       assert.match(shown, /Looked at next:\n {2}The invoice is looked at when an event reports/)
       assert.doesNotMatch(shown, /null|undefined|secret/)

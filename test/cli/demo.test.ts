@@ -26,7 +26,7 @@ const slowClock = quickClock(1 / 4)
 
 describe('fatura demo', { concurrency: 6 }, () => {
   // First, as it waits longest: the others run beside it. After 20 s of its clock things begin to happen.
-  it('prints what to look at, and goes on', { timeout: 240_000 }, async t => {
+  it('prints what to look at, and goes on', { timeout: 600_000 }, async t => {
     const cli = await createCli(t)
     const demo = await startDemo(cli, quickClock(5))
     const { program, address, link } = demo
@@ -72,7 +72,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
       assert.ok(paid.json.invoices.length > 0)
       for (const { status, ix_status, issued_at } of paid.json.invoices) {
         assert.deepEqual([status, ix_status], ['paid', 'settled'])
-        assert.match(issued_at, /^2025-/)
+        assert.match(issued_at, new RegExp(`^${new Date().getUTCFullYear() - 1}-`))
       }
 
       assert.equal(found?.status, 200)

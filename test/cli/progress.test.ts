@@ -9,8 +9,8 @@ import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { createMovingLine, createProgress } from '../../src/cli/terminal/progress.ts'
 import type { BillingSource, ListFilter } from '../../src/sources.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
-import { listRanges } from '../../src/sync/list-ranges.ts'
-import { wholeList } from '../../src/sync/ranges.ts'
+import { listRanges } from '../../src/sync/invoices/list-ranges.ts'
+import { wholeList } from '../../src/sync/invoices/ranges.ts'
 
 /** Where a terminal would be; what was written to it is kept. */
 function createScreen(isTTY: boolean) {
@@ -122,9 +122,9 @@ test('a long list shows its progress, though nobody counted it', async t => {
     signal: t.signal,
     ranges: [wholeList],
     parallel: 16,
-    calls: { ask: async request => ({ ...(await request()), askedAt: ++stamp }) },
+    commits: { ask: async question => ({ ...(await question()), askedAt: ++stamp, answeredAt: ++stamp }) },
     async store(pages) {
-      for (const { observations } of pages) for (const { id } of observations) stored.add(id)
+      for (const { answers } of pages) for (const { id } of answers) stored.add(id)
     },
     onProgress: (_, part) => told.push(part),
   })
@@ -154,7 +154,7 @@ test('the rest is estimated by how much is there, not by how long ago it was', a
         .filter(([, created]) => created >= from && created < before)
       const page = rest.slice(0, 100)
       return {
-        observations: page.map(([n]) => ({ id: `in_${n}`, customer_id: null, map: null })),
+        answers: page.map(([n]) => ({ id: `in_${n}`, customer_id: null, found: null })),
         unfit: [],
         next: rest.length > 100 ? `in_${page.at(-1)?.[0]}` : null,
         began: page[0]?.[1] ?? 0,
@@ -169,7 +169,7 @@ test('the rest is estimated by how much is there, not by how long ago it was', a
     signal: t.signal,
     ranges: [wholeList],
     parallel: 16,
-    calls: { ask: async request => ({ ...(await request()), askedAt: 0 }) },
+    commits: { ask: async question => ({ ...(await question()), askedAt: 0, answeredAt: 0 }) },
     store: async () => {},
     onProgress: (done, part) => part !== null && told.push([done, part]),
   })

@@ -18,11 +18,11 @@ for (const engine of engines)
         await tx.savePin({ system: 'stripe', account: 'acct_1 live', pinned_at: now })
         for (let i = 0; i < 7; i++)
           await tx.setAside(
-            { system: 'stripe', kind: 'invoice', id: `in_${i}`, reason: 'no total\n' },
+            { system: 'stripe', kind: 'invoice', id: `in_${i}`, reason: 'no total\n', due_at: now + 250_000 },
             now - 600_000 + i,
           )
         await tx.setAside(
-          { system: 'invoicexpress', kind: 'document', id: '9', reason: 'no id' },
+          { system: 'invoicexpress', kind: 'document', id: '9', reason: 'no id', due_at: null },
           now - 500_000,
         )
         await tx.addRecheck({ system: 'stripe', checked: 12_000, corrected: 0 }, now - 5 * 3_600_000)
@@ -43,9 +43,15 @@ for (const engine of engines)
         /^Documents listed again: +5 of 300 in 24 h had changed, as only the sweep of all shows$/m,
       )
       assert.match(stdout, /^Invoices listed again: +2 of 12000 in 24 h had changed without an event$/m)
-      assert.match(shown, /^Set aside, and tried again: 8\. The newest:$/m)
-      assert.match(shown, /newest:\n {2}invoicexpress document 9: no id \(1 tries, last 8 min ago\)\n/)
-      assert.match(shown, /^ {2}stripe invoice in_6: no total {1,2}\(1 tries, last 10 min ago\)$/m)
+      assert.match(shown, /^Set aside, and asked for again: 8\.$/m)
+      assert.match(
+        stdout,
+        /invoicexpress: 1 document could not be read\. Next try with the next round\. The newest: 9: no id \(1 try, last 8 min ago\)/,
+      )
+      assert.match(
+        stdout,
+        /stripe: 7 invoices could not be read\. Next try in 4 min\. The newest: in_6: no total {1,2}\(1 try, last 10 min ago\)/,
+      )
       assert.doesNotMatch(stdout, /in_1|deletion guard/)
 
       const lines = (await cli.run(['status', '--json'], { env })).stdout.trimEnd().split('\n')

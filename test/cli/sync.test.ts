@@ -14,7 +14,7 @@ import { usualRules } from '../../src/linking/link.ts'
 import { openOperatorStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import type { Stream } from '../../src/store/store.ts'
 import { usualKeys } from '../../src/stripe/map-claim.ts'
-import { readCursor } from '../../src/sync/ranges.ts'
+import { readListCursor } from '../../src/sync/invoices/ranges.ts'
 import { campaign, reportFigure } from '../support/campaign.ts'
 import { assertFits, assertOneLine, type Outcome, type Program } from '../support/cli.ts'
 import { createDatabase, type Engine, engines } from '../support/engines.ts'
@@ -538,7 +538,7 @@ function assertNotAhead(
 ): boolean {
   const backfill = streams.find(({ name }) => name === backfillStream)
   if (backfill === undefined || (backfill.cursor === null && backfill.succeeded_at === null)) return false
-  const left = backfill.cursor === null ? [] : readCursor(backfill.cursor).ranges
+  const left = backfill.cursor === null ? [] : readListCursor(backfill.cursor).ranges
   const places = new Map(
     Array.from({ length: account.order.length }, (_, place) => [account.order.at(place), place]),
   )

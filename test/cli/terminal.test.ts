@@ -1,8 +1,10 @@
 /** Output on a terminal: readable log lines, colours, JSON. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { healthCommand } from '../../src/cli/commands/health.ts'
@@ -78,6 +80,30 @@ describe('the log on a terminal', () => {
     assert.doesNotMatch(plain, /\x1b/)
     assert.match(see(command, {}), /^\x1b\[90m\S+Z\x1b\[39m \x1b\[32minfo \x1b\[39m listening/)
     assert.match(see(`${command} | cat`, { FORCE_COLOR: '1' }), /^\{"level":30,[^\n]*"msg":"listening"\}\n/)
+  })
+
+  it('in a file, a line is there shortly after, and nothing waits for the disk', t => {
+    const code = `
+      import fs from 'node:fs'
+      let waits = 0
+      fs.fsyncSync = () => { waits++ }
+      const { createLog } = await import('./src/cli/terminal/log.ts')
+      createLog('info').info('one line')
+      const look = setInterval(() => {
+        if (fs.fstatSync(1).size === 0) return
+        clearInterval(look)
+        fs.writeSync(2, String(waits))
+      })`
+    const folder = mkdtempSync(join(tmpdir(), 'fatura-log-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    const path = join(folder, 'log')
+    const file = openSync(path, 'a')
+    t.after(() => closeSync(file))
+    const args = ['--input-type=module', '-e', code]
+    const stdio = ['ignore', file, 'pipe'] as const
+    const { stderr } = spawnSync(process.execPath, args, { cwd: root, stdio: [...stdio], encoding: 'utf8' })
+    assert.equal(stderr, '0')
+    assert.match(readFileSync(path, 'utf8'), /^\{[^\n]*"msg":"one line"\}\n$/)
   })
 
   it('leaves alone what is no line of the log', () => {

@@ -182,7 +182,7 @@ describe('the client', { concurrency: 6 }, () => {
   })
 
   test('gives up before a wait that is longer than it may, and at once when aborted', {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async t => {
     const openPdf = async () => {
       throw new SourceError('not_ready', 'being made', { retryAfter: 30 })

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import {
+  type AccountStatement,
   type AgingBucket,
   type Change,
   type ChangeList,
@@ -14,14 +15,20 @@ import {
   type CustomerSummary,
   createClient,
   type DocumentAbout,
+  type DocumentBrief,
   type ErrorCode,
+  type Expansion,
   type Invoice,
   type InvoiceDetail,
   type InvoiceDocument,
   type InvoiceFilters,
   type InvoiceList,
   type Line,
+  type ListedInvoice,
   type OpenInvoice,
+  type PaymentBrief,
+  type StatementEntry,
+  type StatementSum,
   type StatusSum,
 } from '../../src/client/client.ts'
 import { listParameters } from '../../src/invoice.ts'
@@ -58,7 +65,7 @@ const summaryFields: Names<Invoice> = {
 
 const { customer_name, customer_email, company_name, customer_tax_id, ix_created_at, ...sharedFields } =
   summaryFields
-const detailFields: Names<InvoiceDetail> = {
+const detailFields: Names<Omit<InvoiceDetail, Expansion>> = {
   ...sharedFields,
   lines: true,
   lines_source: true,
@@ -75,6 +82,25 @@ const lineFields: Names<Line> = {
   unit_amount_cents: true,
   amount_cents: true,
   currency: true,
+}
+
+const expanded: Names<Required<Pick<ListedInvoice, Expansion>>> = { document: true, payment: true }
+const documentBrief: Names<DocumentBrief> = {
+  number: true,
+  type: true,
+  atcud: true,
+  date: true,
+  due_date: true,
+  status: true,
+  pdf: true,
+}
+const paymentBrief: Names<PaymentBrief> = {
+  due_date: true,
+  paid_cents: true,
+  remaining_cents: true,
+  overdue: true,
+  payable: true,
+  credited_cents: true,
 }
 
 const listFields: Names<InvoiceList> = {
@@ -121,12 +147,43 @@ const openInvoice: Names<OpenInvoice> = {
   issued_at: true,
   currency: true,
   total_cents: true,
+  document_number: true,
   paid_cents: true,
   remaining_cents: true,
   credit_cents: true,
   due_date: true,
   days_overdue: true,
   can_be_paid: true,
+}
+
+const statement: Names<AccountStatement> = {
+  from: true,
+  to: true,
+  currencies: true,
+  entries: true,
+  page: true,
+  page_size: true,
+  total: true,
+  total_pages: true,
+}
+const statementSum: Names<StatementSum> = {
+  currency: true,
+  opening_cents: true,
+  debit_cents: true,
+  credit_cents: true,
+  closing_cents: true,
+}
+const statementEntry: Names<StatementEntry> = {
+  day: true,
+  type: true,
+  proof: true,
+  number: true,
+  invoice_id: true,
+  invoice_number: true,
+  currency: true,
+  debit_cents: true,
+  credit_cents: true,
+  balance_cents: true,
 }
 
 const documentFields: Names<InvoiceDocument> = {
@@ -148,6 +205,9 @@ const documentFields: Names<InvoiceDocument> = {
   in_invoice_currency: true,
   taxes: true,
   exemption_code: true,
+  buyer_name: true,
+  buyer_tax_id: true,
+  multibanco: true,
   qr_path: true,
   related: true,
 }
@@ -210,6 +270,8 @@ test('fields and error codes of the client’s types are those of the document',
   for (const [schema, fields] of Object.entries({
     InvoiceSummary: summaryFields,
     InvoiceDetail: detailFields,
+    DocumentBrief: documentBrief,
+    PaymentBrief: paymentBrief,
     InvoiceList: listFields,
     LineItem: lineFields,
     Downloads: downloads,
@@ -225,10 +287,15 @@ test('fields and error codes of the client’s types are those of the document',
     CustomerBalance: balance,
     CurrencyBalance: currencyBalance,
     Aging: aging,
+    AccountStatement: statement,
+    StatementSum: statementSum,
+    StatementEntry: statementEntry,
     OpenInvoice: openInvoice,
     MonthSum: { month: true, ...statusSum },
   })) {
-    assert.deepEqual(Object.keys(schemas[schema].properties).sort(), Object.keys(fields).sort(), schema)
+    const isExpandable = schema === 'InvoiceSummary' || schema === 'InvoiceDetail'
+    const all = isExpandable ? { ...fields, ...expanded } : fields
+    assert.deepEqual(Object.keys(schemas[schema].properties).sort(), Object.keys(all).sort(), schema)
     assert.deepEqual(schemas[schema].required.toSorted(), Object.keys(fields).sort(), schema)
   }
   assert.deepEqual(schemas.ErrorCode.enum.toSorted(), Object.keys(errorCodes).sort())
@@ -257,8 +324,16 @@ test('a field may be null in the client’s types where the document says so, an
   assert.deepEqual(nullable('InvoiceSummary'), Object.keys(summary).sort())
   assert.deepEqual(nullable('LineItem'), Object.keys(line).sort())
   assert.deepEqual(nullable('Downloads'), Object.keys(paths).sort())
-  const open: Nullable<OpenInvoice> = { number: true, due_date: true }
+  const open: Nullable<OpenInvoice> = { number: true, document_number: true, due_date: true }
   const owed: Nullable<CurrencyBalance> = { overdue_since: true }
+  const brief: Nullable<DocumentBrief> = { number: true, atcud: true, date: true, due_date: true, pdf: true }
+  assert.deepEqual(nullable('DocumentBrief'), Object.keys(brief).sort())
+  const payment: Nullable<PaymentBrief> = { due_date: true }
+  assert.deepEqual(nullable('PaymentBrief'), Object.keys(payment).sort())
+  const entry: Nullable<StatementEntry> = { number: true, invoice_number: true }
+  const period: Nullable<AccountStatement> = { from: true, to: true }
+  assert.deepEqual(nullable('StatementEntry'), Object.keys(entry).sort())
+  assert.deepEqual(nullable('AccountStatement'), Object.keys(period).sort())
   assert.deepEqual(nullable('OpenInvoice'), Object.keys(open).sort())
   assert.deepEqual(nullable('CurrencyBalance'), Object.keys(owed).sort())
 })
@@ -294,19 +369,23 @@ async function record(): Promise<Map<string, Set<string>>> {
     date_to: '2026-12-31',
     q: 'ana',
   }
+  const expand: Expansion[] = ['document', 'payment']
   for (let time = 0; time < 2; time++) {
-    await client.invoices.list(customer, { ...filters, page: 2, page_size: 7 })
-    await client.invoice.get(customer, invoice)
+    await client.invoices.list(customer, { ...filters, page: 2, page_size: 7, expand })
+    await client.invoice.get(customer, invoice, { expand })
     await client.summary(customer)
     await client.balance(customer)
+    await client.statement(customer, { from: '2026-01-01', to: '2026-12-31', page: 2, page_size: 7 })
   }
-  for await (const _ of client.invoices.all(customer, filters)) assert.fail()
+  for await (const _ of client.invoices.all(customer, { ...filters, expand })) assert.fail()
   await client.document.get(customer, invoice)
   await client.document.get(customer, invoice)
   await client.document.qr(customer, invoice)
   await client.paymentPage(customer, invoice)
   for (const whose of [customer, null]) await client.listChanges({ customer: whose, after: '0', limit: 7 })
-  for (const kind of ['ix', 'payments'] as const) await client.downloadPdf(customer, invoice, kind)
+  const related = '{documentId}' as unknown as number
+  for (const kind of ['ix', 'payments', { related }] as const)
+    await client.downloadPdf(customer, invoice, kind)
   return asked
 }
 

@@ -14,12 +14,14 @@ import { CliError } from '../../src/cli/terminal/cli-error.ts'
 import { exportInvoices } from '../../src/export/export-invoices.ts'
 import { exampleDocument } from '../../src/http/openapi/examples.ts'
 import {
+  type DocumentAbout,
   type Invoice,
   type InvoiceFilters,
   type InvoiceRecord,
   invoiceFields,
   invoiceStatuses,
 } from '../../src/invoice.ts'
+import { completePaymentFacts } from '../../src/payment.ts'
 import { openOperatorStore, openWriteStore } from '../../src/store/engines.ts'
 import { campaign } from '../support/campaign.ts'
 import { assertOneLine, type Cli, createCli, entryPoint, eventually } from '../support/cli.ts'
@@ -149,6 +151,7 @@ for (const engine of engines)
         const { invoices } = await exportInvoices(store, walk, {
           format: 'ndjson',
           perLine: false,
+          withDrafts: false,
           ...{ writeMoment: zone.writeMoment, dayOf: zone.dayOf },
           write: async part => {
             text += part
@@ -285,7 +288,7 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
         if (!numbers.has(name)) assert.doesNotMatch(cell, /^[=+\-@\t\r]/, name)
   })
 
-  it('has the document’s printed number and ATCUD, but not in the API’s and the page’s own forms', async t => {
+  it('has the document’s printed number and ATCUD, but not in the API’s own form', async t => {
     const record = { ...makeRecord({ id: 'in_a', ...withDocument }, [makeLine()]), document: exampleDocument }
     const { run } = await createStore(t, sqlite, [record])
     for (const args of [['--format', 'csv'], ['--lines']]) {
@@ -293,6 +296,74 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
       assert.deepEqual([row?.document_number, row?.atcud], ['FR A/123', 'ABCD1234-123'])
     }
     assert.deepEqual(Object.keys(JSON.parse(await run('--format', 'ndjson'))), [...invoiceFields])
+  })
+
+  it('has the document, its taxes by rate, and what was paid, remains and was credited', async t => {
+    const note = { ...exampleDocument.related?.[0], status: 'final' } as DocumentAbout
+    const document = { ...exampleDocument, related: [note] }
+    const own = makeRecord({ id: 'in_own', status: 'open', ...withDocument })
+    const abroad = makeRecord({ id: 'in_usd', status: 'open', currency: 'usd', ...withDocument })
+    const taxes = [
+      { rate_percent: 23, base_cents: 10_000, tax_cents: 2_300, reason: null },
+      { rate_percent: null, base_cents: null, tax_cents: 5, reason: null },
+    ]
+    const told = { due_date: '2026-04-01', amount_paid_cents: 300, taxes }
+    const payment = completePaymentFacts(own.invoice, told)
+    const bare = makeRecord({ id: 'in_bare', status: 'paid' })
+    const records = [{ ...own, document, payment }, { ...abroad, document, payment }, bare]
+    const { run } = await createStore(t, sqlite, records)
+    const names = 'document_type document_date due_date tax_base taxes_by_rate paid remaining credited'.split(
+      ' ',
+    )
+    const shown = Object.fromEntries(
+      readCsv(await run('--format', 'csv')).map(row => [row.id, names.map(name => row[name])]),
+    )
+    assert.deepEqual(shown, {
+      in_own: [
+        'InvoiceReceipt',
+        '2026-03-02',
+        '2026-04-01',
+        '90.00',
+        '23% 90.00 20.70',
+        '3.00',
+        '120.00',
+        '11.07',
+      ],
+      in_usd: [
+        'InvoiceReceipt',
+        '2026-03-02',
+        '2026-04-01',
+        '',
+        '23% 100.00 23.00; ?% ? 0.05',
+        '3.00',
+        '120.00',
+        '0.00',
+      ],
+      in_bare: ['', '', '', '', '', '123.00', '0.00', '0.00'],
+    })
+    const inPt = 'Documento;Tipo;ATCUD;Data do documento;Vencimento;Pago;Por pagar;Creditado'.split(';')
+    const rows = readCsvPt(await run('--format', 'csv-pt'))
+    const row = rows.find(each => each['Fatura (ID)'] === 'in_own')
+    assert.deepEqual(
+      inPt.map(name => row?.[name]),
+      ['FR A/123', 'Fatura-recibo', 'ABCD1234-123', '2026-03-02', '2026-04-01', '3,00', '120,00', '11,07'],
+    )
+  })
+
+  it('csv has drafts where they are asked for, and the other formats have them always', async t => {
+    const records = [
+      makeRecord({ id: 'in_a', display_name: ',"status":"draft",' }),
+      makeRecord({ id: 'in_d', status: 'draft' }),
+    ]
+    const { run } = await createStore(t, sqlite, records)
+    const ids = async (...args: string[]) => readCsv(await run(...args)).map(row => row.id ?? row.invoice_id)
+    assert.deepEqual(await ids(), ['in_a'])
+    assert.deepEqual(await ids('--lines'), ['in_a'])
+    assert.deepEqual(await ids('--drafts'), ['in_d', 'in_a'])
+    assert.deepEqual(await ids('--status', 'draft'), ['in_d'])
+    assert.equal(readCsvPt(await run('--format', 'csv-pt')).length, 1)
+    assert.equal(readCsvPt(await run('--format', 'csv-pt', '--drafts')).length, 2)
+    assert.equal((await run('--format', 'ndjson')).trimEnd().split('\n').length, 2)
   })
 
   it('parquet writes rows of long texts in smaller groups, so that few of them are held', async t => {

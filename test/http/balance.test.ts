@@ -322,10 +322,12 @@ for (const engine of engines)
         status: 'final',
       }
       const document = { ...exampleDocument, related: [note] }
-      await service.store.transaction(tx => tx.relinkInvoices([{ invoice: record.invoice, document }]))
+      await service.store.transaction(tx => tx.saveDerivedLinks([{ invoice: record.invoice, document }]))
       assert.deepEqual(await credit(), [11_900, 600])
       assert.equal((await service.get(path)).json.invoices[0].credit_cents, 600)
-      await service.store.transaction(tx => tx.relinkInvoices([{ invoice: record.invoice, document: null }]))
+      await service.store.transaction(tx =>
+        tx.saveDerivedLinks([{ invoice: record.invoice, document: null }]),
+      )
       assert.deepEqual(await credit(), [11_900, 0])
     })
 

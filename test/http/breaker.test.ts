@@ -5,16 +5,16 @@ import type { Stripe } from 'stripe'
 import { createAccount } from '../../sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
-import { mapInvoice } from '../../src/stripe/map-invoice.ts'
 import { createPaymentPlatform } from '../../src/stripe/payment-platform.ts'
 import { engines } from '../support/engines.ts'
+import { mapStored } from '../support/map-stored.ts'
 import { assertError, startService } from '../support/service.ts'
 import { stopClock, until } from '../support/stopped-clock.ts'
 
 const apiKey = 'sk_test_sandbox'
 
 function storedOf(invoice: StripeInvoice) {
-  const mapped = mapInvoice(invoice as unknown as Stripe.Invoice, new Map(), null, [])
+  const mapped = mapStored(invoice as unknown as Stripe.Invoice, new Map(), null, [])
   assert.ok('invoice' in mapped)
   return mapped.invoice
 }
@@ -45,7 +45,7 @@ describe('the breaker', () => {
   }
 
   test('does not open when Stripe refuses what was asked, or how often: then Stripe works', {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async t => {
     const clock = stopClock(t)
     const { sandbox, download, detail, asked } = await startWorld(t)
@@ -70,7 +70,7 @@ describe('the breaker', () => {
     await until(async () => (await detail()).json.lines_source === 'payments')
   })
 
-  test('tells with every failure that passes by itself when to come again', { timeout: 120_000 }, async t => {
+  test('tells with every failure that passes by itself when to come again', { timeout: 600_000 }, async t => {
     const clock = stopClock(t)
     const { sandbox, download } = await startWorld(t)
     for (const [route, fault] of [
@@ -112,7 +112,7 @@ describe('the breaker', () => {
     assert.equal((await download()).status, 200)
   })
 
-  test('does not open when it is this process that has no time to listen', { timeout: 120_000 }, async t => {
+  test('does not open when it is this process that has no time to listen', { timeout: 600_000 }, async t => {
     const clock = stopClock(t)
     const { sandbox, service, detail } = await startWorld(t)
     sandbox.faults.set('list_lines', 'hang', { times: 6 })

@@ -11,7 +11,7 @@ import { type StoppedClock, stopClock, until } from '../support/stopped-clock.ts
 const own = '/api/v1/client/cus_ana/changes'
 const all = '/api/v1/changes'
 
-const patient = { timeout: 120_000 }
+const patient = { timeout: 600_000 }
 
 /** Counts the requests that wait for a change. */
 function countWaiting(t: TestContext): () => number {

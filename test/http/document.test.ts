@@ -62,6 +62,14 @@ for (const engine of engines)
       )
       assert.deepEqual(shown.related, [])
 
+      assert.equal(shown.buyer_name, truth.client.name)
+      assert.equal(
+        shown.multibanco?.reference,
+        truth.client.country === 'Portugal' && truth.multicurrency === undefined
+          ? String(documentId).padStart(9, '0')
+          : undefined,
+      )
+
       // Freshness and conditions as of a detail.
       assert.equal(before.headers['cache-control'], 'private, no-cache')
       assert.ok(before.headers['fatura-synced-at'])
@@ -94,6 +102,18 @@ for (const engine of engines)
           status: 'final',
         },
       ])
+      // Its PDF comes by the same way; a document that is not about this one does not exist.
+      const related = (documentId: number | string) =>
+        service.get(`/api/v1/client/${customer_id}/invoice/${id}/related/${documentId}/download`)
+      const notePdf = await related(noteId)
+      assert.deepEqual([notePdf.status, notePdf.headers['content-type']], [200, 'application/pdf'])
+      assert.equal(
+        notePdf.headers['content-disposition'],
+        `attachment; filename="${data.related?.[0]?.number?.replace('/', '-')} ${id.slice(-8)}.pdf"`,
+      )
+      assertError(await related(documentId), 404, 'document_not_found')
+      assertError(await related('x'), 400, 'invalid_parameter', 'documentId')
+
       const { data: summary } = await client.summary(customer_id)
       const theirs = convertedOf(note)
       const sums = summary.currencies.find(({ currency }) => currency === (theirs?.currency ?? 'eur'))

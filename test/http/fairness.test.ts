@@ -9,7 +9,7 @@ import { openSearchThreads } from '../../src/store/sqlite/search-threads.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { createFolder, engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
-import { assertError, startService } from '../support/service.ts'
+import { type Answer, assertError, startService } from '../support/service.ts'
 import { settle, stopClock, until } from '../support/stopped-clock.ts'
 
 /** So many that a search is one of the slow ones. */
@@ -21,21 +21,25 @@ const manyRecords = () =>
 for (const engine of engines) {
   describe(`fairness on ${engine.name}`, () => {
     test('of one token, two searches run and fifty wait; more are 429 with Retry-After, and other tokens search on', {
-      timeout: 120_000,
+      timeout: 600_000,
     }, async t => {
       // A search may take as long as it does here.
       stopClock(t)
       const service = await startService(t, engine, { records: manyRecords() })
       const [greedy, other] = [await service.createToken(), await service.createToken()]
-      const [flood, others] = await Promise.all([
-        Promise.all(Array.from({ length: 200 }, () => service.list('?q=in_59', { token: greedy }))),
-        Promise.all(Array.from({ length: 2 }, () => service.list('?q=in_59', { token: other }))),
-      ])
-      const [found, refused] = [200, 429].map(status => flood.filter(answer => answer.status === status))
-      assert.equal((found?.length ?? 0) + (refused?.length ?? 0), 200)
-      assert.ok(found !== undefined && found.length >= 2)
-      for (const { json } of [...found, ...others]) assert.equal(json.total, 11)
-      assert.ok(refused !== undefined && refused.length > 0, 'more than 52 came at once')
+      let refused: Answer[] = []
+      // Until more than 52 come at once: on a busy machine some are answered before the last are sent.
+      while (refused.length === 0) {
+        const [flood, others] = await Promise.all([
+          Promise.all(Array.from({ length: 200 }, () => service.list('?q=in_59', { token: greedy }))),
+          Promise.all(Array.from({ length: 2 }, () => service.list('?q=in_59', { token: other }))),
+        ])
+        const found = flood.filter(({ status }) => status === 200)
+        refused = flood.filter(({ status }) => status === 429)
+        assert.equal(found.length + refused.length, 200)
+        assert.ok(found.length >= 2)
+        for (const { json } of [...found, ...others]) assert.equal(json.total, 11)
+      }
       for (const answer of refused) {
         assertError(answer, 429, 'rate_limited')
         assert.equal(answer.headers['retry-after'], '1')
@@ -46,11 +50,17 @@ for (const engine of engines) {
       for (let n = 0; n < 5; n++)
         assert.equal((await service.list('?q=in_59', { token: greedy })).json.total, 11)
     })
+
+    test('a search of an ordinary customer costs no more than a page: a token may have a hundred at once', async t => {
+      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_59' }), makeRecord()] })
+      const answers = await Promise.all(Array.from({ length: 100 }, () => service.list('?q=in_59')))
+      for (const { status, json } of answers) assert.deepEqual([status, json.total], [200, 1])
+    })
   })
 }
 
 test('far more requests than can be served are 503 overloaded at once, never /live; each has one answer, however it is cut, and all are served again after', {
-  timeout: 120_000,
+  timeout: 600_000,
 }, async t => {
   const [sqlite] = engines
   assert.ok(sqlite !== undefined)

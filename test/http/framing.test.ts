@@ -105,7 +105,7 @@ for (const engine of engines)
 
     test('a chunked body is ignored up to 8 KiB, and 413 beyond', async () => {
       const chunked = (size: number) =>
-        `${get('/live', 'Transfer-Encoding: chunked')}${size.toString(16)}\r\n${'x'.repeat(size)}\r\n0\r\n\r\n`
+        `${get('/live', 'Connection: close', 'Transfer-Encoding: chunked')}${size.toString(16)}\r\n${'x'.repeat(size)}\r\n0\r\n\r\n`
       assert.deepEqual(statuses(await sendRaw(service().port, chunked(8_192))), [200])
       const [refused] = await sendRaw(service().port, chunked(8_193))
       assertError(refused as Answer, 413, 'payload_too_large')

@@ -9,11 +9,20 @@ import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { createKeyId } from '../../src/access/link-form.ts'
+import type { AccountStatement } from '../../src/account.ts'
 import type { CustomerBalance } from '../../src/balance.ts'
 import { isCalendarDay } from '../../src/calendar.ts'
+import type { ListedInvoice } from '../../src/client/client.ts'
 import { createLinkToken, type LinkKey } from '../../src/customer-link/create-link.ts'
+import { type Expansion, expansions } from '../../src/expanded.ts'
 import { exampleDocument } from '../../src/http/openapi/examples.ts'
-import { invoiceStatuses, isCustomerId, isInvoiceId, type ListQuery } from '../../src/invoice.ts'
+import {
+  type Invoice,
+  invoiceStatuses,
+  isCustomerId,
+  isInvoiceId,
+  type ListQuery,
+} from '../../src/invoice.ts'
 import { campaign } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
 import { findFaults } from '../support/fits-schema.ts'
@@ -100,23 +109,24 @@ function assertDescribed({ route, method }: GeneratedRequest, { status, headers,
 }
 
 /** The meaning of a query by the contract, read plainly; `refused` for a 400, `unsure` for very many words. */
-function readQuestion(query: string): Question | 'refused' | 'unsure' {
+function readQuestion(query: string, names = Object.keys(rules)): Question | 'refused' | 'unsure' {
   const given = new Map<string, string>()
   for (const pair of query.split('&')) {
     const [written = '', ...rest] = pair.split('=')
     const name = decode(written) ?? ''
     const value = decode(rest.join('='))
     const [known = ''] = /^[^[]*/.exec(name) ?? []
-    if (!Object.hasOwn(rules, known)) continue
+    if (!names.includes(known)) continue
     if (known !== name || given.has(known) || value === null) return 'refused'
     given.set(known, value)
   }
   const asked = [...given].filter(([, value]) => value !== '')
-  if (asked.some(([name, value]) => value.includes('\0') || !rules[name]?.(value))) return 'refused'
-  const { page, page_size, ...rest } = Object.fromEntries(asked)
+  if (asked.some(([name, value]) => value.includes('\0') || !everyRule[name]?.(value))) return 'refused'
+  const { page, page_size, expand, ...rest } = Object.fromEntries(asked)
   if ((rest.q?.trim().split(/\s+/).length ?? 0) > 10) return 'unsure'
   return {
     ...rest,
+    ...(expand !== undefined && { expand }),
     ...(page !== undefined && { page: Number(page) }),
     ...(page_size !== undefined && Number(page_size) >= 1 && { page_size: Number(page_size) }),
   }
@@ -131,7 +141,9 @@ const rules: Record<string, (text: string) => boolean> = {
   date_from: isCalendarDay,
   date_to: isCalendarDay,
   q: text => [...text.trim()].length <= 200,
+  expand: text => text.split(',').every(each => expansions.some(one => one === each)),
 } satisfies Record<keyof ListQuery, (text: string) => boolean>
+const everyRule: typeof rules = { ...rules, from: isCalendarDay, to: isCalendarDay }
 
 function decode(text: string): string | null {
   try {
@@ -149,11 +161,22 @@ interface Asked {
   question: ReturnType<typeof readQuestion>
 }
 
-function readAsked({ segments, query }: GeneratedRequest): Asked {
+/** The parameters that a route reads, beside those of the feeds. */
+function namesOf(route: string): string[] | undefined {
+  if (isDetail(route)) return ['expand']
+  return route.endsWith('/statement') ? ['from', 'to', 'page', 'page_size'] : undefined
+}
+
+const isDetail = (route: string) => route.endsWith('{invoiceId}')
+
+function readAsked({ route, segments, query }: GeneratedRequest): Asked {
   const customer = decode(segments.customerId ?? '') ?? ''
   const invoice = segments.invoiceId === undefined ? null : (decode(segments.invoiceId) ?? '')
-  const hasIds = isCustomerId(customer) && (invoice === null || isInvoiceId(invoice))
-  return { customer, invoice, hasIds, question: readQuestion(query) }
+  const document = segments.documentId === undefined ? '1' : (decode(segments.documentId) ?? '')
+  const isDocument = /^[1-9][0-9]{0,14}$/.test(document)
+  const hasIds = isCustomerId(customer) && (invoice === null || isInvoiceId(invoice)) && isDocument
+  const question = readQuestion(query, namesOf(route))
+  return { customer, invoice, hasIds, question }
 }
 
 const findInvoice = ({ customer, invoice }: Asked) =>
@@ -184,6 +207,8 @@ function allowedStatuses(
   if (route.endsWith('/invoices'))
     return question === 'refused' ? [400] : question === 'unsure' ? [400, found] : [found]
   if (/\/(summary|balance)$/.test(route)) return [found]
+  if (route.endsWith('/statement')) return question === 'refused' ? [400] : [found]
+  if (isDetail(route) && question === 'refused') return [400]
   if (findInvoice(asked) === undefined) return [404]
   if (route.endsWith('/page')) return [findInvoice(asked)?.status === 'open' ? 200 : 409]
   if (route.endsWith('/qr')) return [findInvoice(asked)?.ix_id ? 200 : 404]
@@ -198,10 +223,15 @@ function checkBody({ route }: GeneratedRequest, { text, json }: Answer, asked: A
   const { customer, question } = asked
   const invoice = findInvoice(asked)
   if (route.endsWith('/invoices')) {
-    if (typeof question === 'object') assert.deepEqual(json, expectedPage(invoices, customer, question))
-    else for (const row of json.invoices) assert.equal(row.customer_id, customer)
+    if (typeof question === 'object') {
+      const { expand = '', ...rest } = question as Question & { expand?: string }
+      const wanted = expectedPage(invoices, customer, rest)
+      const added = expansions.filter(name => expand.includes(name))
+      assert.deepEqual(json, { ...wanted, invoices: wanted.invoices.map(each => expandAs(each, added)) })
+    } else for (const row of json.invoices) assert.equal(row.customer_id, customer)
   } else if (route.endsWith('/summary')) assert.equal(text, expectedSummary(invoices, customer))
   else if (route.endsWith('/balance')) checkBalance(json, customer)
+  else if (route.endsWith('/statement')) checkStatement(json, customer)
   else if (route === `${customerRoute}/changes`)
     for (const change of json.changes) assert.equal(change.customer_id, customer)
   else if (route.endsWith('/page')) assert.deepEqual(json, { url: `https://pay.example/${invoice?.id}` })
@@ -213,6 +243,25 @@ function checkBody({ route }: GeneratedRequest, { text, json }: Answer, asked: A
     for (const name of detailFields) assert.equal(json[name], invoice?.[name], name)
 }
 
+/** None has a due day or a payment, and each that has a document has the same. */
+function expandAs(invoice: Invoice, added: readonly Expansion[]): ListedInvoice {
+  const { number, type, atcud, date, due_date, status } = { ...exampleDocument, number: null, atcud: null }
+  const pdf = `/api/v1/client/${invoice.customer_id}/invoice/${invoice.id}/ix/download`
+  const document = invoice.ix_id === null ? null : { number, type, atcud, date, due_date, status, pdf }
+  const isOpen = invoice.status === 'open'
+  const payment = {
+    due_date: null,
+    paid_cents: invoice.status === 'paid' ? invoice.total_cents : 0,
+    remaining_cents: isOpen ? invoice.total_cents : 0,
+    ...{ overdue: false, payable: isOpen, credited_cents: 0 },
+  }
+  return {
+    ...invoice,
+    ...(added.includes('document') && { document }),
+    ...(added.includes('payment') && { payment }),
+  }
+}
+
 /** Every open invoice of the model is in it, for none of them has a due day or a payment. */
 function checkBalance(balance: CustomerBalance, customer: string): void {
   const open = invoices.filter(({ customer_id, status }) => customer_id === customer && status === 'open')
@@ -222,6 +271,13 @@ function checkBalance(balance: CustomerBalance, customer: string): void {
     open.map(({ id }) => id).sort(),
   )
   assert.equal(balance.currencies[0]?.remaining_cents ?? 0, total)
+}
+
+/** Each invoice of the model that is no draft is in its sums. */
+function checkStatement({ currencies: [sum], total, entries, from, to }: AccountStatement, customer: string) {
+  const ids = invoices.filter(each => each.customer_id === customer && each.status !== 'draft')
+  for (const { invoice_id } of entries) assert.ok(ids.some(({ id }) => id === invoice_id))
+  if (from === null && to === null) assert.ok(total >= ids.length && Number(sum?.closing_cents ?? 0) >= 0)
 }
 
 function judge(request: GeneratedRequest, answer: Answer): void {

@@ -106,7 +106,7 @@ test('every error code is described with an example where it can occur', () => {
 })
 
 test('passes redocly lint with its recommended rules, without suppressions', {
-  timeout: 120_000,
+  timeout: 600_000,
 }, async () => {
   const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
   const redocly = join(root, 'tools/node_modules/@redocly/cli/bin/cli.js')

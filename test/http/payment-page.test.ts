@@ -6,9 +6,9 @@ import { createAccount } from '../../sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { invoiceStatuses } from '../../src/invoice.ts'
-import { mapInvoice } from '../../src/stripe/map-invoice.ts'
 import { createPaymentPlatform } from '../../src/stripe/payment-platform.ts'
 import { type Engine, engines } from '../support/engines.ts'
+import { mapStored } from '../support/map-stored.ts'
 import { makeRecord } from '../support/records.ts'
 import { assertError, type ServiceOptions, startService } from '../support/service.ts'
 
@@ -23,7 +23,7 @@ async function startWorld(t: TestContext, engine: Engine, options: ServiceOption
     ({ customer, status }) => typeof customer === 'string' && status === 'open',
   )
   assert.ok(invoice !== undefined)
-  const mapped = mapInvoice(invoice as unknown as Stripe.Invoice, new Map(), null, [])
+  const mapped = mapStored(invoice as unknown as Stripe.Invoice, new Map(), null, [])
   assert.ok('invoice' in mapped)
   const service = await startService(t, engine, {
     payments: createPaymentPlatform({ apiKey, base: sandbox.address }),

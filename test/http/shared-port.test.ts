@@ -12,7 +12,7 @@ import { makeInvoice } from '../support/records.ts'
 import { refusalOf } from '../support/settings.ts'
 
 const notShared = process.platform !== 'linux' && 'this system may have no ports that several processes share'
-const patient = { timeout: 120_000 }
+const patient = { timeout: 600_000 }
 const endOneOfTwo = fileURLToPath(new URL('../support/end-one-of-two.ts', import.meta.url))
 
 /** A network of its own, in which the system hands waiting connections on. */

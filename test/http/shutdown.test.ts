@@ -19,7 +19,7 @@ import { startTraffic } from '../support/traffic.ts'
 const list = '/api/v1/client/cus_ana/invoices'
 const detail = '/api/v1/client/cus_ana/invoice/in_1'
 const paths = [list, detail, '/live']
-const patient = { timeout: 120_000 }
+const patient = { timeout: 600_000 }
 
 async function load(cli: Cli): Promise<string> {
   await cli.load(

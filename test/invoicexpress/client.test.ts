@@ -311,7 +311,7 @@ test('a client is null when it is not there, and a failure when it is another', 
 
 const usualTimeoutMs = 20_000
 
-describe('faults', { timeout: 120_000 }, () => {
+describe('faults', { timeout: 600_000 }, () => {
   for (const [name, { listener, failure }] of Object.entries(faults))
     test(`${name}: a failure in our own words, and what was asked once it is over`, async t => {
       const all = await Promise.all(

@@ -268,7 +268,7 @@ describe('InvoiceXpress while a client waits', { concurrency: 8 }, () => {
 })
 
 // On a clock that stands still, what is never over hangs.
-describe('InvoiceXpress that lets a client wait', { timeout: 120_000 }, () => {
+describe('InvoiceXpress that lets a client wait', { timeout: 600_000 }, () => {
   /** With a clock that stands still; `calls` are those to InvoiceXpress, as each is answered. */
   async function startStill(t: TestContext) {
     const world = await startWorld(t, anyEngine, null)
@@ -416,7 +416,7 @@ describe('InvoiceXpress that lets a client wait', { timeout: 120_000 }, () => {
   })
 })
 
-describe('InvoiceXpress that is left alone for a while', { timeout: 120_000 }, () => {
+describe('InvoiceXpress that is left alone for a while', { timeout: 600_000 }, () => {
   test('after five faults in a row InvoiceXpress is left alone for ten seconds', async t => {
     t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
     const { upstream, made, download, questions } = await startWorld(t, anyEngine)

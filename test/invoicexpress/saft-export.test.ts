@@ -40,7 +40,7 @@ async function assertFails(
   })
 }
 
-describe('the SAF-T file of a month', { timeout: 120_000 }, () => {
+describe('the SAF-T file of a month', { timeout: 600_000 }, () => {
   test('is asked for until it is made, and passed on as it is', async t => {
     const files = await startUpstream(t, (_request, response) => void response.end(xml))
     const upstream = await startInvoiceXpress(

@@ -149,7 +149,7 @@ describe('guards', () => {
     for (const reference of ['IN_LINK', 'in_link ', ' in_link', 'in_lin', 'in_link2', 'x in_link', '', null])
       assert.equal(stateOf({ known: [seen({ reference })] }), 'not_synced', String(reference))
   })
-  it('two misses before a downgrade: one of a document that was seen changes nothing', () => {
+  it('two misses before it loses its document: one of a document that was seen changes nothing', () => {
     const invoice = { ...withDocument, ix_id: 10 }
     const known = [seen({ status: 'settled' }, 1)]
     assert.equal(stateOf({ invoice, claim: { ix_id: 10 }, known }), 'synced')

@@ -156,7 +156,7 @@ describe('limits', () => {
 })
 
 // On a clock that stands still, what is never over hangs.
-describe('time', { timeout: 120_000 }, () => {
+describe('time', { timeout: 600_000 }, () => {
   const silences: [where: string, requests: number, RequestListener][] = [
     ['before the headers', 1, () => {}],
     ['after the headers', 1, (_request, response) => response.flushHeaders()],

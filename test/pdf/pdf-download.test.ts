@@ -147,7 +147,7 @@ for (const engine of engines) {
 }
 
 describe('PDFs through the guard of a bad upstream, or to a client that stops or leaves', {
-  timeout: 120_000,
+  timeout: 600_000,
 }, () => {
   const [engine] = engines as readonly [Engine]
   const serve = shareDownloads(engine)

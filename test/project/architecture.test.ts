@@ -32,7 +32,11 @@ const domain = [
   'invoice-words',
   'invoice-csv',
   'payment',
+  'platform-invoice',
   'balance',
+  'account',
+  'expanded',
+  'expansion',
   'page-settings',
   'document',
   'document-json',
@@ -68,18 +72,47 @@ const storeSeen = [
 /** What is asked of an upstream system, and how it is called. */
 const sources = ['src/sources.ts', 'src/stream-names.ts']
 
+/** What both halves of the connector use. */
+const seenByHalves = [
+  ...[...domain, ...sources, ...storeSeen, 'src/linking/', 'src/telemetry.ts'],
+  ...['concurrency', 'deletion-guard', 'link-invoices', 'schedule', 'set-aside', 'streams'].map(
+    name => `src/sync/${name}.ts`,
+  ),
+]
+
 /** The first match decides. A place may always import from itself. */
 const rules: Record<string, Rule> = {
-  'src/invoice.ts': { ours: ['src/document.ts', 'src/payment.ts'], packages: [] },
+  'src/invoice.ts': { ours: ['src/document.ts', 'src/expanded.ts', 'src/payment.ts'], packages: [] },
+  'src/expanded.ts': { ours: [], packages: [] },
+  'src/expansion.ts': {
+    ours: ['balance', 'document-json', 'expanded', 'invoice', 'payment'].map(name => `src/${name}.ts`),
+    packages: [],
+  },
+  'src/account.ts': {
+    ours: ['balance', 'calendar', 'document', 'document-json', 'invoice', 'payment'].map(
+      name => `src/${name}.ts`,
+    ),
+    packages: [],
+  },
   'src/payment.ts': { ours: [], packages: [] },
-  'src/invoice-json.ts': { ours: ['src/invoice.ts', 'src/balance.ts'], packages: [] },
+  'src/platform-invoice.ts': {
+    ours: ['src/invoice.ts', 'src/document.ts', 'src/payment.ts'],
+    packages: [],
+  },
+  'src/invoice-json.ts': {
+    ours: ['src/invoice.ts', 'src/account.ts', 'src/balance.ts'],
+    packages: [],
+  },
   'src/balance.ts': {
     ours: ['src/invoice.ts', 'src/payment.ts', 'src/calendar.ts', 'src/document-json.ts'],
     packages: [],
   },
   'src/invoice-words.ts': { ours: ['src/invoice.ts'], packages: [] },
   'src/page-settings.ts': { ours: [], packages: [] },
-  'src/invoice-csv.ts': { ours: ['src/invoice.ts', 'src/invoice-words.ts', 'src/money.ts'], packages: [] },
+  'src/invoice-csv.ts': {
+    ours: ['invoice', 'expanded', 'invoice-words', 'money'].map(name => `src/${name}.ts`),
+    packages: [],
+  },
   'src/calendar.ts': { ours: [], packages: [] },
   'src/document.ts': { ours: ['src/money.ts'], packages: [] },
   'src/document-json.ts': { ours: ['src/document.ts', 'src/invoice.ts', 'src/money.ts'], packages: [] },
@@ -106,13 +139,16 @@ const rules: Record<string, Rule> = {
   'src/stream-names.ts': { ours: ['src/sources.ts'], packages: [] },
   'src/store/postgres/': { ours: engineImports, packages: ['pg'] },
   'src/store/sqlite/': { ours: engineImports, packages: [] },
-  'src/store/shared/': { ours: [...domain, ...storeContracts, 'src/store/read-model/'], packages: [] },
+  'src/store/shared/': {
+    ours: [...domain, ...storeContracts, 'src/store/read-model/', 'src/stream-names.ts'],
+    packages: [],
+  },
   'src/store/read-model/': { ours: [...domain, 'src/store/store.ts'], packages: [] },
   'src/store/': { ours: domain, packages: [] },
   // What a browser runs: it sees the client, and nothing of the service.
   'src/web/': { ours: [...domain, 'src/client/'], packages: ['preact', 'client-zip'] },
   'src/client/': {
-    ours: ['src/invoice.ts', 'src/errors.ts', 'src/change.ts', 'src/balance.ts'],
+    ours: ['invoice', 'expanded', 'errors', 'change', 'balance', 'account'].map(name => `src/${name}.ts`),
     packages: [],
   },
   'src/access/': { ours: domain, packages: ['jose', 'lru-cache'] },
@@ -128,6 +164,9 @@ const rules: Record<string, Rule> = {
     ],
     packages: ['hyparquet-writer'],
   },
+  // The two halves of the connector do not know each other.
+  'src/sync/invoices/': { ours: seenByHalves, packages: ['pino'] },
+  'src/sync/documents/': { ours: seenByHalves, packages: ['pino'] },
   'src/sync/': {
     ours: [...domain, ...sources, ...storeSeen, 'src/linking/', 'src/telemetry.ts'],
     packages: ['pino'],
@@ -208,6 +247,13 @@ const rules: Record<string, Rule> = {
     ],
     packages: ['fastify', '@modelcontextprotocol/server'],
   },
+  'src/sign-in/': {
+    ours: [
+      ...[...domain, 'src/access/', 'src/customer-link/', 'src/store/store.ts', 'src/store/engines.ts'],
+      'src/http/',
+    ],
+    packages: ['fastify', 'pino', 'nodemailer'],
+  },
   'src/cli/terminal/': { ours: [], packages: ['pino'] },
   'src/cli/settings/': {
     ours: [
@@ -230,6 +276,7 @@ const rules: Record<string, Rule> = {
       ...[
         'src/http/',
         'src/mcp/',
+        'src/sign-in/',
         'src/server/',
         'src/admin/',
         'src/stripe/',
@@ -271,7 +318,7 @@ const rules: Record<string, Rule> = {
     ours: ['src/', 'bench/servers/', 'bench/seed/', 'bench/options.ts', 'bench/statistics.ts'],
     packages: ['autocannon'],
   },
-  'bench/': { ours: ['src/', 'sandbox/', 'test/support/'], packages: ['pg'] },
+  'bench/': { ours: ['src/', 'sandbox/', 'test/support/'], packages: ['pg', 'pino'] },
 }
 
 function ruleFor(path: string): [string, Rule] {
@@ -388,7 +435,12 @@ test('what synchronizes, links and compares names no upstream system: a source t
 
 test('what others import is plain JavaScript with its types beside it, and needs nothing else', () => {
   const { exports } = JSON.parse(read('package.json'))
-  const { './package.json': manifest, ...modules } = exports
+  const { './package.json': manifest, './element': element, ...modules } = exports
+  // Bundled; its types are of a file of its own.
+  assert.deepEqual(element, {
+    types: './dist/src/web/declare-element.d.ts',
+    default: './build/page/fatura-invoices.js',
+  })
   assert.deepEqual(Object.keys(modules).sort(), ['./client', './link'])
   for (const { types, default: code } of Object.values<{ types: string; default: string }>(modules)) {
     assert.match(code, /\.js$/, 'Node runs no TypeScript under node_modules')

@@ -97,6 +97,8 @@ describe('the package', { concurrency: 2 }, () => {
         'dist/src/client/client.js',
         'dist/src/client/client.d.ts',
         'dist/src/customer-link/create-link.d.ts',
+        'dist/src/web/declare-element.d.ts',
+        'build/page/fatura-invoices.js',
       ],
       ...['docs/install.md', 'README.md', 'CHANGELOG.md', 'ops/systemd/fatura.service'],
     ])
@@ -164,7 +166,8 @@ describe('the package', { concurrency: 2 }, () => {
       kid: 'key_0123456789aB',
     }
     const options = { key, publicUrl: 'https://invoices.example.com', customer: 'cus_ana' }
-    const code = `import { createClient } from 'fatura/client'; import { createLink } from 'fatura/link'
+    // A page that is made on a server imports the element there, too.
+    const code = `import { createClient } from 'fatura/client'; import { createLink } from 'fatura/link'; import 'fatura/element'
       process.stdout.write(typeof createClient + ' ' + await createLink(${JSON.stringify(options)}))`
     const printed = await run(app, process.execPath, '--input-type=module', '-e', code)
     assert.match(printed, /^function https:\/\/invoices\.example\.com\/#t=[\w-]+\.[\w-]+\.[\w-]{86}$/)
@@ -203,6 +206,37 @@ describe('the package', { concurrency: 2 }, () => {
     const strictly = ['--noEmit', '--strict', ...ours, '--types', '', '--lib', 'esnext,dom']
     for (const module of ['nodenext', 'preserve'])
       await run(app, process.execPath, tsc, ...strictly, '--module', module, 'use.mts')
+  })
+
+  it('has types of its element: in the DOM, in JSX of React 19 and in Vue’s templates, and without either', async () => {
+    const typed = join(folder, 'typed')
+    await mkdir(join(typed, 'node_modules/@types'), { recursive: true })
+    await symlink(join(app, 'node_modules/fatura'), join(typed, 'node_modules/fatura'))
+    const check = async (file: string, code: string, ...options: string[]) => {
+      await writeFile(join(typed, file), `import 'fatura/element'\n${code}`)
+      const tsc = join(root, 'tools/node_modules/typescript/bin/tsc')
+      const strictly = ['--noEmit', '--strict', '--types', '', '--lib', 'esnext,dom', '--module', 'preserve']
+      await run(typed, process.execPath, tsc, ...strictly, '--preserveSymlinks', ...options, file)
+    }
+    const ours = ['--skipLibCheck', 'false', '--skipDefaultLibCheck']
+    const dom = `const element = document.createElement('fatura-invoices')
+      element.fetchToken = async () => 'token'
+      element.addEventListener('fatura:invoice', ({ detail }) => detail.total_cents.toFixed())
+      // @ts-expect-error: a promise of no text
+      element.fetchToken = async () => 1`
+    await check('dom.ts', dom, ...ours)
+    for (const name of ['@types/react', 'csstype', 'vue', '@vue'])
+      await symlink(join(root, 'tools/node_modules', name), join(typed, 'node_modules', name))
+    const jsx = `export const good = <fatura-invoices key="a" id="b" heading-level={3} fetchToken={async () => 'token'} />
+      // @ts-expect-error: no such level
+      export const bad = <fatura-invoices heading-level={7} />`
+    await check('react.tsx', jsx, '--skipLibCheck', '--jsx', 'react-jsx')
+    const template = `import type { GlobalComponents } from 'vue'
+      type Props = InstanceType<GlobalComponents['fatura-invoices']>['$props']
+      export const good: Props = { customer: 'cus_ana', fetchToken: () => 'token' }
+      // @ts-expect-error: no such property
+      export const bad: Props = { client: 'cus_ana' }`
+    await check('vue.ts', template, '--skipLibCheck')
   })
 })
 

@@ -144,6 +144,8 @@ const concerned = {
   'http/frozen': ['the summary of a frozen customer'],
   'http/generated-requests': ['no 5xx, nothing undescribed'],
   'http/openapi': ['openapi.json is what', 'every error code is described'],
+  'sync/disputes': ['disputes are looked at once a day'],
+  'sync/schedule': ['asks for each stream by one question'],
   'store/counts': ['agree with the rows after any writes'],
   'store/migrations': ['stand in functions.sql', 'is made of nothing once'],
   'store/postgres': ['the second wall'],

@@ -73,7 +73,7 @@ test('a user sees their invoices in an app by the backend and the page of docs/p
     /token.*\(req_[\w-]+\)/i,
   )
 
-  await t.test('the element shows them, too', { skip: lacksChromium, timeout: 180_000 }, async t => {
+  await t.test('the element shows them, too', { skip: lacksChromium, timeout: 600_000 }, async t => {
     const element = codeOf('html', 'element').replaceAll('https://billing.example.com', publicUrl)
     await writeFile(join(cli.folder, 'page.html'), element)
     const context = await (await startBrowser(t)).newContext()

@@ -109,7 +109,7 @@ function plainly<T extends Pick<IxDocument, 'archived' | 'total' | 'client' | 's
   const rest: Record<string, unknown> = { ...document }
   for (const name of ['inverted_sequence_number', 'atcud', 'sequence_id', 'permalink', 'saft_hash'])
     delete rest[name]
-  for (const name of ['tax_exemption', 'multicurrency']) delete rest[name]
+  for (const name of ['tax_exemption', 'multicurrency', 'mb_reference']) delete rest[name]
   return {
     ...(rest as T),
     archived: Boolean(archived),
@@ -563,6 +563,21 @@ describe('the protocol', () => {
       '{"reason":…}',
       first,
     ])
+  })
+
+  it('tells how to pay at a cash machine of what is still to be paid in Portugal, and of nothing else', async () => {
+    const { sandbox, documents } = shared()
+    const seen = new Set<string>()
+    for (const document of documents.documents.values()) {
+      const { id, type, status, client, multicurrency } = document
+      const { json } = await ask(sandbox, pathOf(document))
+      const [{ mb_reference }] = Object.values(json) as [{ mb_reference: unknown }]
+      const isOwed = status === 'final' && ['Invoice', 'SimplifiedInvoice', 'VatMossInvoice'].includes(type)
+      const isHere = client.country === 'Portugal' && multicurrency === undefined
+      if (!isOwed || !isHere) assert.equal(mb_reference, null, `${type} ${id}`)
+      else seen.add(typeof mb_reference)
+    }
+    assert.deepEqual([...seen].sort(), ['object', 'string'])
   })
 
   it('lists every document once, the highest id first, ten a page unless asked, fifty at most', async t => {

@@ -14,7 +14,7 @@ const shell = {
 }
 
 test('a client that does not send its whole request in time is answered 408 and let go, however steadily it sends', {
-  timeout: 120_000,
+  timeout: 600_000,
 }, async t => {
   const server = createGuardedServer({ ...shell, requestTimeoutMs: 300 }).listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -6,14 +6,16 @@ import {
   type WriteTransaction,
 } from '../../src/store/store.ts'
 import type { Faults } from './sources.ts'
-import type { Process, VirtualTime } from './virtual-time.ts'
+import { type Process, realCalls, type VirtualTime } from './virtual-time.ts'
 
 export interface FaultyOptions {
   time: VirtualTime
   faults: Faults
   process: Process
-  /** Called after each commit, before anything else goes on. */
-  onCommit(): void
+  /** Whether the store's calls leave the program. Then others go on between transactions alone: within one, a lock would be held. */
+  isReal: boolean
+  /** Called after each commit, before anything else of the process goes on. */
+  onCommit(): void | Promise<void>
   /** Called before a document is stored as missed. */
   onMiss(id: number, stamp: number): void
 }
@@ -24,7 +26,8 @@ export interface FaultyStores extends ConnectorStores {
 }
 
 export function addFaults({ store, leases }: ConnectorStores, options: FaultyOptions): FaultyStores {
-  const { time, faults, process, onCommit, onMiss } = options
+  const { time, faults, process, isReal, onCommit, onMiss } = options
+  const within = isReal ? 0 : 0.1
   let callsUnderWay = 0
   const chance = (share: number) => time.random() < share
 
@@ -36,7 +39,7 @@ export function addFaults({ store, leases }: ConnectorStores, options: FaultyOpt
   async function count<T>(call: () => T | Promise<T>): Promise<T> {
     callsUnderWay++
     try {
-      return await call()
+      return await (isReal ? realCalls.run(call) : call())
     } finally {
       callsUnderWay--
     }
@@ -44,7 +47,7 @@ export function addFaults({ store, leases }: ConnectorStores, options: FaultyOpt
 
   /** All methods of a store or a transaction, each with a point before it. */
   function wrap<T extends object>(target: T, waits: number, share: number): T {
-    const asked = Object.entries(target).filter(([name]) => name !== 'afterCommit')
+    const asked = Object.entries(target)
     const methods = asked.map(([name, method]) => [
       name,
       async (...given: unknown[]) => {
@@ -60,8 +63,9 @@ export function addFaults({ store, leases }: ConnectorStores, options: FaultyOpt
     ...wrap(store, 0.3, 0.3),
     async transaction(work) {
       await point('transaction', 0.5, faults.storeRate)
-      const result = await count(() => store.transaction(tx => work(wrap<WriteTransaction>(tx, 0.1, 0.2))))
-      onCommit()
+      const result = await count(() => store.transaction(tx => work(wrap<WriteTransaction>(tx, within, 0.2))))
+      if (isReal) await count(onCommit)
+      else void onCommit()
       // It is committed, and the answer does not arrive.
       if (chance(faults.storeRate / 2)) throw new StoreUnavailable('the connection broke after the commit')
       return result

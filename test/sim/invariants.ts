@@ -123,14 +123,14 @@ export function openTables(path: string) {
     summary: db.prepare('SELECT summary FROM invoices WHERE id = ?'),
     documents: db.prepare('SELECT id, status, body, misses, observed_at FROM documents'),
     relations: db.prepare('SELECT id FROM document_relations WHERE relations IS NOT NULL'),
-    customers: db.prepare('SELECT customer_id, total, counted, head FROM customers'),
+    customers: db.prepare('SELECT customer_id, total, counted, first_page FROM customers'),
     counts: db.prepare('SELECT customer_id, month, status, currency, ix, n, total_cents FROM counts'),
     streams: db.prepare('SELECT name, succeeded_at FROM streams'),
     freshness: db.prepare('SELECT synced_at FROM freshness'),
     aside: db.prepare('SELECT system, kind, id FROM set_aside'),
     lease: db.prepare('SELECT holder, epoch FROM lease'),
     tombstones: db.prepare('SELECT customer_id, id FROM tombstones'),
-    clients: db.prepare('SELECT id, tax_id FROM document_clients WHERE observed_at > 0'),
+    clients: db.prepare('SELECT id, tax_id, observed_at FROM document_clients WHERE observed_at > 0'),
   }
   return { statements, close: () => db.close() }
 }
@@ -164,6 +164,26 @@ function checkShown({ id, document }: Row, charge: Charge | null, hasNotes: bool
     throw new Violation(`${id} shows the documents about ${shown.id} as ${JSON.stringify(shown.related)}`)
 }
 
+/** A client's moment until its documents are linked by its tax ID, in transactions of their own. */
+const beingLinked = 1
+const isBeingLinked = (taxIds: ReadonlyMap<unknown, unknown>, clientId: number | null) =>
+  taxIds.has(clientId) && taxIds.get(clientId) === undefined
+
+/** What was seen of a store: kept with its backup. */
+export interface Seen {
+  rows: ReadonlyMap<string, SeenRow>
+  documents: ReadonlyMap<number, DocumentRow & { place: number }>
+  stages: ReadonlyMap<string, number>
+  missedAt: ReadonlyMap<number, readonly number[]>
+  vanished: ReadonlySet<string>
+}
+
+/** By a name, the stored invoices that have it. */
+interface NamedRows {
+  payments: ReadonlyMap<string, readonly SeenRow[]>
+  numbers: ReadonlyMap<string, readonly SeenRow[]>
+}
+
 type Balance = { currency: string; toPay: number; count: number; overdue: number; inFavour: number }
 
 export function writeBalances(balances: readonly Balance[]): string {
@@ -181,10 +201,11 @@ export class Invariants {
   /** Whether a calendar was ever set. */
   isClockSet = false
   private rows = new Map<string, SeenRow>()
-  private readonly stagesSeen = new Map<string, number>()
+  private stagesSeen = new Map<string, number>()
   /** Stamps of the answers that a document is not there. */
-  private readonly missedAt = new Map<number, number[]>()
-  private readonly vanished = new Set<string>()
+  private missedAt = new Map<number, readonly number[]>()
+  private vanished = new Set<string>()
+  private readonly names = new WeakMap<ReadonlyMap<string, SeenRow>, NamedRows>()
   private documents = new Map<number, DocumentRow & { place: number }>()
   private readonly statements: Tables['statements']
   private readonly hasNumbers: boolean
@@ -195,6 +216,24 @@ export class Invariants {
     this.model = model
     this.time = time
     this.hasNumbers = hasNumbers
+  }
+
+  /** With `goBack`: for a store that is backed up and restored. */
+  remember(): Seen {
+    const { rows, documents, stagesSeen, missedAt, vanished } = this
+    return {
+      ...{ rows, documents, stages: new Map(stagesSeen) },
+      ...{ missedAt: new Map(missedAt), vanished: new Set(vanished) },
+    }
+  }
+
+  goBack({ rows, documents, stages, missedAt, vanished }: Seen): void {
+    this.rows = new Map(rows)
+    this.documents = new Map(documents)
+    this.stagesSeen = new Map(stages)
+    this.missedAt = new Map(missedAt)
+    this.vanished = new Set(vanished)
+    this.lastChanged = ''
   }
 
   storedRows(): readonly SeenRow[] {
@@ -260,7 +299,7 @@ export class Invariants {
     const { id } = row
     const invoice = JSON.parse(row.summary) as Invoice
     const model = this.model.invoices.get(id)
-    const place = model?.states.findIndex(({ rev }) => rev === revOf(invoice.display_name)) ?? -1
+    const place = model?.states.findIndex(({ rev }) => rev === revOf(invoice.customer_name)) ?? -1
     const state = model?.states[place]
     if (model === undefined || state === undefined)
       throw new Violation(`${id} is a state that never was: ${row.summary}`)
@@ -307,7 +346,9 @@ export class Invariants {
     if (lost.length === 0) return
     const tombstones = new Set((this.statements.tombstones.all() as unknown as InvoiceKey[]).map(keyOf))
     for (const { id, customer_id, status, place } of lost) {
-      const { deletedMs, states } = this.model.invoices.get(id) as ModelInvoice
+      const { deletedMs, states, wasHidden } = this.model.invoices.get(id) as ModelInvoice
+      // The platform said that it is gone, and may show it again.
+      if (wasHidden && status === 'draft') continue
       if (deletedMs === Number.POSITIVE_INFINITY) throw new Violation(`${id} disappeared, and is not deleted`)
       if (status !== 'draft') throw new Violation(`${id} disappeared, and was ${status}`)
       // Between two looks, it may have moved to another customer before it was deleted.
@@ -330,18 +371,18 @@ export class Invariants {
     const isGone = (id: number) => (documents.get(id)?.misses ?? 0) >= missesToBelieve
     const atRisk = {
       deletion: before.filter(({ status }) => status === 'draft'),
-      downgrade: before.filter(({ invoice }) => invoice.ix_id !== null),
+      lost_document: before.filter(({ invoice }) => invoice.ix_id !== null),
     }
     const lost = {
       deletion: before.filter(({ id }) => !rows.has(id)),
       // Another claim is decided anew.
-      downgrade: atRisk.downgrade.filter(({ id, invoice, claimed }) => {
+      lost_document: atRisk.lost_document.filter(({ id, invoice, claimed }) => {
         const after = rows.get(id)
         return after?.invoice.ix_id === null && after.claimed === claimed && isGone(invoice.ix_id as number)
       }),
     }
     const { nowMs } = this.time
-    for (const loss of ['deletion', 'downgrade'] as const) {
+    for (const loss of ['deletion', 'lost_document'] as const) {
       if (lost[loss].length === 0) continue
       const losses = committer.losses[loss]
       if (nowMs - losses.lastMs > guardSpanMs) Object.assign(losses, { firstMs: nowMs, ids: new Set() })
@@ -427,13 +468,15 @@ export class Invariants {
   private checkOwners(rows: Map<string, SeenRow>, documents: typeof this.documents): void {
     const byClaim = Map.groupBy(rows.values(), ({ claimed }) => claimed)
     byClaim.delete(null)
+    const taxIds = this.readTaxIds()
     for (const [id, claimants] of byClaim) {
       const stored = documents.get(id ?? -1)
       if (!stored?.body || stored.misses > 0) continue
       const { reference, uid = null, client_id } = JSON.parse(stored.body) as Document
+      if (isBeingLinked(taxIds, client_id)) continue
       const isTaxed = client_id !== null && claimants.some(({ invoice }) => invoice.customer_tax_id !== null)
-      const clientTaxId = this.model.taxIdOf(client_id ?? 0)
-      if (isTaxed || this.namedBy({ reference, uid }, clientTaxId, rows.values()).length > 0) continue
+      const clientTaxId = taxIds.get(client_id) ?? null
+      if (isTaxed || this.namedBy({ reference, uid }, clientTaxId, rows).length > 0) continue
       const [first] = claimants.toSorted((a, b) => a.issued_at - b.issued_at || (a.id < b.id ? -1 : 1))
       if (first !== undefined && first.invoice.ix_id !== id)
         throw new Violation(`document ${id} is claimed by ${first.id}, which shows ${first.invoice.ix_id}`)
@@ -483,7 +526,7 @@ export class Invariants {
   checkDifferences({ id, summary }: LinkedInvoice, found: readonly string[], hasNotes: boolean): void {
     const invoice = JSON.parse(summary) as Invoice
     const model = this.model.invoices.get(id) as ModelInvoice
-    const state = model.states.find(({ rev }) => rev === revOf(invoice.display_name)) as InvoiceState
+    const state = model.states.find(({ rev }) => rev === revOf(invoice.customer_name)) as InvoiceState
     const document = this.model.documents.get(invoice.ix_id ?? -1)
     const stored = this.documents.get(invoice.ix_id ?? -1)
     const place = stored?.body ? Number((JSON.parse(stored.body) as Document).number?.slice(1)) : -1
@@ -500,14 +543,13 @@ export class Invariants {
   /** An invoice shows a document that it claims or that names it alone, and one whom a document names alone shows one. */
   private checkNames(rows: Map<string, SeenRow>, documents: typeof this.documents): void {
     const held = this.readAside(true)
-    const taxIds = new Map(
-      this.statements.clients.all().map(({ id, tax_id }) => [id, tax_id as string | null]),
-    )
+    const taxIds = this.readTaxIds()
     const showing = new Map([...rows.values()].map(row => [row.invoice.ix_id, row]))
     for (const { id, body, misses } of documents.values()) {
       if (!body) continue
       const { reference, uid = null, client_id } = JSON.parse(body) as Document
-      const named = this.namedBy({ reference, uid }, taxIds.get(client_id) ?? null, rows.values())
+      if (isBeingLinked(taxIds, client_id)) continue
+      const named = this.namedBy({ reference, uid }, taxIds.get(client_id) ?? null, rows)
       const shown = showing.get(id)
       if (shown !== undefined && shown.claimed !== id && named.join() !== shown.id && !held.has(shown.id))
         throw new Violation(
@@ -520,21 +562,55 @@ export class Invariants {
     }
   }
 
+  /** Of clients, as they are stored; undefined while the documents of one are being linked by a new tax ID. */
+  private readTaxIds(): Map<unknown, string | null | undefined> {
+    const clients = this.statements.clients.all()
+    return new Map(
+      clients.map(({ id, tax_id, observed_at }) => [
+        id,
+        observed_at === beingLinked ? undefined : (tax_id as string | null),
+      ]),
+    )
+  }
+
+  /** Invoices by their payments, and by their numbers. */
+  private namesOf(rows: ReadonlyMap<string, SeenRow>): NamedRows {
+    const known = this.names.get(rows)
+    if (known !== undefined) return known
+    const payments = new Map<string, SeenRow[]>()
+    const numbers = new Map<string, SeenRow[]>()
+    const add = (named: Map<string, SeenRow[]>, name: string, row: SeenRow) => {
+      const all = named.get(name)
+      if (all === undefined) named.set(name, [row])
+      else if (!all.includes(row)) all.push(row)
+    }
+    for (const row of rows.values()) {
+      const state = this.model.invoices.get(row.id)?.states[row.place]
+      for (const payment of state?.payments ?? []) add(payments, payment, row)
+      if (state?.number) add(numbers, state.number, row)
+    }
+    this.names.set(rows, { payments, numbers })
+    return { payments, numbers }
+  }
+
   /** The invoices that a document names, by the words of the convention; written without a look at the code that does the same. */
   private namedBy(
     { reference, uid }: { reference: string | null; uid: string | null },
     clientTaxId: string | null,
-    rows: Iterable<SeenRow>,
+    rows: ReadonlyMap<string, SeenRow>,
   ): string[] {
     if (reference?.startsWith('in_')) return [reference]
     if (uid?.startsWith('in_')) return [uid]
-    const texts = [reference, uid].filter(text => text !== null)
-    const all = [...rows].map(row => ({ row, state: this.model.invoices.get(row.id)?.states[row.place] }))
-    const paid = all.filter(({ state }) => state?.payments.some(payment => texts.includes(payment)))
-    if (paid.length > 0 || !this.hasNumbers || clientTaxId === null) return paid.map(({ row }) => row.id)
-    return all
-      .filter(({ state }) => texts.includes(state?.number ?? '') && state?.tax_id === clientTaxId)
-      .map(({ row }) => row.id)
+    const texts = [...new Set([reference, uid])].filter(text => text !== null)
+    const { payments, numbers } = this.namesOf(rows)
+    const paid = new Set(texts.flatMap(text => payments.get(text) ?? []))
+    if (paid.size > 0 || !this.hasNumbers || clientTaxId === null) return [...paid].map(({ id }) => id)
+    const numbered = new Set(texts.flatMap(text => numbers.get(text) ?? []))
+    return [...numbered].filter(row => this.stateOf(row)?.tax_id === clientTaxId).map(({ id }) => id)
+  }
+
+  private stateOf({ id, place }: SeenRow): InvoiceState | undefined {
+    return this.model.invoices.get(id)?.states[place]
   }
 
   /** Totals, first pages and counters equal a recount. */
@@ -547,12 +623,12 @@ export class Invariants {
       customer_id: string
       total: number
       counted: number
-      head: Uint8Array
+      first_page: Uint8Array
     }[]
     const known = new Set(customers.map(({ customer_id }) => customer_id))
     for (const id of byCustomer.keys())
       if (!known.has(id)) throw new Violation(`${id} has invoices and no total`)
-    for (const { customer_id, total, counted, head } of customers) {
+    for (const { customer_id, total, counted, first_page } of customers) {
       const its = (byCustomer.get(customer_id) ?? []).toSorted(
         (a, b) => b.issued_at - a.issued_at || (a.id < b.id ? 1 : -1),
       )
@@ -562,7 +638,7 @@ export class Invariants {
         .slice(0, 10)
         .map(({ summary }) => summary)
         .join(',')
-      if (Buffer.from(head).toString() !== text)
+      if (Buffer.from(first_page).toString() !== text)
         throw new Violation(`the first page of ${customer_id} is not its newest invoices`)
       const expected = new Map<string, [number, bigint]>()
       if (counted === 1)
@@ -623,6 +699,8 @@ export class Invariants {
     const moments = followed.map(({ succeeded_at }) => this.time.trueTimeOf(succeeded_at ?? -1))
     if (moments.includes(null)) throw new Violation(`the store claims to be fresh, and a stream never ended`)
     const sinceMs = Math.min(...(moments as number[]))
+    // A key that sees nothing shows an account in which nothing happens.
+    if (sinceMs <= this.model.blindUntilMs) return
     const claimedMs = this.time.trueTimeOf(claimed)
     if (!this.isClockSet && (claimedMs === null || claimedMs > sinceMs))
       throw new Violation(`the store claims to be fresher than its streams`)
@@ -688,7 +766,7 @@ export class Invariants {
       if (isRenamed && (place < states.length - 1 || deletedMs < Number.POSITIVE_INFINITY)) return
       const { rev } = states[place] as InvoiceState
       throw new Violation(
-        `${id} shows ${row.invoice.display_name}, and was r${rev} before what the store claims`,
+        `${id} shows ${row.invoice.customer_name}, and was r${rev} before what the store claims`,
       )
     }
     // One that is seen deleted, or not to be ours, after that moment is not shown.
@@ -720,7 +798,7 @@ export class Invariants {
       )
     const [{ reference = null, uid = null } = {}] = since
     const isSame = since.every(state => state.reference === reference && state.uid === uid)
-    const named = isSame ? this.namedBy({ reference, uid }, null, this.rows.values()) : []
+    const named = isSame ? this.namedBy({ reference, uid }, null, this.rows) : []
     const row = named.length === 1 ? this.rows.get(named[0] ?? '') : undefined
     if (row !== undefined && row.invoice.ix_id === null)
       throw new Violation(
@@ -787,7 +865,9 @@ export class Invariants {
       const isLost =
         kind === 'deletion'
           ? (this.model.invoices.get(invoiceId)?.deletedMs ?? 0) < Number.POSITIVE_INFINITY
-          : (this.documents.get(row?.invoice.ix_id ?? -1)?.misses ?? 0) >= missesToBelieve
+          : (this.documents.get(row?.invoice.ix_id ?? -1)?.misses ?? 0) >= missesToBelieve ||
+            // Its client may have another tax ID by now.
+            this.model.isTaxIdCorrected
       if (row === undefined || !isLost)
         throw new Violation(`in the end the ${kind} of ${id} is still held back`)
     }
@@ -804,7 +884,7 @@ export class Invariants {
     const isOwn = claimed !== undefined && this.ownerOf(claimed.document, claimed.current) === model.id
     const referring = there.filter(({ document, current }) => {
       const taxId = this.model.taxIdOf(document.clientId)
-      return this.namedBy(current, taxId, this.rows.values()).join() === model.id
+      return this.namedBy(current, taxId, this.rows).join() === model.id
     })
     const inForce = referring.find(({ current }) => current.status !== 'canceled')
     const found = (isOwn ? claimed : undefined) ?? inForce ?? referring[0]
@@ -831,7 +911,7 @@ export class Invariants {
 
   private ownerOf({ id, clientId }: ModelDocument, current: DocumentState): string | null {
     const clientTaxId = this.model.taxIdOf(clientId)
-    const named = this.namedBy(current, clientTaxId, this.rows.values())
+    const named = this.namedBy(current, clientTaxId, this.rows)
     if (named.length === 1) return named[0] ?? null
     const claimants = this.storedRows().filter(({ id: invoiceId }) => {
       const model = this.model.invoices.get(invoiceId) as ModelInvoice
@@ -848,7 +928,7 @@ export class Invariants {
   checkAcknowledged(invoiceId: string, rev: number): void {
     const model = this.model.invoices.get(invoiceId) as ModelInvoice
     const stored = this.statements.summary.get(invoiceId)?.summary as string | undefined
-    const shown = stored === undefined ? -1 : revOf((JSON.parse(stored) as Invoice).display_name)
+    const shown = stored === undefined ? -1 : revOf((JSON.parse(stored) as Invoice).customer_name)
     const isAside = (this.statements.aside.all() as { id: string }[]).some(({ id }) => id.endsWith(invoiceId))
     if (isAside || model.wasHidden || model.deletedMs < Number.POSITIVE_INFINITY) return
     // The event of a state without changes of its own, such as a creation, names an earlier one.

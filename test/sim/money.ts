@@ -27,6 +27,7 @@ export function factsOf({ createdS }: ModelInvoice, state: InvoiceState): Paymen
     pre_payment_credit_cents: credited,
     post_payment_credit_cents: status === 'paid' && rev % 6 === 0 ? Math.floor(due / 5) : 0,
     starting_balance_cents: starting ?? 0,
+    closed_at: null,
     taxes: taxesOf(state),
     payments: state.payments.map((id, place) => ({ id, amount_cents: place === 0 ? paid : 0, paid_at })),
   }
@@ -144,6 +145,7 @@ export const moneyKinds: readonly string[] = [
   'rounding',
   'credit_note_missing',
   'credit_note_unmatched',
+  'open_credited',
   'currency_unknown',
 ]
 
@@ -161,7 +163,7 @@ export function differencesOf(
   const found = [differenceOfAmounts(state, its)]
   const own = facts.pre_payment_credit_cents + facts.post_payment_credit_cents
   if (hasNotes && state.status !== 'void' && document.status !== 'draft')
-    found.push(differenceOfCredits(own, its))
+    found.push(differenceOfCredits(own, its, state.status === 'open' && facts.amount_remaining_cents > 0))
   return [...new Set(found.filter(kind => kind !== null))].sort()
 }
 
@@ -174,10 +176,15 @@ function differenceOfAmounts({ total_cents }: InvoiceState, { cents, tax }: Char
 }
 
 /** A cent of euros is more than one of dollars: so near, they are the same. */
-function differenceOfCredits(own: number, { credited, currency }: Charge): string | null {
+function differenceOfCredits(
+  own: number,
+  { cents, credited, currency }: Charge,
+  asksForPayment: boolean,
+): string | null {
   const same = currency === 'eur' ? 0 : 3
   const apart = Math.abs(own - credited)
   if (apart <= same) return null
   if (apart <= same + 1) return 'rounding'
-  return own > credited ? 'credit_note_missing' : 'credit_note_unmatched'
+  if (own > credited) return 'credit_note_missing'
+  return asksForPayment && cents > 0 && credited >= cents ? 'open_credited' : 'credit_note_unmatched'
 }

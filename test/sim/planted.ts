@@ -5,6 +5,8 @@ export interface Planted {
   file: string
   from: string
   to: string
+  /** Whether it lies in what PostgreSQL runs. */
+  isPostgres?: true
 }
 
 export const planted: readonly Planted[] = [
@@ -23,14 +25,14 @@ export const planted: readonly Planted[] = [
   {
     name: 'the first page is not kept',
     file: 'src/store/sqlite/counts.ts',
-    from: 'total = total + excluded.total, head = excluded.head',
-    to: 'total = total + excluded.total',
+    from: 'first_page_size = excluded.first_page_size, first_page = excluded.first_page',
+    to: 'first_page_size = excluded.first_page_size',
   },
   {
     name: 'no tombstone is written',
     file: 'src/store/shared/transaction-writes.ts',
-    from: 'WHERE stored.observed_at < excluded.observed_at`,\n        [customerId, invoiceId, observedAt],',
-    to: "WHERE stored.observed_at < excluded.observed_at`,\n        ['', invoiceId, observedAt],",
+    from: '[customerId, invoiceId, observedAt, answeredAt],',
+    to: "['', 'nothing', observedAt, answeredAt],",
   },
   {
     name: 'lines that are unknown by now stay',
@@ -47,8 +49,8 @@ export const planted: readonly Planted[] = [
   {
     name: 'the lease is not checked',
     file: 'src/sync/lease.ts',
-    from: 'if (await tx.holdsLease(lease.epoch)) return result',
-    to: 'return result',
+    from: 'lease.check(beats, written)',
+    to: 'void lease.check',
   },
   {
     name: 'one miss of a document is enough',
@@ -70,80 +72,80 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'the cursor of the backfill is ahead of its rows',
-    file: 'src/sync/list-ranges.ts',
-    from: 'calls.commit(pages, why, async tx =>',
-    to: 'calls.commit(pages.slice(1), why, async tx =>',
+    file: 'src/sync/invoices/list-ranges.ts',
+    from: 'commits.commit(pages, why, async tx =>',
+    to: 'commits.commit(pages.slice(1), why, async tx =>',
   },
   {
     name: 'pages after one that failed are stored',
-    file: 'src/sync/list-ranges.ts',
-    from: 'lastStored = lastStored.then(() => {',
-    to: 'lastStored = lastStored.catch(() => {}).then(() => {',
+    file: 'src/sync/invoices/list-ranges.ts',
+    from: 'this.lastStored = this.lastStored.then(() => {',
+    to: 'this.lastStored = this.lastStored.catch(() => {}).then(() => {',
   },
   {
     name: 'the deletion guard is off',
     file: 'src/sync/deletion-guard.ts',
-    from: 'if (place <= limit) return true',
-    to: 'if (place > 0) return true',
+    from: 'return count <= plausibleLosses(await this.atRisk)',
+    to: 'return count <= plausibleLosses(await this.atRisk) + 9_999',
   },
   {
     name: 'the events are as fresh as their end',
-    file: 'src/sync/events.ts',
-    from: 'succeeded_at: askedAt, failed_at',
+    file: 'src/sync/invoices/events.ts',
+    from: 'succeeded_at: begun.at, failed_at',
     to: 'succeeded_at: Date.now(), failed_at',
   },
   {
     name: 'the cursor of the events leads too far',
-    file: 'src/sync/events.ts',
+    file: 'src/sync/invoices/events.ts',
     from: 'cursor: String(newest)',
     to: 'cursor: String(newest + 900)',
   },
   {
     name: 'an event counts as handled before it is applied',
-    file: 'src/sync/refetch-invoices.ts',
-    from: 'for (const { id } of fresh) applying.set(id, applied)',
-    to: 'for (const { id } of fresh) handled.add(id)',
+    file: 'src/sync/invoices/refetch-invoices.ts',
+    from: 'for (const { id } of fresh) this.applying.set(id, applied)',
+    to: 'for (const { id } of fresh) this.handled.add(id)',
   },
   {
     name: 'a deleted draft is revived by an answer of the same moment',
-    file: 'src/sync/apply.ts',
-    from: 'else if (isTie && previous === null && (before !== undefined || (elsewhere.length === 0 && isGone(id))))',
-    to: 'else if (isTie && before === undefined && previous !== null)',
+    file: 'src/sync/invoices/apply-answers.ts',
+    from: '...(await tx.findTombstones(ids))]',
+    to: ']',
   },
   {
     name: 'answers under way at the same time are not noticed',
-    file: 'src/sync/stamped-calls.ts',
-    from: '(answered.get(id)?.at ?? 0) > (stampOfId.get(id) ?? 0)',
-    to: 'id === ""',
+    file: 'src/sync/invoices/decide.ts',
+    from: 'answer.askedAt < answeredAt',
+    to: 'answer.askedAt < answeredAt - 1e15',
   },
   {
     name: 'the stamp is taken after the answer',
-    file: 'src/sync/stamped-calls.ts',
-    from: 'return { ...(await request()), askedAt }',
-    to: 'return { ...(await request()), askedAt: nextStamp() }',
+    file: 'src/sync/invoices/commit-answers.ts',
+    from: 'return { ...answer, askedAt, answeredAt: nextStamp() }',
+    to: 'return { ...answer, askedAt: nextStamp(), answeredAt: nextStamp() }',
   },
   {
     name: 'an invoice stays with its former customer',
-    file: 'src/sync/apply.ts',
-    from: 'await tx.removeInvoice(other.customer_id, other.id)',
-    to: '',
+    file: 'src/sync/invoices/apply-answers.ts',
+    from: 'await tx.removeInvoice(customer_id, id)',
+    to: 'void [customer_id, id]',
   },
   {
     name: 'a record that does not fit is not set aside',
-    file: 'src/sync/stamped-calls.ts',
-    from: "await replaceAside(writing, id, askedAt, { kind: 'invoice', reason })",
-    to: 'void reason',
+    file: 'src/sync/invoices/commit-answers.ts',
+    from: '  await saveUnfit(tx, options, pages)\n  if',
+    to: '  if',
   },
   {
     name: 'a refused invoice is not set aside',
-    file: 'src/sync/apply.ts',
-    from: 'onRefused?.(id, reason, stored.has(id))',
-    to: 'void onRefused',
+    file: 'src/sync/invoices/outcomes.ts',
+    from: "if (decision.action !== 'refuse') return null",
+    to: "if (decision.action !== 'hold back') return null",
   },
   {
     name: 'a record that fits again stays set aside',
-    file: 'src/sync/stamped-calls.ts',
-    from: 'await tx.clearSetAside([{ system, kind: before.kind, id }])',
+    file: 'src/sync/invoices/commit-answers.ts',
+    from: 'if (cleared.length > 0) await tx.clearSetAside(cleared)',
     to: '',
   },
   {
@@ -160,33 +162,33 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'a new document is not linked',
-    file: 'src/sync/refetch-documents.ts',
-    from: '{ documents: ids, ...invoicesNamedBy(documents, rules) }\n        const changed',
-    to: '{ documents: ids }\n        const changed',
+    file: 'src/sync/documents/fetch-documents.ts',
+    from: '{ documents: ids, ...invoicesNamedBy(documents, rules) }\n      return relink',
+    to: '{ documents: ids }\n      return relink',
   },
   {
     name: 'an invoice that another loses a document to is not linked again',
-    file: 'src/sync/apply.ts',
-    from: "await relinkInvoices(tx, joinNames(contested), 'claim', linking)",
+    file: 'src/sync/invoices/apply-answers.ts',
+    from: "await relinkInvoices(tx, joinNames(touched), 'claim', options)",
     to: '',
   },
   {
     name: 'the documents are as fresh as the end of their round',
-    file: 'src/sync/documents.ts',
-    from: 'const since = readCursor(stream)?.since ?? at',
-    to: 'const since = readCursor(stream)?.since ?? Math.max(at, Date.now())',
+    file: 'src/sync/documents/documents.ts',
+    from: 'Math.min(readRoundCursor(stream)?.since ?? at, at)',
+    to: 'Math.max(at, Date.now())',
   },
   {
     name: 'the store is fresh before every stream ended once',
-    file: 'src/store/sqlite/migrations/0001.sql',
+    file: 'src/store/shared/current-freshness.ts',
     from: 'count(*) = count(succeeded_at)',
     to: 'count(*) > 0',
   },
   {
     name: 'a document that is set aside is not remembered',
-    file: 'src/sync/set-aside-documents.ts',
-    from: 'await store.transaction(tx => tx.setAside({ ...key, reason }, Date.now()))',
-    to: 'void reason',
+    file: 'src/sync/documents/set-aside-documents.ts',
+    from: 'await tx.setAside({ ...key, reason, due_at: dueAtOf(kind, key.id, now) }, now)',
+    to: 'void key',
   },
   {
     name: 'documents that are gone at once are not held back',
@@ -197,7 +199,7 @@ export const planted: readonly Planted[] = [
   {
     name: 'a loss that was let through stays held back',
     file: 'src/sync/deletion-guard.ts',
-    from: 'await tx.clearSetAside(names.map(id => ({ system: guardSystem, kind: loss, id })))',
+    from: 'if (held.length > 0) await tx.clearSetAside(held)',
     to: '',
   },
   {
@@ -214,33 +216,33 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'a field that fits again stays set aside',
-    file: 'src/sync/refetch-documents.ts',
-    from: "await setAside.clear(tx, 'field', whole)",
+    file: 'src/sync/documents/fetch-documents.ts',
+    from: "await clearAside(tx, context, whole, ['field'])",
     to: '',
   },
   {
     name: 'an invoice that could not be fetched counts as one that does not fit',
-    file: 'src/sync/refetch-invoices.ts',
+    file: 'src/sync/invoices/refetch-invoices.ts',
     from: 'if (!(error instanceof UnfitRecord)) throw error',
     to: '',
   },
   {
     name: 'what is held back of an invoice stays with its former customer',
-    file: 'src/sync/apply.ts',
-    from: "await guard.forget(tx, 'downgrade', left)",
+    file: 'src/sync/invoices/apply-answers.ts',
+    from: "await guard.forget(tx, 'lost_document', left)",
     to: '',
   },
   {
     name: 'invoices that were read by a round that failed are not read by the next',
     file: 'src/sync/rounds.ts',
-    from: 'unlessSince = undefined\n',
+    from: 'this.isFirst = false\n',
     to: '',
   },
   {
     name: 'invoices in no list of unsettled ones are not fetched',
-    file: 'src/sync/list-account.ts',
-    from: '          total = addApplied(total, await fetchUnlisted(since))',
-    to: '          void since',
+    file: 'src/sync/invoices/list-account.ts',
+    from: 'return addApplied(total, await this.fetchUnlisted(since, isRecheck))',
+    to: 'return total',
   },
   {
     name: 'claims do not age',
@@ -250,15 +252,35 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'a list that grew shorter while it was read is not read again',
-    file: 'src/sync/read-list.ts',
+    file: 'src/sync/documents/read-list.ts',
     from: 'isWhole: ids.size + misfits >= total && total >= atFirst',
     to: 'isWhole: true',
   },
   {
     name: 'a round that was cut off counts as a whole one',
-    file: 'src/sync/documents.ts',
-    from: 'await end(stream, round, last === null && left === null ? null : String(last ?? 0))',
-    to: 'await end(stream, round, null)',
+    file: 'src/sync/documents/documents.ts',
+    from: 'await this.end(stream, round, last === null && left === null ? null : String(last ?? 0))',
+    to: 'await this.end(stream, round, null)',
+  },
+
+  // Ends of ranges and pages within a second.
+  {
+    name: 'a range of a list begins a second late',
+    file: 'src/sync/invoices/ranges.ts',
+    from: 'others.map((from, index) => ({ from, before',
+    to: 'others.map((from, index) => ({ from: from === null ? null : from + 1, before',
+  },
+  {
+    name: 'a range of a list ends a second early',
+    file: 'src/sync/invoices/ranges.ts',
+    from: 'before: starts[index] ?? null, after: null, isCut }))',
+    to: 'before: starts[index] ? Number(starts[index]) - 1 : null, after: null, isCut }))',
+  },
+  {
+    name: 'a page that ends in the second in which its range begins is the last',
+    file: 'src/sync/invoices/list-plan.ts',
+    from: 'page.reached < from ?',
+    to: 'page.reached <= from ?',
   },
 
   // Money.
@@ -326,14 +348,14 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'a payment or number that an invoice loses is given to no other',
-    file: 'src/sync/apply.ts',
-    from: 'isPartial ? {} : await findLost(tx, lost, linking)',
-    to: '{}',
+    file: 'src/sync/invoices/apply-answers.ts',
+    from: 'await findLost(tx, lost, options)]',
+    to: '{}]',
   },
   {
     name: 'a client’s tax ID links nothing',
-    file: 'src/sync/refetch-documents.ts',
-    from: 'await tx.saveClient(id, taxId, beingLinked)\n    return true',
+    file: 'src/sync/documents/fetch-clients.ts',
+    from: 'await tx.saveClient(id, taxId, beingLinked)\n  return true',
     to: 'return false',
   },
   {
@@ -347,5 +369,19 @@ export const planted: readonly Planted[] = [
     file: 'src/linking/reference.ts',
     from: '[...inReference, ...inUid]',
     to: 'inReference',
+  },
+  {
+    name: 'on PostgreSQL, the total of a customer is that of the last batch',
+    file: 'src/store/postgres/functions.sql',
+    from: 'total = stored.total + excluded.total',
+    to: 'total = excluded.total',
+    isPostgres: true,
+  },
+  {
+    name: 'on PostgreSQL, a sum is its largest amount',
+    file: 'src/store/postgres/functions.sql',
+    from: 'i.status, i.currency, count(*) AS n, sum(i.total_cents) AS cents',
+    to: 'i.status, i.currency, count(*) AS n, max(i.total_cents) AS cents',
+    isPostgres: true,
   },
 ]

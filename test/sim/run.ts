@@ -1,9 +1,10 @@
 /**
  * `npm run sim`: `-- --seed N` runs one world and shows its last steps; `-- --from N --seeds N` runs many; `-- --planted` changes one
- * line of a copy after the other, and shows in how many worlds each is found, the first few alone.
+ * line of a copy after the other, and shows in how many worlds each is found, the first few alone. `-- --postgres` runs worlds on a real
+ * server, which are slower.
  */
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -15,6 +16,8 @@ const options = {
   from: { type: 'string', default: '1' },
   seeds: { type: 'string', default: '2000' },
   short: { type: 'boolean', default: false },
+  /** On a real server. */
+  postgres: { type: 'boolean', default: false },
   planted: { type: 'boolean', default: false },
   /** Only the planted faults with this in their names. */
   only: { type: 'string', default: '' },
@@ -35,13 +38,15 @@ function readOptions() {
     if (numbers.every(text => /^\d+$/.test(text))) return values
   } catch {}
   process.stderr.write(
-    'Usage: npm run sim -- [--seed N | --from N --seeds N] [--short] [--most N] [--planted [--only NAME]]\n',
+    'Usage: npm run sim -- [--seed N | --from N --seeds N] [--short] [--postgres] [--most N] [--planted [--only NAME]]\n',
   )
   process.exit(2)
 }
 
 async function runSeeds(from: number, count: number): Promise<void> {
-  const stage = await openStage(values.short)
+  const stage = values.postgres
+    ? await (await import('./postgres-stage.ts')).openPostgresStage(values.short)
+    : await openStage(values.short)
   const started = performance.now()
   let [steps, failed, seed] = [0, 0, from]
   for (; seed < from + count && failed < Number(values.most); seed++) {
@@ -61,9 +66,13 @@ async function runSeeds(from: number, count: number): Promise<void> {
 function runPlanted(): void {
   const root = new URL('../..', import.meta.url).pathname
   const copy = mkdtempSync(join(tmpdir(), 'fatura-planted-'))
-  for (const name of ['src', 'sandbox', 'test/sim', 'package.json', 'build', 'openapi.json'])
+  for (const name of ['src', 'sandbox', 'test/sim', 'test/support', 'package.json', 'build', 'openapi.json'])
     cpSync(join(root, name), join(copy, name), { recursive: true })
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  for (const tools of ['tools', 'test']) {
+    mkdirSync(join(copy, tools), { recursive: true })
+    symlinkSync(join(root, 'tools/node_modules'), join(copy, tools, 'node_modules'))
+  }
   let found = 0
   const chosen = planted.filter(({ name }) => name.includes(values.only))
   for (const fault of chosen) {
@@ -78,7 +87,7 @@ function runPlanted(): void {
   process.exitCode = found / chosen.length >= 0.95 ? 0 : 1
 }
 
-function runWith(copy: string, { file, from, to }: Planted): string {
+function runWith(copy: string, { file, from, to, isPostgres }: Planted): string {
   const path = join(copy, file)
   const before = readFileSync(path, 'utf8')
   if (before.split(from).length !== 2) throw new Error(`${file} does not hold this once: ${from}`)
@@ -87,6 +96,7 @@ function runWith(copy: string, { file, from, to }: Planted): string {
     before.replace(from, () => to),
   )
   const args = ['--from', values.from, '--seeds', values.seeds, '--most', values.most]
+  if (isPostgres === true) args.push('--postgres')
   const { stdout, stderr } = spawnSync(process.execPath, [join(copy, 'test/sim/run.ts'), ...args], {
     encoding: 'utf8',
     maxBuffer: 1 << 30,

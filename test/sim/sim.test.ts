@@ -1,12 +1,18 @@
 /** Worlds made at random: in none of them is an invariant broken. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 
-test('600 worlds of faults, kills, clocks and odd records break no invariant', async () => {
-  // In a program of its own: the test runner follows every promise, and the worlds would take more than twice as long.
-  const args = ['test/sim/run.ts', '--seeds', '600', '--short']
+/** In a program of its own: the test runner follows every promise, and the worlds would take more than twice as long. */
+async function assertHolds(seeds: number, ...more: string[]): Promise<void> {
+  const args = ['test/sim/run.ts', '--seeds', String(seeds), '--short', ...more]
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args).catch(error => error)
-  assert.match(stdout + stderr, /^600 seeds, \d+ steps, 0 failed/m)
+  assert.match(stdout + stderr, new RegExp(`^${seeds} seeds, \\d+ steps, 0 failed`, 'm'))
+}
+
+describe('no invariant is broken', () => {
+  test('by 300 worlds of faults, kills, clocks and odd records', () => assertHolds(300))
+
+  test('by 20 worlds on a real PostgreSQL', () => assertHolds(20, '--postgres'))
 })

@@ -2,11 +2,11 @@
 import { integer } from '../../sandbox/random.ts'
 import type { Document } from '../../src/document.ts'
 import { invoiceXpressIdentity } from '../../src/invoicexpress/source-identity.ts'
-import { fieldsOf } from '../../src/linking/link.ts'
+import { nothingUnread } from '../../src/platform-invoice.ts'
 import {
   type BillingSource,
   type DocumentSource,
-  type Observation,
+  type InvoiceAnswer,
   SourceError,
   UnfitRecord,
 } from '../../src/sources.ts'
@@ -31,7 +31,6 @@ export interface Faults {
 
 /** Seconds of the platform's clock that events may be listed in; older ones are gone. */
 const keptS = 30 * 86_400
-const documentsPerPage = 3
 
 export function createSources(
   model: Upstreams,
@@ -59,20 +58,23 @@ export function createSources(
     return new SourceError('failed', 'HTTP 500')
   }
 
-  function observe(invoice: ModelInvoice, state: InvoiceState): Observation {
+  function observe(invoice: ModelInvoice, state: InvoiceState): InvoiceAnswer {
     return {
       id: invoice.id,
       customer_id: state.customer_id,
-      map(previous) {
-        if (state.isOdd) return { refusal: 'unknown_status' }
-        const mapped = {
-          ...toInvoice(invoice, state),
-          customer_id: state.customer_id ?? previous?.customer_id ?? '',
-        }
-        const link = previous === null ? {} : fieldsOf(previous)
-        const payment = factsOf(invoice, state)
-        return { invoice: { ...mapped, ...link }, lines: toLines(state), claim: state.claim, payment }
-      },
+      found: map(invoice, state),
+    }
+  }
+
+  function map(invoice: ModelInvoice, state: InvoiceState): InvoiceAnswer['found'] {
+    if (state.isOdd) return { refusal: 'unknown_status' }
+    const { ix_sync_state, ix_id, ix_status, ix_created_at, ...billed } = toInvoice(invoice, state)
+    return {
+      invoice: billed,
+      lines: toLines(state),
+      claim: state.claim,
+      payment: factsOf(invoice, state),
+      unread: nothingUnread,
     }
   }
 
@@ -84,9 +86,10 @@ export function createSources(
         `list${after === null ? '' : ` after ${after}`}${filter.status ? ` ${filter.status}` : ''}`,
         () => {
           const { customerId, status, from = 0, before = Number.POSITIVE_INFINITY } = filter
-          const all = model.listed()
+          const all = model.isBlind ? [] : model.listed()
           const place = after === null ? -1 : all.findIndex(({ id }) => id === after)
-          if (after !== null && place === -1) throw new SourceError('missing', 'there is no such cursor')
+          if (after !== null && place === -1 && !model.isBlind)
+            throw new SourceError('missing', 'there is no such cursor')
           const matching = all.slice(place + 1).filter(invoice => {
             const state = model.current(invoice)
             return (
@@ -97,12 +100,13 @@ export function createSources(
             )
           })
           // Pages shrink and grow between two requests.
-          const size = faults.sourceRate > 0 ? integer(random, 1, 6) : 6
+          const most = model.pageSizes.invoices
+          const size = faults.sourceRate > 0 && !model.isDense ? integer(random, 1, most) : most
           const page = matching.slice(0, size)
           const states = page.map(invoice => ({ invoice, state: model.current(invoice) as InvoiceState }))
           const nameless = chance(faults.sourceRate / 10) ? 1 : 0
           return {
-            observations: states
+            answers: states
               .filter(({ state }) => state.fits)
               .map(({ invoice, state }) => observe(invoice, state)),
             unfit: states
@@ -119,11 +123,11 @@ export function createSources(
       call(`fetch ${id}`, () => {
         const invoice = model.invoices.get(id)
         const state = invoice && model.current(invoice)
-        if (!invoice || !state) return { id, customer_id: customerId, map: null }
+        if (!invoice || !state || model.isBlind) return { id, customer_id: customerId, found: null }
         // A key may not see what is there: only of a draft is that believed, and this one never was one.
         if (invoice.states[0]?.status !== 'draft' && chance(faults.sourceRate / 5)) {
           invoice.wasHidden = true
-          return { id, customer_id: customerId, map: null }
+          return { id, customer_id: customerId, found: null }
         }
         if (!state.fits) throw new UnfitRecord('lines')
         return observe(invoice, state)
@@ -132,12 +136,13 @@ export function createSources(
       call('events', () => {
         const nowS = Math.floor(time.nowMs / 1000) + model.aheadS
         const listed = model.events
-          .filter(({ created }) => created >= since && created > nowS - keptS)
+          .filter(({ created }) => !model.isBlind && created >= since && created > nowS - keptS)
           .reverse()
         const place = after === null ? -1 : listed.findIndex(({ id }) => id === after)
         if (after !== null && place === -1) throw new SourceError('missing', 'there is no such cursor')
-        const page = listed.slice(place + 1, place + 6)
-        const next = place + 6 < listed.length ? (page.at(-1)?.id ?? null) : null
+        const end = place + 1 + model.pageSizes.events
+        const page = listed.slice(place + 1, end)
+        const next = end < listed.length ? (page.at(-1)?.id ?? null) : null
         return { notifications: page, next, newest: page[0]?.created ?? null }
       }),
     identify: () => call('identify', () => ({ id: 'acct_1', mode: 'test' as const })),
@@ -171,7 +176,8 @@ export function createSources(
             )
           })
           .reverse()
-        const some = listed.slice((page - 1) * documentsPerPage, page * documentsPerPage)
+        const size = model.pageSizes.documents
+        const some = listed.slice((page - 1) * size, page * size)
         const states = some.map(document => ({ document, state: document.states.at(-1) as DocumentState }))
         return {
           documents: states
@@ -180,7 +186,7 @@ export function createSources(
           misfits: states
             .filter(({ state }) => !state.fits)
             .map(({ document }) => ({ id: document.id, reason: 'odd' })),
-          pages: Math.ceil(listed.length / documentsPerPage),
+          pages: Math.ceil(listed.length / size),
           total: listed.length,
         }
       }),

@@ -70,6 +70,13 @@ export const customers = ['cus_a', 'cus_b', 'cus_c'] as const
 /** By the client's id, and by the customer's. */
 const taxIds = ['PT501964843', 'PT502011378'] as const
 
+/** Entries of a page, at most. */
+export interface PageSizes {
+  invoices: number
+  documents: number
+  events: number
+}
+
 const never = Number.POSITIVE_INFINITY
 
 export class Upstreams {
@@ -81,6 +88,15 @@ export class Upstreams {
   readonly random: Random
   /** Seconds that the platform's clock is ahead of the true time. */
   aheadS = 0
+  pageSizes: PageSizes = { invoices: 6, documents: 3, events: 5 }
+  /** Whether the key of the platform sees nothing. */
+  isBlind = false
+  /** True time at which it saw everything again: until then, nothing that was read shows that anything was read. */
+  blindUntilMs = Number.NEGATIVE_INFINITY
+  /** Whether pages are always full, and numbers of invoices are mostly equal. */
+  isDense = false
+  /** Tax IDs of clients that were corrected. */
+  private readonly corrected = new Map<number, string | null>()
   private readonly clock: { nowMs: number }
 
   constructor(random: Random, clock: { nowMs: number }) {
@@ -97,7 +113,27 @@ export class Upstreams {
   }
 
   taxIdOf(clientId: number): string | null {
+    const corrected = this.corrected.get(clientId)
+    if (corrected !== undefined) return corrected
     return clientId === 0 ? null : (taxIds[clientId % taxIds.length] ?? null)
+  }
+
+  /** A client of documents gets the tax ID of another, or none. */
+  correctTaxId(): string {
+    const clientId = integer(this.random, 1, taxIds.length + 1)
+    this.corrected.set(clientId, this.chance(0.2) ? null : pick(this.random, taxIds))
+    return `client ${clientId} to ${this.taxIdOf(clientId)}`
+  }
+
+  get isTaxIdCorrected(): boolean {
+    return this.corrected.size > 0
+  }
+
+  /** The key of the platform sees nothing from now on, or everything again. */
+  setBlind(isBlind: boolean): void {
+    this.isBlind = isBlind
+    this.blindUntilMs = isBlind ? never : this.clock.nowMs
+    for (const invoice of this.invoices.values()) invoice.wasHidden = true
   }
 
   /** Newest first. */
@@ -131,7 +167,8 @@ export class Upstreams {
     return pick(this.random, this.chance(0.6) ? list.slice(-2) : list)
   }
 
-  createInvoice(status: InvoiceStatus = 'draft', createdMs = this.clock.nowMs): string {
+  /** Without an event, it is from before those that are kept. */
+  createInvoice(status: InvoiceStatus = 'draft', createdMs = this.clock.nowMs, hasEvent = true): string {
     const id = `in_${String(this.invoices.size + 1).padStart(4, '0')}`
     const first: InvoiceState = {
       rev: ++this.revs,
@@ -157,10 +194,10 @@ export class Upstreams {
       states: [first],
       deletedMs: never,
       isLostInSilence: false,
-      wasHidden: false,
+      wasHidden: this.isBlind,
     }
     this.invoices.set(id, invoice)
-    this.notify('invoice.created', invoice)
+    if (hasEvent) this.notify('invoice.created', invoice)
     return id
   }
 
@@ -223,6 +260,14 @@ export class Upstreams {
     return customerId
   }
 
+  /** A customer's invoices go to another, mostly without a word. */
+  merge(from: string, to: string): string {
+    const moved = this.some(({ customer_id }) => customer_id === from)
+    for (const invoice of moved) this.edit(invoice, { customer_id: to }, null)
+    if (this.chance(0.3)) this.push('customer.updated', { invoice_id: null, customer_id: to })
+    return `${from} into ${to}: ${moved.length} invoices`
+  }
+
   /** Invoices whose current state is like this. */
   some(fits: (state: InvoiceState) => boolean): ModelInvoice[] {
     return [...this.invoices.values()].filter(invoice => {
@@ -263,7 +308,7 @@ export class Upstreams {
   /** Mostly its own. */
   drawNumber(id: string): string {
     const others = [...this.invoices.values()].flatMap(({ states }) => states.at(-1)?.number ?? [])
-    return (this.chance(0.15) && pick(this.random, others)) || `N-${id}`
+    return (this.chance(this.isDense ? 0.5 : 0.15) && pick(this.random, others)) || `N-${id}`
   }
 
   /** Mostly a new one. */
@@ -540,8 +585,9 @@ export function toInvoice({ id, createdS }: ModelInvoice, state: InvoiceState): 
   return {
     id,
     number,
-    display_name: `r${rev}`,
-    customer_name: null,
+    // One for all: an issued invoice keeps the name that it was issued with.
+    display_name: 'Ana',
+    customer_name: `r${rev}`,
     customer_id: customer_id ?? '',
     customer_email: null,
     company_name: null,
@@ -577,6 +623,6 @@ export function toLines({ rev, total_cents, currency, hasLines }: InvoiceState):
 }
 
 /** The state that an invoice is shown in, by its name. */
-export function revOf(displayName: string): number {
-  return Number(displayName.slice(1))
+export function revOf(customerName: string | null): number {
+  return Number((customerName ?? '').slice(1))
 }

@@ -142,9 +142,42 @@ export class VirtualTime {
   }
 }
 
+/** Calls that leave the program, as those of a database do: they end after more than one turn of its loop. */
+class RealCalls {
+  private underWay = 0
+  private waiting: (() => void)[] = []
+
+  async run<T>(call: () => T | Promise<T>): Promise<T> {
+    this.underWay++
+    try {
+      return await call()
+    } finally {
+      if (--this.underWay === 0) for (const resolve of this.waiting.splice(0)) resolve()
+    }
+  }
+
+  areOver(): boolean {
+    return this.underWay === 0
+  }
+
+  /** Resolves when all are over. One may wait for virtual time, as for a pause before it is done again: nobody waits for it longer. */
+  ended(patienceMs: number): Promise<unknown> {
+    const over = new Promise<void>(resolve => this.waiting.push(resolve))
+    return Promise.race([over, real.sleep(patienceMs, undefined, { ref: false })])
+  }
+}
+
+export const realCalls = new RealCalls()
+const realPatienceMs = 2_000
+
 /** Resolves when nothing goes on any more without a point or a timer. */
-export function settle(): Promise<void> {
-  return new Promise(resolve => real.setImmediate(resolve))
+export async function settle(): Promise<void> {
+  for (let tries = 0; tries < 100; tries++) {
+    await new Promise<void>(resolve => real.setImmediate(resolve))
+    if (realCalls.areOver()) return
+    await realCalls.ended(realPatienceMs)
+    if (!realCalls.areOver()) return
+  }
 }
 
 const ofProcess = () => (running === null || running.current === null ? null : running)

@@ -25,6 +25,7 @@ import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
 import { openSqliteOperator } from '../../src/store/sqlite/operator.ts'
 import { openSqliteReader } from '../../src/store/sqlite/reader.ts'
 import { openSqliteWriter, takeTurns } from '../../src/store/sqlite/writer.ts'
+import { createStamps } from '../../src/store/stamps.ts'
 import {
   type ConnectorStores,
   type OperatorStore,
@@ -33,33 +34,40 @@ import {
   type WriteStore,
 } from '../../src/store/store.ts'
 import { stripeIdentity } from '../../src/stripe/source-identity.ts'
-import { type Connector, createConnector } from '../../src/sync/connector.ts'
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
-import { createDocumentSync } from '../../src/sync/documents.ts'
+import { createDocumentSync } from '../../src/sync/documents/documents.ts'
+import { type Connector, createConnector } from '../../src/sync/invoices/connector.ts'
 import { fenceStore, waitForLease } from '../../src/sync/lease.ts'
 import { ageClaims, relinkInvoices } from '../../src/sync/link-invoices.ts'
+import { documentQuestions, invoiceQuestions } from '../../src/sync/questions.ts'
 import { readState } from '../../src/sync/read-state.ts'
-import { documentRounds, invoiceRounds } from '../../src/sync/rounds.ts'
-import { realClocks, runDue } from '../../src/sync/schedule.ts'
+import { createRounds } from '../../src/sync/rounds.ts'
+import { every, everyMs, realClocks, runDue } from '../../src/sync/schedule.ts'
 import { repeat } from '../../src/sync/sync-invoices.ts'
+import { WrittenPlace } from '../../src/sync/written-place.ts'
+import { type Copies, openCopies } from './copies.ts'
+import { changeMany, type Density, drawDensity, drawLongPause, populateDensely } from './dense.ts'
 import { addFaults } from './faulty-store.ts'
 import {
   type Committer,
   Invariants,
   openTables,
+  type Seen,
   type Tables,
   Violation,
   writeBalances,
 } from './invariants.ts'
 import { createSources, type Faults } from './sources.ts'
 import { customers, type ModelEvent, Upstreams } from './upstreams.ts'
-import { type Point, type Process, settle, VirtualTime } from './virtual-time.ts'
+import { type Point, type Process, realCalls, settle, VirtualTime } from './virtual-time.ts'
 
 /** Late in a month: few months lie between the first invoice and the last. */
 const startMs = Date.parse('2026-03-25T12:00:00Z')
 /** Where a commit does not wait for a disk. */
 const memoryFolder = '/dev/shm'
 const numberTemplate = readTemplate('{number}') as Template
+/** One world of so many is dense. */
+const denseEvery = 3
 /** All customers, as the reader of a feed. */
 const everyone = 'everyone'
 /** Steps that a failure shows. */
@@ -103,14 +111,7 @@ export async function openStage(isShort = false): Promise<Stage> {
   const template = join(folder, 'template.db')
   await migrateStore(`sqlite:${template}`)
   const store = await openWriteStore(`sqlite:${template}`)
-  const tokens = new Map<string, string>()
-  for (const customer of [...customers, everyone]) {
-    const { id, token, hash } = createToken()
-    const times = { created_at: 0, expires_at: null, revoked_at: null }
-    const scope = customer === everyone ? null : [customer]
-    await store.saveToken({ id, name: customer, hash, customers: scope, ...times })
-    tokens.set(customer, token)
-  }
+  const tokens = await saveTokens(store)
   await store.close()
   const db = new DatabaseSync(template)
   // Counters are kept from thousands of invoices on: here one customer has them from the first.
@@ -119,52 +120,58 @@ export async function openStage(isShort = false): Promise<Stage> {
   db.close()
   const path = join(folder, 'world.db')
   copyFileSync(template, path)
-  const files = { reset: createReset(path, template), reader: openSqliteReader(path), path }
-  const apps = await Promise.all([0, 1].map(() => openApi(files.reader)))
+  const copies = openCopies(path, template, join(folder, 'backup.db'))
+  const reader = openSqliteReader(path)
+  const apps = await openApis(reader)
   const tables = openTables(path)
   const idle: ConnectorStores[] = []
+  const stores: WorldStores = {
+    copies,
+    refresh: null,
+    openConnector: async () =>
+      takeTurns({
+        store: await openSqliteWriter(path),
+        leases: await openSqliteWriter(path, { patienceMs: 200 }),
+      }),
+    openOperator: () => openSqliteOperator(path),
+  }
   return {
     async run(seed) {
-      files.reset.run()
-      return new World(seed, { path, apps, tokens, tables, idle, isShort }).run()
+      copies.reset()
+      return new World(seed, { stores, apps, tokens, tables, idle, isShort }).run()
     },
     async close() {
       idle.forEach(closeBoth)
       for (const app of apps) await app.close()
-      await files.reader.close()
-      files.reset.close()
+      await reader.close()
+      copies.close()
       tables.close()
       rmSync(folder, { recursive: true, force: true })
     },
   }
 }
 
-function closeBoth({ store, leases }: ConnectorStores): void {
+/** By customer. */
+export async function saveTokens(store: WriteStore): Promise<Map<string, string>> {
+  const tokens = new Map<string, string>()
+  for (const customer of [...customers, everyone]) {
+    const { id, token, hash } = createToken()
+    const times = { created_at: 0, expires_at: null, revoked_at: null }
+    const scope = customer === everyone ? null : [customer]
+    await store.saveToken({ id, name: customer, hash, customers: scope, ...times })
+    tokens.set(customer, token)
+  }
+  return tokens
+}
+
+export function closeBoth({ store, leases }: ConnectorStores): void {
   void leases.close()
   void store.close()
 }
 
-/** Brings a store back to what another holds: far quicker than to open a new one. */
-function createReset(path: string, template: string): { run(): void; close(): void } {
-  const db = new DatabaseSync(path)
-  db.exec(`PRAGMA journal_mode = WAL; ATTACH '${template}' AS template`)
-  // To replace a row is to delete it: the schema allows no program to delete some.
-  for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all())
-    db.exec(`DROP TRIGGER main.${name}`)
-  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
-  const statements = tables.flatMap(({ name }) => {
-    const isEmpty = db.prepare(`SELECT 1 FROM template.${name} LIMIT 1`).get() === undefined
-    const insertion = `INSERT INTO main.${name} SELECT * FROM template.${name}`
-    return [`DELETE FROM main.${name}`, ...(isEmpty ? [] : [insertion])]
-  })
-  const texts = ['BEGIN IMMEDIATE', ...statements, 'COMMIT', 'PRAGMA wal_checkpoint(TRUNCATE)']
-  const prepared = texts.map(text => db.prepare(text))
-  return {
-    run() {
-      for (const statement of prepared) statement.run()
-    },
-    close: () => db.close(),
-  }
+/** Two processes of the API. */
+export function openApis(store: ReadStore): Promise<FastifyInstance[]> {
+  return Promise.all([0, 1].map(() => openApi(store)))
 }
 
 async function openApi(store: ReadStore): Promise<FastifyInstance> {
@@ -185,9 +192,19 @@ async function openApi(store: ReadStore): Promise<FastifyInstance> {
   return app
 }
 
+/** Where a world's records are. */
+export interface WorldStores {
+  openConnector(): Promise<ConnectorStores>
+  openOperator(): Promise<OperatorStore>
+  /** Null where a world has no backups. */
+  copies: Copies | null
+  /** Brings the tables up to date that the invariants look at; null where these are the store's own. */
+  refresh: (() => Promise<void>) | null
+}
+
 /** What worlds share, one after the other. */
 interface Shared {
-  path: string
+  stores: WorldStores
   apps: readonly FastifyInstance[]
   /** By customer. */
   tokens: ReadonlyMap<string, string>
@@ -197,10 +214,10 @@ interface Shared {
   isShort: boolean
 }
 
-class World {
+export class World {
   private readonly seed: number
   private readonly isShort: boolean
-  private readonly path: string
+  private readonly stores: WorldStores
   private readonly apps: readonly FastifyInstance[]
   private readonly tokens: ReadonlyMap<string, string>
   private readonly idle: ConnectorStores[]
@@ -224,15 +241,19 @@ class World {
   private steps = 0
   private failure: unknown = null
   private readonly fetchesPerRun: number
+  /** Null in most worlds. */
+  private readonly density: Density | null
+  /** What the invariants had seen when the store was backed up; null without a backup. */
+  private backup: Seen | null = null
   /** Whether an invoicing system is connected. */
   private readonly hasDocuments: boolean
   /** Whether documents may name an invoice by its number. */
   private readonly hasNumbers: boolean
 
-  constructor(seed: number, { path, apps, tokens, tables, idle, isShort }: Shared) {
+  constructor(seed: number, { stores, apps, tokens, tables, idle, isShort }: Shared) {
     this.seed = seed
     this.isShort = isShort
-    this.path = path
+    this.stores = stores
     this.apps = apps
     this.tokens = tokens
     this.idle = idle
@@ -248,7 +269,11 @@ class World {
     this.faults = { sourceRate: worst * this.random(), storeRate: (worst / 2) * this.random() }
     this.hasDocuments = this.chance(0.6)
     this.hasNumbers = this.chance(0.5)
-    this.fetchesPerRun = this.chance(0.3) ? integer(this.random, 1, 3) : 200
+    const fetchesPerRun = this.chance(0.3) ? integer(this.random, 1, 3) : 200
+    this.density = seed % denseEvery === 0 ? drawDensity(this.model, this.hasDocuments) : null
+    this.fetchesPerRun = this.density?.fetchesPerRun ?? fetchesPerRun
+    if (this.density !== null) this.model.pageSizes = this.density.pageSizes
+    this.model.isDense = this.density !== null
     this.invariants = new Invariants(tables, this.model, this.time, this.hasNumbers)
     this.log = this.createLog()
   }
@@ -284,7 +309,8 @@ class World {
     process.on('unhandledRejection', onRejection)
     this.time.begin()
     try {
-      this.populate()
+      if (this.density === null) this.populate()
+      else populateDensely(this.model, this.density, startMs)
       await this.start()
       if (this.chance(0.6)) await this.settleDown(1)
       const steps = integer(this.random, 10, 50) / (this.isShort ? 3 : 1)
@@ -355,7 +381,7 @@ class World {
       aheadMs: 0,
       epoch: null,
       letThrough,
-      losses: { deletion: noLosses(), downgrade: noLosses() },
+      losses: { deletion: noLosses(), lost_document: noLosses() },
       connector: null,
       hasEnded: false,
       close: () => {},
@@ -394,12 +420,9 @@ class World {
   /** As `fatura sync` is wired. */
   private async connect(process: ConnectorProcess, { letThrough = false, isFull = false }): Promise<void> {
     const { log, time, faults } = this
-    const stores =
-      this.idle.pop() ??
-      takeTurns({
-        store: await openSqliteWriter(this.path),
-        leases: await openSqliteWriter(this.path, { patienceMs: 200 }),
-      })
+    const { refresh } = this.stores
+    const opened = async () => this.idle.pop() ?? this.stores.openConnector()
+    const stores = await (refresh === null ? opened() : realCalls.run(opened))
     const {
       store: faulty,
       leases,
@@ -408,7 +431,9 @@ class World {
       time,
       faults,
       process,
-      onCommit: () => this.onCommit(process),
+      isReal: refresh !== null,
+      onCommit: () =>
+        refresh === null ? this.onCommit(process) : refresh().then(() => this.onCommit(process)),
       onMiss: (id, stamp) => this.invariants.noteMiss(id, stamp),
     })
     process.close = () => {
@@ -417,6 +442,7 @@ class World {
     }
     const stop = new AbortController()
     const lease = await waitForLease(this.withoutDead(leases), {
+      place: new WrittenPlace(),
       holder: process.name,
       wait: true,
       log,
@@ -430,17 +456,28 @@ class World {
     const references = [...usualTemplates, ...(this.hasNumbers ? [numberTemplate] : [])]
     const rules = { ...usualRules, references, isConnected: this.hasDocuments }
     const linking = { rules, guard }
-    const common = { store, ...linking, log, signal }
+    const nextStamp = createStamps(await store.readLastObserved())
+    const common = { store, ...linking, log, signal, nextStamp }
     const connector = await createConnector({ ...common, source: billing })
-    const released = { documents: [], invoices: guard.released('downgrade').map(({ id }) => id) }
-    await store.transaction(tx => relinkInvoices(tx, released, 'deletion_guard', linking))
-    const shared = { connector, store, clocks: realClocks, reportStep: () => {} }
+    const lost = { documents: [], invoices: guard.letThrough('lost_document').map(({ id }) => id) }
+    await store.transaction(tx => relinkInvoices(tx, lost, 'deletion_guard', linking))
     const documents = this.hasDocuments
       ? await createDocumentSync({ ...common, source, fetchesPerRun: this.fetchesPerRun })
       : null
-    const afterReread = async () => documents === null && ageClaims(store, linking)
-    const rounds = await invoiceRounds({ ...shared, isFull, afterReread })
-    if (documents !== null) rounds.push(...(await documentRounds(documents, shared)))
+    if (isFull) await connector.forceRelist()
+    const questions = [
+      ...invoiceQuestions(connector),
+      ...(documents === null ? [] : documentQuestions(documents)),
+    ]
+    const { isListed } = connector
+    const rounds = await createRounds(questions, {
+      store,
+      clocks: realClocks,
+      reportStep: () => {},
+      isListed,
+    })
+    if (documents === null)
+      rounds.push([every(everyMs.unsettled, realClocks, () => ageClaims(store, linking))])
     process.connector = connector
     await Promise.all(rounds.map(steps => repeat(() => runDue(steps), log, signal)))
     await lease.release()
@@ -487,10 +524,61 @@ class World {
       [2, () => this.restart()],
       [1, () => this.setClock()],
       [2, () => this.operate()],
+      ...(this.density === null ? [] : this.denseSteps()),
     ])
     await run()
     await settle()
     for (const process of this.processes) if (process.hasEnded) this.kill(process)
+  }
+
+  private denseSteps(): (readonly [number, () => Promise<void>])[] {
+    const inOneStep = (step: () => void) => async () => step()
+    return [
+      [10, inOneStep(() => this.note(changeMany(this.model)))],
+      [1.5, inOneStep(() => this.backUp())],
+      [1.5, () => this.restore()],
+      [this.model.isBlind ? 6 : 1, inOneStep(() => this.turnBlind())],
+      [
+        0.5,
+        async () => {
+          this.note('a month passes')
+          await this.time.pass(drawLongPause(this.model))
+        },
+      ],
+    ]
+  }
+
+  /** The key of the platform sees nothing, until it sees everything again. */
+  private turnBlind(isBlind = !this.model.isBlind): void {
+    this.model.setBlind(isBlind)
+    this.note(isBlind ? 'the key sees nothing' : 'the key sees everything')
+  }
+
+  private backUp(): void {
+    const { copies } = this.stores
+    if (copies === null) return
+    this.look()
+    copies.backUp()
+    this.backup = this.invariants.remember()
+    this.note('the store is backed up')
+  }
+
+  /** An operator restores the backup while no connector runs, and says so, as with `fatura migrate --restored`. */
+  private async restore(): Promise<void> {
+    const { copies } = this.stores
+    if (copies === null || this.backup === null) return
+    this.look()
+    for (const process of this.living()) this.kill(process)
+    // Until the connections of killed processes are closed.
+    await settle()
+    copies.restore()
+    this.invariants.goBack(this.backup)
+    this.followed.clear()
+    const stores = await this.stores.openConnector()
+    await stores.store.renewLife()
+    closeBoth(stores)
+    this.note('the backup is restored')
+    await this.start()
   }
 
   private async releaseSome(): Promise<void> {
@@ -699,11 +787,14 @@ class World {
   /** `fatura status` and `fatura doctor`: whatever is refused, set aside or held back is counted, and no counter is wrong. */
   private async showStatus(): Promise<void> {
     this.note('status')
-    const operator = await openSqliteOperator(this.path)
+    const operator = await this.stores.openOperator()
     try {
       const { setAside, refused, held } = await readState(operator)
       const shown =
-        setAside.count + refused.reduce((sum, { count }) => sum + count, 0) + held.deletion + held.downgrade
+        setAside.count +
+        refused.reduce((sum, { count }) => sum + count, 0) +
+        held.deletion +
+        held.lost_document
       const stored = this.invariants.countAside()
       if (shown !== stored) throw new Violation(`status shows ${shown} of ${stored} that are set aside`)
       if (this.hasDocuments) await this.reconcile(operator)
@@ -734,8 +825,7 @@ class World {
     const customer = pick(this.random, customers)
     this.note(`read ${customer}`)
     this.look()
-    const list = await this.get(customer, '/invoices?page_size=50')
-    const { invoices } = JSON.parse(list.body) as InvoiceList
+    const invoices = await this.listAll(customer)
     const stored = this.invariants.storedRows().filter(({ customer_id }) => customer_id === customer)
     const ids = (all: readonly { id: string }[]) =>
       all
@@ -769,6 +859,17 @@ class World {
     })
     if (statusCode !== 403)
       throw new Violation(`${other} is read with the token of ${customer}: ${statusCode}`)
+  }
+
+  private async listAll(customer: string): Promise<Invoice[]> {
+    const all: Invoice[] = []
+    for (let page = 1; ; page++) {
+      const query = page === 1 ? '' : `&page=${page}`
+      const list = await this.get(customer, `/invoices?page_size=50${query}`)
+      const { invoices, total } = JSON.parse(list.body) as InvoiceList
+      all.push(...invoices)
+      if (all.length >= total || invoices.length === 0) return all
+    }
   }
 
   private async checkSums(customer: string, invoices: readonly Invoice[]): Promise<void> {
@@ -811,9 +912,13 @@ class World {
     const named = new Map<string, string>()
     const authorization = `Bearer ${this.tokens.get(customer)}`
     for (let isAll = false; !isAll; ) {
-      const { statusCode, body } = await this.ask(customer, `/changes?limit=3&after=${after}`, {
-        authorization,
-      })
+      const { statusCode, body } = await this.ask(
+        customer,
+        `/changes?limit=${this.density === null ? 3 : 100}&after=${after}`,
+        {
+          authorization,
+        },
+      )
       if (statusCode !== 200) throw new Violation(`the feed of ${customer} after ${after}: ${body}`)
       const { changes, next } = JSON.parse(body) as ChangeList
       for (const { customer_id, invoice_id, kind } of changes)
@@ -886,6 +991,7 @@ class World {
   private async converge(): Promise<void> {
     this.note('the faults are over')
     this.faults.sourceRate = this.faults.storeRate = 0
+    if (this.model.isBlind) this.turnBlind(false)
     for (const document of this.model.someDocuments(({ fits }) => !fits))
       this.model.editDocument(document, { fits: true })
     for (const process of this.living()) process.aheadMs = 0

@@ -47,11 +47,11 @@ for (const engine of engines)
       const [a, b] = [makeRecord({ id: 'in_a' }), makeRecord({ id: 'in_b', customer_id: 'cus_bob' })]
       await store.transaction(async tx => {
         await tx.saveInvoices([a, b])
-        await tx.relinkInvoices([{ invoice: { ...a.invoice, ...withDocument }, document: null }])
+        await tx.saveDerivedLinks([{ invoice: { ...a.invoice, ...withDocument }, document: null }])
       })
       await store.transaction(tx => tx.saveInvoices([b]))
       await store.transaction(tx =>
-        tx.relinkInvoices([{ invoice: { ...b.invoice, ...withDocument }, document: null }]),
+        tx.saveDerivedLinks([{ invoice: { ...b.invoice, ...withDocument }, document: null }]),
       )
       await store.transaction(tx => tx.saveInvoices([makeRecord({ ...a.invoice, status: 'void' })]))
       await store.transaction(tx => tx.deleteInvoice('cus_ana', 'in_a'))
@@ -96,8 +96,8 @@ for (const engine of engines)
       for (const [place, { version }] of changes.entries())
         assert.deepEqual((await follow(reader, 'cus_ana', version)).changes, changes.slice(place + 1))
       await store.transaction(async tx => {
-        await tx.relinkInvoices([link(a), link(b)])
-        await tx.relinkInvoices([link(a, { ix_status: 'canceled' })])
+        await tx.saveDerivedLinks([link(a), link(b)])
+        await tx.saveDerivedLinks([link(a, { ix_status: 'canceled' })])
         await tx.saveInvoices([makeRecord({ ...b.invoice, status: 'void' })])
         await tx.saveInvoices([makeRecord({ ...c.invoice, status: 'void' })])
         await tx.deleteInvoice('cus_ana', 'in_c')
@@ -185,7 +185,7 @@ for (const engine of engines)
                 const invoice = makeInvoice({ customer_id: customer, id, status: status as 'paid' })
                 if (op === 'save') await tx.saveInvoices([{ invoice, lines: null }])
                 else if (op === 'relink')
-                  await tx.relinkInvoices([{ invoice: { ...invoice, ...withDocument }, document: null }])
+                  await tx.saveDerivedLinks([{ invoice: { ...invoice, ...withDocument }, document: null }])
                 else if (op === 'delete') await tx.deleteInvoice(customer, id)
                 else await tx.removeInvoice(customer, id)
               }

@@ -127,11 +127,11 @@ describe('with a worker down', { skip: skipCitus }, () => {
         `${live.length} of ${changed.length} changes synchronized, the others once it is back`,
       )
       assert.equal(await countWaiting(), changed.length)
-      await assert.rejects(connector.retryWaiting(), StoreUnavailable)
+      await assert.rejects(connector.retrySetAside('all'), StoreUnavailable)
       assert.equal(await countWaiting(), changed.length)
     })
     await eventually('what waited is caught up', async () => {
-      await connector.retryWaiting().catch(error => assert.ok(error instanceof StoreUnavailable))
+      await connector.retrySetAside('all').catch(error => assert.ok(error instanceof StoreUnavailable))
       return (await countWaiting()) === 0
     })
     await connector.catchUp()
@@ -158,7 +158,7 @@ describe('with a worker down', { skip: skipCitus }, () => {
     })
     const again = await connect()
     await eventually('what waited is caught up', async () => {
-      await again.retryWaiting().catch(error => assert.ok(error instanceof StoreUnavailable))
+      await again.retrySetAside('all').catch(error => assert.ok(error instanceof StoreUnavailable))
       return (await store.countSetAside()).every(({ kind }) => kind !== 'waiting')
     })
     await assertTrue(account, store)

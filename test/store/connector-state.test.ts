@@ -24,13 +24,13 @@ for (const engine of engines)
 
       const taken = await other.takeLease(await other.readLease(), 'second')
       assert.equal(taken?.epoch, held.epoch + 1)
-      assert.equal(await one.renewLease(held.epoch), false)
-      assert.equal(await one.transaction(tx => tx.holdsLease(held.epoch)), false)
+      assert.equal(await one.renewLease(held.epoch), null)
+      assert.equal(await one.transaction(tx => tx.beatLease(held.epoch)), null)
       await one.releaseLease(held.epoch)
-      assert.ok(taken && (await other.transaction(tx => tx.holdsLease(taken.epoch))))
+      assert.ok(taken && (await other.transaction(tx => tx.beatLease(taken.epoch))))
       await other.releaseLease(taken.epoch)
       assert.equal((await one.readLease()).holder, null)
-      assert.equal(await other.renewLease(taken.epoch), false, 'what was let go of is not held')
+      assert.equal(await other.renewLease(taken.epoch), null, 'what was let go of is not held')
     })
 
     test('one account a system is pinned, and can be replaced', async t => {
@@ -58,17 +58,20 @@ for (const engine of engines)
         { system: 'invoicexpress', kind: 'client', id: '7' },
       ]
       await store.transaction(async tx => {
-        await tx.setAside({ ...bad, reason: 'no total' }, 1)
-        await tx.setAside({ ...worse, reason: 'no id' }, 2)
-        await tx.setAside({ ...bad, reason: 'no currency' }, 3)
+        await tx.setAside({ ...bad, reason: 'no total', due_at: 4 }, 1)
+        await tx.setAside({ ...worse, reason: 'no id', due_at: 9 }, 2)
+        await tx.setAside({ ...bad, reason: 'no currency', asked_stamp: 30, due_at: 5 }, 3)
         for (const [id, reason] of Object.entries({ in_2: 'no_customer', in_3: 'preview', in_4: 'preview' }))
-          await tx.setAside({ system: 'stripe', kind: 'refused', id, reason }, Number(id.at(-1)) + 10)
+          await tx.setAside(
+            { system: 'stripe', kind: 'refused', id, reason, due_at: null },
+            Number(id.at(-1)) + 10,
+          )
       })
       assert.deepEqual(
         (await store.listSetAside(2)).map(row => ({ ...row })),
         [
-          { ...worse, reason: 'no id', first_at: 2, last_at: 2, tries: 1 },
-          { ...bad, reason: 'no currency', first_at: 1, last_at: 3, tries: 2 },
+          { ...worse, reason: 'no id', asked_stamp: 0, due_at: 9, first_at: 2, last_at: 2, tries: 1 },
+          { ...bad, reason: 'no currency', asked_stamp: 30, due_at: 5, first_at: 1, last_at: 3, tries: 2 },
         ],
       )
       const idsOf = async (...args: Parameters<typeof store.listSetAside>) =>
@@ -78,6 +81,11 @@ for (const engine of engines)
       assert.deepEqual(await idsOf(10, 'stripe', { kind: 'refused' }), ['in_2', 'in_3', 'in_4'])
       assert.deepEqual(await idsOf(10, 'stripe', { reason: 'preview', newestFirst: true }), ['in_4', 'in_3'])
       assert.deepEqual(await idsOf(10, undefined, { id: 'in_1' }), ['in_1'])
+      // One without a moment is due for nobody, and one that was tried in times to come is due at once.
+      assert.deepEqual(await idsOf(10, undefined, { dueAt: 20 }), ['7', 'in_1'])
+      assert.deepEqual(await idsOf(10, undefined, { dueAt: 8 }), ['in_1'])
+      const found = await store.transaction(tx => tx.findSetAside(['in_1', '7', 'in_9']))
+      assert.deepEqual(found.map(({ id }) => id).sort(), ['7', 'in_1'])
       await store.transaction(tx => tx.clearSetAside([bad]))
       assert.deepEqual(
         (await store.countSetAside()).map(row => ({ ...row })),

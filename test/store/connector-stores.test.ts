@@ -107,13 +107,13 @@ for (const engine of engines)
               Array.from({ length: 50 }, (_, n) => makeRecord({ id: `in_${i}_${n}` })),
               i + 1,
             )
-            await tx.holdsLease(held.epoch)
+            await tx.beatLease(held.epoch)
           })
       })()
-      for (let beat = 0; beat < 10; beat++) assert.equal(await leases.renewLease(held.epoch), true)
+      for (let beat = 0; beat < 10; beat++) assert.ok(await leases.renewLease(held.epoch))
       isOver = true
       await busy
-      assert.equal((await leases.readLease()).beats, held.beats + 10)
+      assert.ok((await leases.readLease()).beats > held.beats + 10, 'of the lease, and of each commit')
     })
   })
 
@@ -126,7 +126,7 @@ test('where there is no store, that is said, and no thread is left', async t => 
 })
 
 test('where the lease gets no connection on PostgreSQL, that is said, and the writer’s is closed at once', {
-  timeout: 120_000,
+  timeout: 600_000,
 }, async t => {
   const postgres = engines.find(({ name }) => name === 'postgres') as Engine
   const address = new URL(await postgres.createStore(t))

@@ -25,7 +25,7 @@ const derivedColumns: Record<string, readonly string[]> = {
   invoices: [
     ...['issued_at', 'status', 'ix_status', 'currency', 'total_cents'],
     ...['search_text', 'long_text', 'search_ids', 'credited_cents'],
-    ...['due_date', 'to_pay_cents', 'in_favour_cents'],
+    ...['due_date', 'to_pay_cents', 'in_favour_cents', 'expanded_document', 'expanded_payment'],
   ],
   observation: ['only_one'],
 }
@@ -83,10 +83,10 @@ describe('fatura copy', { concurrency: 2 }, () => {
       const { cli, source, target } = await openBoth(t, from)
       await changeRows(
         source,
-        `INSERT INTO fatura.tombstones (customer_id, id, observed_at) VALUES ('cus_big', 'in_gone', 7);
+        `INSERT INTO fatura.tombstones (customer_id, id, observed_at, answered_at) VALUES ('cus_big', 'in_gone', 7, 8);
          INSERT INTO fatura.pins (system, account, pinned_at) VALUES ('stripe', 'acct_1', 5);
-         INSERT INTO fatura.set_aside (system, kind, id, reason, first_at, last_at, tries)
-           VALUES ('stripe', 'invoice', 'in_odd', 'has no total', 1, 2, 3);
+         INSERT INTO fatura.set_aside (system, kind, id, reason, asked_stamp, due_at, first_at, last_at, tries)
+           VALUES ('stripe', 'invoice', 'in_odd', 'has no total', 4, 5, 1, 2, 3);
          INSERT INTO fatura.keys (kid, name, x, customers, created_at, revoked_at)
            VALUES ('key_1', 'shop', 'AAAA', ${from === 'sqlite' ? `'["cus_big"]'` : `'{cus_big}'`}, 1, NULL), ('key_2', 'old', 'BBBB', NULL, 1, 2);
          INSERT INTO fatura.endpoints (id, url, customer_ids, secret, private_key, cursor, state, attempts, created_at)

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { readFilter } from '../../src/http/read-filter.ts'
-import { type Invoice, invoiceStatuses, type ListQuery } from '../../src/invoice.ts'
+import { defaultPageSize, type Invoice, invoiceStatuses, type ListQuery } from '../../src/invoice.ts'
 import { serializeSums } from '../../src/invoice-json.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { countedAbove } from '../../src/store/read-model/counting.ts'
@@ -17,7 +17,7 @@ import { campaign } from '../support/campaign.ts'
 import { compileCache, quickLoading } from '../support/compile-cache.ts'
 import { engines, runSql } from '../support/engines.ts'
 import { expectedPage, expectedSummary, filterNames, filterValues, type Question } from '../support/model.ts'
-import { makeInvoice } from '../support/records.ts'
+import { makeInvoice, makeRecord } from '../support/records.ts'
 
 const ixStatuses = [null, 'settled', 'final', '', '-', '=x']
 const names = ['Ana Lima', 'Padaria São Bento 77', 'ACME 100%_']
@@ -79,7 +79,7 @@ const relink: fc.Arbitrary<Step> = someInvoice.map(
       const stored = known.get(keyOf({ customer_id, id }))
       if (stored === undefined) return
       const invoice = { ...stored, ix_id, ix_status }
-      await tx.relinkInvoices([{ invoice, document: null }])
+      await tx.saveDerivedLinks([{ invoice, document: null }])
       known.set(keyOf(invoice), invoice)
     },
 )
@@ -261,7 +261,7 @@ for (const engine of engines) {
       await writer.close()
       // Both are wrong now: an answer shows where it comes from.
       await damageStore(url, 'UPDATE counts SET n = n + 1')
-      await damageStore(url, "UPDATE customers SET head = ''")
+      await damageStore(url, "UPDATE customers SET first_page = ''")
       const reader = await openReadStore(url)
       const known = [...new Map(many.map(invoice => [keyOf(invoice), invoice])).values()]
       const ask = async (question: Partial<InvoiceQuery>, matches: (invoice: Invoice) => boolean) => {
@@ -290,6 +290,32 @@ for (const engine of engines) {
       await reader.close()
     })
 
+    test('a first page that was kept for another default size is not used, until the customer’s next change', async t => {
+      const url = await engine.createStore(t)
+      const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
+      const ask = async () => {
+        const query = { customer_id: 'cus_ana', page: 1, page_size: defaultPageSize }
+        const { total, summaries } = await reader.listInvoices(query)
+        return { total, ids: JSON.parse(`[${summaries}]`).map(({ id }: Invoice) => id) }
+      }
+      const records = Array.from({ length: defaultPageSize + 5 }, (_, n) => makeRecord({ id: `in_${n}` }))
+      await writer.transaction(tx => tx.saveInvoices(records))
+      const before = await ask()
+      assert.deepEqual([before.total, before.ids.length], [defaultPageSize + 5, defaultPageSize])
+      const stale = defaultPageSize - 5
+      await damageStore(
+        url,
+        `UPDATE customers SET first_page_size = ${stale}, first_page = '{"id":"in_stale"}'`,
+      )
+      assert.deepEqual(await ask(), before)
+      assert.equal(await writer.checkCounts(), 0)
+      await writer.transaction(tx => tx.deleteInvoice('cus_ana', 'in_0'))
+      await damageStore(url, `UPDATE customers SET first_page = '{"id":"in_kept"}'`)
+      assert.deepEqual(await ask(), { total: defaultPageSize + 4, ids: ['in_kept'] })
+      await reader.close()
+      await writer.close()
+    })
+
     test('damage is found, counted and repaired, and the list is right again', async t => {
       const url = await engine.createStore(t)
       const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
@@ -302,7 +328,7 @@ for (const engine of engines) {
         "UPDATE customers SET total = total + 5 WHERE customer_id = 'cus_bob'",
         "DELETE FROM customers WHERE customer_id = 'cus_ana'",
         "UPDATE customers SET counted = false WHERE customer_id = 'cus_ana'",
-        "UPDATE customers SET head = '' WHERE customer_id = 'cus_ana'",
+        "UPDATE customers SET first_page = '' WHERE customer_id = 'cus_ana'",
       ]
       const question = { customer_id: 'cus_ana', page: 9, page_size: 10, ix_status: 'settled' }
       const ask = async () => {

@@ -14,7 +14,7 @@ const obeying =
 function run({ folder }: Cli, ...args: string[]) {
   const [command = '', ...first] = [...obeying, process.execPath, entryPoint, ...args]
   const { status, stderr, error } = spawnSync(command, first, {
-    ...{ cwd: folder, encoding: 'utf8', timeout: 120_000 },
+    ...{ cwd: folder, encoding: 'utf8', timeout: 600_000 },
     env: { PATH: process.env.PATH },
   })
   assert.equal(status, 1, `${error} ${stderr}`)

@@ -9,6 +9,7 @@ import { makeRecord } from '../support/records.ts'
 /** A statement by somebody who knows the tables; the store has one open invoice. */
 const impossible = {
   'a status that is none': "UPDATE fatura.invoices SET status = 'payed'",
+  'an answer before its question': 'UPDATE fatura.invoices SET answered_at = observed_at - 1',
   'credits below nothing': 'UPDATE fatura.invoices SET credited_cents = -1',
   'less than nothing to pay': 'UPDATE fatura.invoices SET to_pay_cents = -1',
   'less than nothing in favour': 'UPDATE fatura.invoices SET in_favour_cents = -1',
@@ -24,7 +25,7 @@ const impossible = {
   'a document missed less than never':
     'INSERT INTO fatura.documents (id, misses, observed_at) VALUES (1, -1, 1)',
   'a record that was never tried':
-    "INSERT INTO fatura.set_aside VALUES ('stripe', 'invoice', 'in_1', 'no total', 1, 1, 0)",
+    "INSERT INTO fatura.set_aside VALUES ('stripe', 'invoice', 'in_1', 'no total', 0, NULL, 1, 1, 0)",
   'an endpoint in no state': `INSERT INTO fatura.endpoints
     (id, url, secret, private_key, cursor, state, attempts, created_at) VALUES ('ep_1', 'u', 's', 'k', 0, 'on', 0, 1)`,
   'a second end of the feed': 'INSERT INTO fatura.feed (last_seq, pruned_seq) VALUES (0, 0)',

@@ -23,7 +23,7 @@ useOwnPostgres()
 
 describe('a database restart is a blip', () => {
   it('under load: requests get 200 or 503 + Retry-After, 200 again once it is back, and nothing leaks', {
-    timeout: 300_000,
+    timeout: 600_000,
   }, async t => {
     const cli = await createCli(t)
     const { url, token } = await createStore()

@@ -47,6 +47,10 @@ describe('the second wall', () => {
     assert.ok((await reader.readSnapshot('cus_ana')).version > 0)
     assert.equal((await reader.readSums('cus_ana')).sums.length, 1)
     assert.deepEqual((await reader.readOpen('cus_ana', '2026-10-28')).sums, [])
+    assert.equal(
+      (await reader.readAccount({ customer_id: 'cus_ana', page: 1, page_size: 5 })).entries.length,
+      2,
+    )
     assert.equal((await reader.readChanges('cus_ana', 0, 10))?.changes.length, 1)
     assert.equal((await reader.readChanges(null, 0, 10))?.changes.length, 2)
     await reader.close()
@@ -55,6 +59,7 @@ describe('the second wall', () => {
       'invoices',
       'invoice_lines',
       'invoice_payments',
+      'account_entries',
       'customers',
       'counts',
       'streams',
@@ -89,7 +94,7 @@ describe('the second wall', () => {
     const url = await postgres.createStore(t)
     const roleUrl = await createApiRole(t, url)
     const reading = functionSources().filter(({ body }) => customerTable.test(body))
-    assert.equal(reading.length, 9)
+    assert.equal(reading.length, 10)
     for (const { name, source } of reading) {
       const open = source
         .replace(name, name.replace('fatura.', 'public.open_'))
@@ -97,10 +102,15 @@ describe('the second wall', () => {
         .replace(/\b\w\.customer_id = p_customer_id/g, 'true')
       assert.ok(!open.includes('.customer_id = p_customer_id'), name)
       const { rows } = await runSql(url, `SELECT pronargs AS n FROM pg_proc WHERE oid = '${name}'::regproc`)
-      const texts = ["'{x}'", "'{NULL}'", "'{NULL}'", "'{NULL}'"]
+      const texts = ["'{x}'", "'{NULL}'", "'{NULL}'", "'{NULL}'", 'NULL']
       const filters = rowFilterNames.map(filter => (rowFilters[filter].type === 'text' ? "'paid'" : '0'))
-      const given = ["'cus_ana'", '1', '10', ...filters, ...texts]
-      const others = { 'fatura.find_invoice': "'in_1'", 'fatura.read_open': "'2026-10-28'" }
+      const given = ["'cus_ana'", '1', '10', 'NULL', ...filters, ...texts]
+      const others = {
+        'fatura.find_invoice': "'in_1'",
+        'fatura.read_open': "'2026-10-28'",
+        'fatura.first_page': 'true',
+        'fatura.read_account': "'', '~', 1, 50",
+      }
       const other = others[name as keyof typeof others]
       const values = other === undefined ? given.slice(0, rows[0].n) : ["'cus_ana'", other]
       const call = `SELECT * FROM ${name.replace('fatura.', 'public.open_')}(${values})`
@@ -121,7 +131,7 @@ describe('the second wall', () => {
     await writer.transaction(tx => tx.saveInvoices([makeRecord()]))
     const { rows } = await runSql(
       url,
-      `SET search_path = evil, pg_catalog; SELECT fatura.search_invoices('cus_ana', 1, 10, ${rowFilterNames.map(() => 'NULL')}, '{nothing}', '{NULL}', '{NULL}', '{NULL}') AS page`,
+      `SET search_path = evil, pg_catalog; SELECT fatura.search_invoices('cus_ana', 1, 10, NULL, ${rowFilterNames.map(() => 'NULL')}, '{nothing}', '{NULL}', '{NULL}', '{NULL}', NULL) AS page`,
     ).then(results => (results as unknown as pg.QueryResult[])[1] as pg.QueryResult)
     assert.match(rows[0].page, /^0 \d+ 1\n$/)
   })
@@ -248,7 +258,7 @@ describe('what Citus asks for', () => {
        WHERE n.nspname = 'fatura' AND t.relname NOT IN ('tokens', 'keys', 'scopes', 'streams', 'migrations', 'observation', 'freshness', 'documents', 'document_clients', 'document_relations', 'pins', 'lease', 'set_aside', 'rechecks', 'corrections', 'batches', 'feed', 'endpoints')
          -- The connector comes from a document or a payment to its invoice, and counts what lacks one; it asks every shard, the API never does.
          -- The feed of all customers asks every shard, too.
-         AND c.relname NOT IN ('links_by_invoice', 'links_by_claim', 'links_by_document', 'links_by_number', 'invoice_payments_by_payment', 'invoices_uncertified', 'changes_by_batch')`,
+         AND c.relname NOT IN ('links_by_invoice', 'links_by_claim', 'links_by_document', 'links_by_number', 'invoice_payments_by_payment', 'tombstones_by_id', 'invoices_uncertified', 'changes_by_batch')`,
     )
     assert.ok(rows.length >= 4)
     for (const { index, first } of rows) assert.equal(first, 'customer_id', index)

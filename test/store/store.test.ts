@@ -11,6 +11,7 @@ import { StoreError } from '../../src/store/store.ts'
 import { eventually } from '../support/cli.ts'
 import { createFolder, engines } from '../support/engines.ts'
 import { makeLine, makeRecord } from '../support/records.ts'
+import { readRows } from '../support/store-rows.ts'
 
 const question = { customer_id: 'cus_ana', page: 1, page_size: 50 }
 
@@ -89,18 +90,39 @@ for (const engine of engines) {
       await writer.close()
     })
 
-    test('the snapshot is the oldest success of all streams', async t => {
+    test('the snapshot is as old as the oldest of the streams that the records follow, once everything was read', async t => {
       const url = await engine.createStore(t)
       const writer = await openWriteStore(url)
-      await writer.transaction(async tx => {
-        await tx.saveSuccess('a', 2_000)
-        await tx.saveSuccess('b', 1_000)
-      })
+      const freshAfter = async (name: string, succeeded_at: number | null) => {
+        await writer.transaction(tx =>
+          tx.saveStream({ name, cursor: null, succeeded_at, failed_at: null, error: null }),
+        )
+        return Number((await readRows(url, 'SELECT synced_at FROM fatura.freshness'))[0]?.synced_at ?? 0)
+      }
+      const steps: [name: string, succeededAt: number | null, freshAfter: number][] = [
+        ['import', 9_000, 9_000],
+        ['stripe:backfill', null, 0],
+        ['stripe:backfill', 1_000, 1_000],
+        ['stripe:events', null, 0],
+        ['stripe:events', 3_000, 3_000],
+        ['stripe:events', 4_000, 4_000],
+        ['import', 2_000, 4_000],
+        ['stripe:relist', null, 4_000],
+        ['stripe:unsettled', 10, 4_000],
+        ['another:stream', 10, 4_000],
+        ['ix:all', null, 0],
+        ['ix:all', 2_500, 2_500],
+        ['ix:recent', 2_400, 2_400],
+        ['ix:open', 2_300, 2_300],
+        ['stripe:backfill', null, 0],
+      ]
+      for (const [name, at, fresh] of steps) assert.equal(await freshAfter(name, at), fresh, `${name} ${at}`)
+      await freshAfter('stripe:backfill', 1)
       const reader = await openReadStore(url)
-      assert.equal((await reader.readSnapshot('cus_ana')).synced_at, 1_000)
-      await writer.transaction(tx => tx.saveSuccess('b', 3_000))
-      await eventually('it is told', async () => (await reader.listInvoices(question)).synced_at === 2_000)
-      assert.equal((await reader.readFreshness()).synced_at, 2_000)
+      assert.equal((await reader.readSnapshot('cus_ana')).synced_at, 2_300)
+      await freshAfter('ix:open', 3_000)
+      await eventually('it is told', async () => (await reader.listInvoices(question)).synced_at === 2_400)
+      assert.equal((await reader.readFreshness()).synced_at, 2_400)
       await reader.close()
       await writer.close()
     })
@@ -253,7 +275,6 @@ describe('sqlite', () => {
     const others = db
       .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'tokens'")
       .all()
-    db.exec('DROP VIEW current_freshness')
     for (const { name } of others) db.exec(`DROP TABLE ${name}`)
     db.exec('PRAGMA user_version = 0')
     assert.equal(tables(), 1)

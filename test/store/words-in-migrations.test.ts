@@ -4,12 +4,10 @@ import { describe, test } from 'node:test'
 import { changeKinds } from '../../src/change.ts'
 import { claimedStates, openDocumentStatuses } from '../../src/document.ts'
 import { invoiceStatuses, unsettledStatuses } from '../../src/invoice.ts'
-import { invoiceXpressIdentity } from '../../src/invoicexpress/source-identity.ts'
 import { journalOutcomes } from '../../src/store/document-store.ts'
 import { endpointStates } from '../../src/store/endpoint-store.ts'
 import { schema as ofPostgres } from '../../src/store/postgres/schema-version.ts'
 import { schema as ofSqlite } from '../../src/store/sqlite/migrations.ts'
-import { billingStreams, importStream } from '../../src/stream-names.ts'
 
 for (const [engine, { migrations }] of [
   ['sqlite', ofSqlite],
@@ -40,13 +38,6 @@ for (const [engine, { migrations }] of [
         ['outcome', journalOutcomes],
         ['state', endpointStates],
       ])
-    })
-
-    test('the streams that tell how fresh the records are', () => {
-      const { events, unsettled, relist } = billingStreams({ streamPrefix: '%' })
-      const documents = `${invoiceXpressIdentity.streamPrefix}:%`
-      const expected = [events, documents, unsettled, relist, importStream, importStream]
-      assert.deepEqual(wordsOf('VIEW (?:fatura\\.)?current_freshness'), expected)
     })
   })
 }

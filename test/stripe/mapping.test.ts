@@ -12,16 +12,10 @@ import type { PaymentFacts } from '../../src/payment.ts'
 import type { Refusal } from '../../src/sources.ts'
 import { invoiceShape, lineShape } from '../../src/stripe/invoice-shape.ts'
 import { readPaymentPage } from '../../src/stripe/list-payments.ts'
-import {
-  divide,
-  mapInvoice,
-  mapLine,
-  percentageOf,
-  rateIds,
-  ratioPercent,
-} from '../../src/stripe/map-invoice.ts'
+import { divide, mapLine, percentageOf, rateIds, ratioPercent } from '../../src/stripe/map-invoice.ts'
 import { mapPaymentFacts } from '../../src/stripe/map-payment.ts'
 import { StripeSdk } from '../../src/stripe/sdk.ts'
+import { mapStored } from '../support/map-stored.ts'
 import { readPayloads } from '../support/payloads.ts'
 
 interface Payload {
@@ -68,7 +62,7 @@ function check(payload: Payload): void {
   const { invoice, lines = [], rates, previous, expected } = freeze(payload)
   assert.deepEqual(rateIds(invoice), expected.rateIds)
   const mappedLines = lines.map(mapLine)
-  const mapped = mapInvoice(invoice, new Map(Object.entries(rates)), previous, mappedLines)
+  const mapped = mapStored(invoice, new Map(Object.entries(rates)), previous, mappedLines)
   assert.deepEqual('refusal' in mapped ? mapped : mapped.invoice, expected.invoice)
   assert.deepEqual(mappedLines, expected.lines ?? [])
   if (!('invoice' in mapped)) return
@@ -108,9 +102,9 @@ describe('payloads', () => {
   test('mapping what was mapped again changes nothing', () => {
     for (const { invoice, rates, previous, lines = [] } of names.map(read)) {
       const known = new Map(Object.entries(rates))
-      const first = mapInvoice(invoice, known, previous, lines.map(mapLine))
+      const first = mapStored(invoice, known, previous, lines.map(mapLine))
       if ('invoice' in first)
-        assert.deepEqual(mapInvoice(invoice, known, first.invoice, lines.map(mapLine)), first)
+        assert.deepEqual(mapStored(invoice, known, first.invoice, lines.map(mapLine)), first)
     }
   })
 })
@@ -296,7 +290,7 @@ describe('properties', () => {
             tax_rate_details: rate === null ? null : { tax_rate: rate },
           }))
           const source = { ...base, ...fields, total_taxes: total_taxes ?? null } as unknown as Stripe.Invoice
-          const mapped = mapInvoice(source, new Map([['txr_a', 23]]), null, [])
+          const mapped = mapStored(source, new Map([['txr_a', 23]]), null, [])
           assert.ok('invoice' in mapped)
           const { invoice } = mapped
           assertOurs(invoice, [])

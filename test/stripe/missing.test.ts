@@ -44,14 +44,14 @@ const stripes = (message: string) =>
 
 test('Stripe says that it does not have this very invoice: it is gone', async t => {
   const { source, platform, asked } = await answerWith(t, 404, ...stripes(`No such invoice: '${id}'`))
-  assert.deepEqual(await source.fetchInvoice(id, 'cus_1'), { id, customer_id: 'cus_1', map: null })
+  assert.deepEqual(await source.fetchInvoice(id, 'cus_1'), { id, customer_id: 'cus_1', found: null })
   assert.equal(asked(), 1, 'an answer is not asked for again')
-  assert.equal(await platform.fetchLines(id, AbortSignal.timeout(5_000)), null)
+  assert.equal(await platform.fetchLines(id, AbortSignal.timeout(60_000)), null)
 })
 
 test('Stripe sends what is left of a deleted draft: it is gone', async t => {
   const { source } = await answerWith(t, 200, ...json({ id, object: 'invoice', deleted: true }))
-  assert.equal((await source.fetchInvoice(id, null)).map, null)
+  assert.equal((await source.fetchInvoice(id, null)).found, null)
 })
 
 const failures: [what: string, status: number, type: string, body: string, attempts: number][] = [
@@ -93,7 +93,7 @@ for (const [what, status, type, body, attempts] of failures)
     // A cursor or a customer that is gone is told by Stripe too, and by nobody else.
     if (!body.includes('resource_missing'))
       await assert.rejects(source.listInvoices(null, { customerId: 'cus_1' }), isFailed)
-    await assert.rejects(platform.fetchLines(id, AbortSignal.timeout(5_000)), isFailed)
+    await assert.rejects(platform.fetchLines(id, AbortSignal.timeout(60_000)), isFailed)
     const failure = status >= 400 ? 'failed' : 'not_ready'
-    await assert.rejects(platform.openPdf(id, AbortSignal.timeout(5_000)), { failure })
+    await assert.rejects(platform.openPdf(id, AbortSignal.timeout(60_000)), { failure })
   })

@@ -5,11 +5,13 @@ import fc from 'fast-check'
 import type { Stripe } from 'stripe'
 import { type SandboxOptions, startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import type { Invoice, Line } from '../../src/invoice.ts'
-import type { Observation } from '../../src/sources.ts'
+import { completeRecord } from '../../src/platform-invoice.ts'
+import type { InvoiceAnswer } from '../../src/sources.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
-import { addsUp, mapInvoice, mapLine } from '../../src/stripe/map-invoice.ts'
+import { addsUp, mapLine } from '../../src/stripe/map-invoice.ts'
 import { campaign } from '../support/campaign.ts'
 import { eventually } from '../support/cli.ts'
+import { mapStored } from '../support/map-stored.ts'
 import {
   type ComputedInvoice,
   type Coupon,
@@ -64,7 +66,7 @@ function map({ invoice, lines }: Pick<ComputedInvoice, 'invoice' | 'lines'>): {
   lines: Line[]
 } {
   const mappedLines = lines.map(mapLine)
-  const mapped = mapInvoice(invoice, new Map(), null, mappedLines)
+  const mapped = mapStored(invoice, new Map(), null, mappedLines)
   assert.ok('invoice' in mapped)
   return { invoice: mapped.invoice, lines: mappedLines }
 }
@@ -245,10 +247,11 @@ describe('amounts that were read from an account', () => {
     }
   }
 
-  const recordOf = ({ map }: Observation) => {
-    const record = map?.(null) ?? assert.fail()
-    if ('refusal' in record) return null
-    return { invoice: record.invoice, lines: record.lines ?? assert.fail() }
+  const recordOf = ({ found }: InvoiceAnswer) => {
+    if (found === null) assert.fail()
+    if ('refusal' in found) return null
+    const { invoice, lines } = completeRecord(found, null)
+    return { invoice, lines: lines ?? assert.fail() }
   }
 
   for (const subtotals of ['with_tax', 'without_tax'] as const)
@@ -258,8 +261,8 @@ describe('amounts that were read from an account', () => {
       const seen = new Set<string>()
       let after: string | null = null
       do {
-        const { observations, next } = await source.listInvoices(after)
-        for (const record of observations.map(recordOf)) {
+        const { answers, next } = await source.listInvoices(after)
+        for (const record of answers.map(recordOf)) {
           if (record === null) continue
           assertLinesAgree({ ...record, lines: [...record.lines] })
           const { total_taxes, subtotal, lines, discounts } =

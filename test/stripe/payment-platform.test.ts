@@ -12,11 +12,12 @@ import type { Setting } from '../../src/cli/settings/settings.ts'
 import { openPdfSources } from '../../src/cli/wiring/open-pdf-sources.ts'
 import type { InvoiceRecord, Line } from '../../src/invoice.ts'
 import type { PaymentPlatform } from '../../src/sources.ts'
-import { mapInvoice, mapLine } from '../../src/stripe/map-invoice.ts'
+import { mapLine } from '../../src/stripe/map-invoice.ts'
 import { createPaymentPlatform } from '../../src/stripe/payment-platform.ts'
 import { reportFigure } from '../support/campaign.ts'
 import { assertOneLine, createCli, eventually } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
+import { mapStored } from '../support/map-stored.ts'
 import { makeRecord } from '../support/records.ts'
 import { type Answer, assertError, type Service, startService } from '../support/service.ts'
 import { refusalOf } from '../support/settings.ts'
@@ -41,7 +42,7 @@ function pick(fits: (invoice: StripeInvoice) => boolean): StripeInvoice {
 
 /** As the connector would store it, but without the lines. */
 function recordOf(invoice: StripeInvoice): InvoiceRecord {
-  const mapped = mapInvoice(invoice as unknown as Stripe.Invoice, new Map(), null, linesOf(invoice))
+  const mapped = mapStored(invoice as unknown as Stripe.Invoice, new Map(), null, linesOf(invoice))
   assert.ok('invoice' in mapped)
   return { invoice: mapped.invoice, lines: null }
 }
@@ -291,7 +292,7 @@ for (const engine of engines) {
 const [sqlite = assert.fail()] = engines
 
 // On a clock that stands still, what is never over hangs.
-describe('lines from a Stripe that fails', { timeout: 120_000 }, () => {
+describe('lines from a Stripe that fails', { timeout: 600_000 }, () => {
   test('an invoice that Stripe does not know has no lines, and that is no failure of Stripe’s', async t => {
     const { service, detail } = await startWorld(t, sqlite)
     const gone = { ...short, id: 'in_gone', customer: 'cus_ana' }
@@ -456,7 +457,7 @@ test('a shorter pause does not undercut a longer one', async t => {
   assert.deepEqual(await fetchLines(short.id, signal), linesOf(short))
 })
 
-test('every fault of Stripe gives all or nothing, and passes', { timeout: 240_000 }, async t => {
+test('every fault of Stripe gives all or nothing, and passes', { timeout: 600_000 }, async t => {
   const world = await startWorld(t, sqlite)
   const failures = [
     (fault: Fault) => failLines(world, fault),

@@ -181,7 +181,7 @@ const acknowledgements = campaign(1, 1_000)
 const senders = 6
 
 it('a webhook whose change is not stored after two seconds is answered 503, and stored all the same', {
-  timeout: 120_000,
+  timeout: 600_000,
 }, async t => {
   const stored = Promise.withResolvers<void>()
   let applied = 0
@@ -626,7 +626,7 @@ describe('webhooks', beside, () => {
   })
 
   it('whose sender is not known yet take little memory, however many there are, and keep no event out', {
-    timeout: 240_000,
+    timeout: 600_000,
   }, async t => {
     const world = await createSyncWorld(t, { invoices: 5, seed: 32 })
     onlyWebhooks(world)

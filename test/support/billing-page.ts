@@ -64,7 +64,7 @@ async function open(t: TestContext, browser: Browser, service: Service, visit: V
   })
   t.after(() => context.close())
   // Far longer than anything takes: only what never comes reaches it.
-  context.setDefaultTimeout(60_000)
+  context.setDefaultTimeout(300_000)
   const page = await context.newPage()
   const watched = await watchPage(page)
   if (init !== undefined) await page.addInitScript(init)
@@ -99,7 +99,13 @@ const statuses = ['paid', 'open', 'paid', 'paid', 'void', 'uncollectible', 'paid
 
 /** The printed number and the ATCUD; such a document has no QR code. */
 function makeNumber(number: number) {
-  return { number: `FR A/${number}`, atcud: `ABCD1234-${number}`, qr_path: null, related: [] }
+  return {
+    number: `FR A/${number}`,
+    atcud: `ABCD1234-${number}`,
+    qr_path: null,
+    related: [],
+    buyer_name: 'Padaria Simões, Lda.',
+  }
 }
 
 /** A customer's invoices: one every ten days, of every status, in two currencies, newest first by their numbers. */

@@ -15,9 +15,15 @@ import type { Invoice } from '../../src/invoice.ts'
 import { createDocumentSource } from '../../src/invoicexpress/document-source.ts'
 import { type LinkRules, usualRules } from '../../src/linking/link.ts'
 import type { DocumentSource } from '../../src/sources.ts'
-import { createDocumentSync, type DocumentSync, type DocumentSyncOptions } from '../../src/sync/documents.ts'
+import { createStamps } from '../../src/store/stamps.ts'
+import {
+  createDocumentSync,
+  type DocumentSync,
+  type DocumentSyncOptions,
+} from '../../src/sync/documents/documents.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
 import type { Engine } from './engines.ts'
+import { noGuard } from './no-guard.ts'
 import { createLog, type Rig, type RigOptions, readAll, startRig } from './sync.ts'
 
 export interface DocumentRig extends Rig {
@@ -73,8 +79,10 @@ export async function startDocuments(
   const source = openSource(ixWaitMs)
   const { log, logged: warned } = createLog()
   const rules = { ...usualRules, ...given }
-  const reconnect: DocumentRig['reconnect'] = more =>
+  const reconnect: DocumentRig['reconnect'] = async more =>
     createDocumentSync({
+      guard: noGuard,
+      nextStamp: createStamps(await rig.store.readLastObserved()),
       source,
       store: rig.store,
       rules,

@@ -60,6 +60,15 @@ function valuesOf({ type, enum: values, format, maxLength }: Parameter['schema']
       fc.constantFrom('1.5', '0x10', '1e3', '+1', ' 1', '1 ', 'one', 'true', '--1', '1,000'),
       spoilt,
     )
+  if (type === 'array')
+    return fc.oneof(
+      {
+        weight: 3,
+        arbitrary: fc.constantFrom('document', 'payment', 'document,payment', 'payment,document'),
+      },
+      fc.constantFrom('document,document', 'document,', ',', 'Document', 'lines', 'document payment'),
+      spoilt,
+    )
   if (values !== undefined)
     return fc.oneof(
       { weight: 3, arbitrary: fc.constantFrom(...values) },
@@ -123,6 +132,7 @@ const unknownPair = fc
 export const segmentsOf = {
   customerId: ['cus_ana', 'cus_rui', 'cus_nobody', 'cus%5Fana', `cus_${'x'.repeat(251)}`],
   invoiceId: ['in_a0', 'in_a7', 'in_r1', 'in_none', 'in%5Fa1', `in_${'x'.repeat(252)}`],
+  documentId: ['48377', '1002', '1', '9'.repeat(15)],
 } as const
 const noIds = [
   ...['ana', 'cus_', 'in_', '', '.', '..', '%2e%2e', 'cus_ana%2f..', 'cus_ana%00', 'CUS_ANA', 'cus_ana%20'],

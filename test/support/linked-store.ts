@@ -5,13 +5,16 @@ import type { Invoice } from '../../src/invoice.ts'
 import { type LinkRules, usualRules } from '../../src/linking/link.ts'
 import { invoicesNamedBy } from '../../src/linking/related.ts'
 import { completePaymentFacts } from '../../src/payment.ts'
-import type { DocumentSource, Observation } from '../../src/sources.ts'
+import { nothingUnread } from '../../src/platform-invoice.ts'
+import type { DocumentSource, InvoiceAnswer } from '../../src/sources.ts'
 import { observationStamp, type WriteStore } from '../../src/store/store.ts'
-import { applyObservations } from '../../src/sync/apply.ts'
-import { type DeletionGuard, noGuard } from '../../src/sync/deletion-guard.ts'
+import { createQueue } from '../../src/sync/concurrency.ts'
+import type { DeletionGuard } from '../../src/sync/deletion-guard.ts'
+import { RoundCounts } from '../../src/sync/documents/document-round.ts'
+import { fetchClients } from '../../src/sync/documents/fetch-clients.ts'
+import { applyAnswers } from '../../src/sync/invoices/apply-answers.ts'
 import { relinkInvoices } from '../../src/sync/link-invoices.ts'
-import { createDocumentRefetch, nothingSwept } from '../../src/sync/refetch-documents.ts'
-import { createSetAside } from '../../src/sync/set-aside-documents.ts'
+import { noGuard } from './no-guard.ts'
 import { makeInvoice } from './records.ts'
 import { readAll } from './sync.ts'
 
@@ -50,25 +53,24 @@ export function observe(
   fields: Given,
   claim: Partial<Claim> = {},
   payments: readonly string[] = [],
-): Observation {
-  const ofDocument = ({ ix_sync_state, ix_id, ix_status, ix_created_at }: Invoice) => {
-    return { ix_sync_state, ix_id, ix_status, ix_created_at }
-  }
+): InvoiceAnswer {
   const invoice = makeInvoice(fields)
+  const { ix_sync_state, ix_id, ix_status, ix_created_at, ...billed } = invoice
   const paid = payments.map(id => ({ id, amount_cents: 1, paid_at: null }))
   return {
     id: fields.id,
     customer_id: fields.customer_id,
-    map: previous => ({
-      invoice: { ...invoice, ...(previous && ofDocument(previous)) },
+    found: {
+      invoice: billed,
       lines: null,
       claim: { ...noClaim, ...claim },
       payment: completePaymentFacts(invoice, { payments: paid }),
-    }),
+      unread: nothingUnread,
+    },
   }
 }
 
-export const gone = ({ id, customer_id }: Given): Observation => ({ id, customer_id, map: null })
+export const gone = ({ id, customer_id }: Given): InvoiceAnswer => ({ id, customer_id, found: null })
 
 export function linkedStore(
   store: WriteStore,
@@ -84,8 +86,13 @@ export function linkedStore(
   const readInvoices = async (): Promise<Invoice[]> =>
     (await readAll(store)).map(({ summary }) => JSON.parse(summary))
   return {
-    apply: (...observations: Observation[]) =>
-      store.transaction(tx => applyObservations(tx, observations, nextStamp(), linking)),
+    apply: (...answers: InvoiceAnswer[]) =>
+      store.transaction(async tx => {
+        const stamps = { askedAt: nextStamp(), answeredAt: nextStamp() }
+        const stamped = answers.map(answer => ({ ...answer, ...stamps }))
+        const options = { ...linking, now: Date.now(), cause: null, isPartial: false }
+        return (await applyAnswers(tx, stamped, options)).applied
+      }),
     /** As a round over the documents stores what it read. */
     async save(...documents: Document[]) {
       await store.transaction(async tx => {
@@ -97,15 +104,13 @@ export function linkedStore(
     relink,
     /** As it is fetched. */
     async saveClient(id: number, taxId: string | null) {
-      const refetch = createDocumentRefetch({
-        ...linking,
-        ...{ store, log, nextStamp, onProgress: undefined },
-        signal: new AbortController().signal,
-        setAside: await createSetAside('ix', store, log),
-      })
+      const context = {
+        ...{ ...linking, system: 'ix', store, log, nextStamp, enqueue: createQueue() },
+        ...{ signal: new AbortController().signal, forbidden: new Set<string>(), noteProgress: () => {} },
+      }
       const source = { ...silentSource, fetchClient: async () => ({ id, tax_id: taxId }) }
-      const round = { source, swept: nothingSwept(), at: 0, stamp: 0, missedBefore: 0, recentFrom: null }
-      await refetch.fetchClients(round, [id])
+      const begun = { at: 0, stamp: 0, missedBefore: 0, aside: new Set<string>(), recentFrom: null }
+      await fetchClients(context, { ...begun, source, counts: new RoundCounts() }, [id])
     },
     readInvoices,
     /** The documents that invoices have, by the invoices' IDs. */

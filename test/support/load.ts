@@ -36,7 +36,7 @@ export interface Load {
 }
 
 /** Far longer than any answer takes: only a hang reaches it. */
-const patience = 120_000
+const patience = 300_000
 
 export function startLoad({ address, paths, token, loops, pause, atMost }: LoadOptions): Load {
   const agent = new Agent({ keepAlive: true })

@@ -63,7 +63,7 @@ export const madeUpChanges = {
     files: {
       'src/store/sqlite/migrations/0002.sql': '-- A filter by currency.\n',
       'src/store/postgres/migrations/0002.sql': `DROP FUNCTION IF EXISTS fatura.list_invoices(text, bigint, bigint, text, text, bigint, bigint);
-DROP FUNCTION IF EXISTS fatura.search_invoices(text, bigint, bigint, text, text, bigint, bigint, bytea[], bytea[], bytea[], bytea[]);
+DROP FUNCTION IF EXISTS fatura.search_invoices(text, bigint, bigint, text, text, bigint, bigint, bytea[], bytea[], bytea[], bytea[], bigint);
 DROP FUNCTION IF EXISTS fatura.list_counted(text, bigint, bigint, text, text, bigint, bigint);
 `,
       'test/http/currency.test.ts': `import assert from 'node:assert/strict'
@@ -90,7 +90,7 @@ for (const engine of engines)
         "  { name: 'atcud', kind: 'text'",
         "  { name: 'month', kind: 'text', read: ({ issued_at }) => issued_at.slice(0, 7) },\n",
       ],
-      ['docs/export.md', '`atcud` |\n| `--lines`', '`month`, '],
+      ['docs/export.md', '`atcud`, `document_type`', '`month`, '],
     ],
     files: {},
     commands: [],
@@ -141,6 +141,94 @@ for (const engine of engines)
 `,
     },
     commands: ['npm run openapi'],
+  },
+  'A recurring question': {
+    insertions: [
+      [
+        'src/stream-names.ts',
+        '    /** Invoices that may still change. */\n',
+        `    /** Invoices whose payment is disputed. */
+    disputes: \`\${streamPrefix}:disputes\`,
+`,
+      ],
+      ['src/stream-names.ts', "  all: 'follows',\n", "  disputes: 'nothing',\n"],
+      [
+        'src/sync/invoices/connector.ts',
+        "import { retrySetAside } from './retry-set-aside.ts'\n",
+        "import { lookAtDisputes } from './look-at-disputes.ts'\n",
+      ],
+      [
+        'src/sync/invoices/connector.ts',
+        '    /** Applies the events since the last call.',
+        '    lookAtDisputes: () => lookAtDisputes(context, refetch),\n',
+      ],
+      [
+        'src/sync/questions.ts',
+        "    {\n      step: 'retrySetAside',\n",
+        `    {
+      step: 'lookAtDisputes',
+      stream: streams.disputes,
+      everyMs: 24 * 60 * 60_000,
+      from: 'end',
+      lane: 'disputes',
+      needsAccount: true,
+      ask: () => connector.lookAtDisputes(),
+    },
+`,
+      ],
+      [
+        'src/checks/check-connector.ts',
+        "    unsettled: 'invoices that may change',\n",
+        "    disputes: 'disputed invoices',\n",
+      ],
+      ['docs/sync.md', '| `stripe:relist` |', '| `stripe:disputes` | looks at disputes | 24 h |\n'],
+    ],
+    files: {
+      'src/sync/invoices/look-at-disputes.ts': `/** Fetches the invoices again whose payment may be disputed. */
+import type { Applied } from './apply-answers.ts'
+import type { Refetch } from './refetch-invoices.ts'
+import type { SyncContext } from './sync-context.ts'
+
+export function lookAtDisputes(context: SyncContext, refetch: Refetch): Promise<Applied> {
+  const { store, streams, names } = context
+  return streams.run(names.disputes, async () => {
+    const applied = await refetch.fetchEach(await store.readUnsettled(null, 100, context.nextStamp()))
+    await store.transaction(tx => tx.saveSuccess(names.disputes, Date.now()))
+    return applied
+  })
+}
+`,
+      'test/sync/disputes.test.ts': `import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { invoiceQuestions } from '../../src/sync/questions.ts'
+import { createRounds } from '../../src/sync/rounds.ts'
+import { type Clocks, realClocks, runDue } from '../../src/sync/schedule.ts'
+import { engines } from '../support/engines.ts'
+import { startRig } from '../support/sync.ts'
+
+for (const engine of engines)
+  test(\`disputes are looked at once a day, whatever starts again, on \${engine.name}\`, async t => {
+    const { connector, connect, store, reader } = await startRig(t, engine, { invoices: 10, lines: 1 })
+    await connector.backfill()
+    await connector.catchUp()
+    const { synced_at } = await reader.readFreshness()
+    let told = 0
+    const dayMs = 24 * 60 * 60_000
+    for (const days of [0, 0, 1]) {
+      const again = await connect()
+      const questions = invoiceQuestions(again).filter(({ step }) => step === 'lookAtDisputes')
+      const clocks: Clocks = { ...realClocks, calendar: () => Date.now() + days * dayMs }
+      const { isListed } = again
+      const rounds = await createRounds(questions, { store, clocks, isListed, reportStep: () => told++ })
+      await runDue(rounds.flat())
+      await runDue(rounds.flat())
+    }
+    assert.equal(told, 2)
+    assert.equal((await reader.readFreshness()).synced_at, synced_at)
+  })
+`,
+    },
+    commands: [],
   },
   'A setting': {
     insertions: [

@@ -130,10 +130,12 @@ export function readRss(pid: number): number {
 /** The rows of the system's connections whose own side is this port. */
 function readConnections(port: number): string[][] {
   const own = writePort(port)
-  return readFileSync('/proc/net/tcp', 'utf8')
+  const rows = readFileSync('/proc/net/tcp', 'utf8')
     .split('\n')
     .map(row => row.trim().split(/\s+/))
     .filter(([, local = '']) => local.endsWith(own))
+  // The system's table changes while it is read: a row may come twice.
+  return [...new Map(rows.map(row => [`${row[1]} ${row[2]}`, row])).values()]
 }
 
 const writePort = (port: number) => `:${port.toString(16).toUpperCase().padStart(4, '0')}`

@@ -14,6 +14,8 @@ import type { RateLimit } from '../../src/http/rate-limit.ts'
 import { loadWebFiles, type PageBrand, readApiDescription } from '../../src/http/web-files.ts'
 import type { InvoiceRecord } from '../../src/invoice.ts'
 import { usualRules } from '../../src/linking/link.ts'
+import { createSignIn } from '../../src/sign-in/create-sign-in.ts'
+import type { MailOptions } from '../../src/sign-in/send-links.ts'
 import type { InvoicingSystem, PaymentPlatform } from '../../src/sources.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import type { WriteStore } from '../../src/store/store.ts'
@@ -35,6 +37,8 @@ export interface ServiceOptions {
   trustedProxies?: readonly string[]
   /** An identity provider whose JWTs are let in. */
   provider?: ProviderOptions
+  /** Sign-in by e-mail. */
+  mail?: Omit<MailOptions, 'operatorUrl'>
   /** Where customer links are for. */
   publicUrl?: string
   /** Requests that wait for changes at once. */
@@ -134,7 +138,10 @@ export async function startService(
     mcp: options.mcp
       ? (await import('../../src/mcp/create-mcp.ts')).createMcp({ operatorUrl: url, rules: usualRules })
       : undefined,
-    files: options.web ? loadWebFiles(readApiDescription(), options) : [],
+    signIn: options.mail && createSignIn({ ...options.mail, operatorUrl: url }),
+    files: options.web
+      ? loadWebFiles(readApiDescription(), { ...options, signIn: options.mail !== undefined })
+      : [],
   })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   const agent = new Agent({ keepAlive: true })

@@ -12,10 +12,11 @@ import { usualRules } from '../../src/linking/link.ts'
 import { openOperatorStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import type { Stream } from '../../src/store/store.ts'
 import { usualKeys } from '../../src/stripe/map-claim.ts'
-import { mapInvoice, mapLine, percentageOf } from '../../src/stripe/map-invoice.ts'
+import { mapLine, percentageOf } from '../../src/stripe/map-invoice.ts'
 import { mapPaymentFacts } from '../../src/stripe/map-payment.ts'
 import { readState, type SyncState } from '../../src/sync/read-state.ts'
 import { type Cli, createCli, type Outcome, type Program, type ProgramOptions } from './cli.ts'
+import { mapStored } from './map-stored.ts'
 import { paymentsOf } from './sync.ts'
 
 export type Records = Map<string, InvoiceRecord>
@@ -40,7 +41,7 @@ export function trueRecord(account: StripeAccount, id: string): InvoiceRecord | 
     rate => [rate.id, percentageOf(rate as unknown as Stripe.TaxRate)] as const,
   )
   const lines = source.lines.data.map(mapLine)
-  const mapped = mapInvoice(source, new Map(rates), null, lines)
+  const mapped = mapStored(source, new Map(rates), null, lines)
   if ('refusal' in mapped) return null
   const payment = mapPaymentFacts(source, mapped.invoice, new Map(rates), paymentsOf(found))
   return { invoice: mapped.invoice, lines, payment }
@@ -98,7 +99,7 @@ export async function assertTruth(url: string, account: StripeAccount): Promise<
 }
 
 /** A whole account takes its time on a busy machine: only a hang reaches this. */
-const patience = 120_000
+const patience = 300_000
 
 export const apiKey = 'sk_test_canaryKey0123456789'
 export const webhookSecret = 'whsec_canarySecret0123456789'

@@ -7,12 +7,13 @@ import type Stripe from 'stripe'
 import type { AccountOptions, StripeAccount } from '../../sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import { type StripeSandbox, startStripeSandbox } from '../../sandbox/stripe/server.ts'
-import type { Invoice, InvoiceKey, InvoiceStatus } from '../../src/invoice.ts'
+import type { Invoice, InvoiceKey, InvoiceStatus, Line } from '../../src/invoice.ts'
 import { serializeLines, serializeSummary } from '../../src/invoice-json.ts'
 import { type LinkRules, usualRules } from '../../src/linking/link.ts'
 import { serializePaymentFacts } from '../../src/payment.ts'
-import { type BillingSource, type Observation, SourceError } from '../../src/sources.ts'
+import { type BillingSource, type InvoiceAnswer, SourceError } from '../../src/sources.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
+import { createStamps } from '../../src/store/stamps.ts'
 import type { ReadStore, StoredRecord, Stream, WriteStore } from '../../src/store/store.ts'
 import { billingStreams } from '../../src/stream-names.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
@@ -21,9 +22,12 @@ import type { PaymentItem } from '../../src/stripe/invoice-shape.ts'
 import { mapInvoice, mapLine, percentageOf } from '../../src/stripe/map-invoice.ts'
 import { mapPaymentFacts } from '../../src/stripe/map-payment.ts'
 import { stripeIdentity } from '../../src/stripe/source-identity.ts'
-import { type Connector, createConnector } from '../../src/sync/connector.ts'
+import type { DeletionGuard } from '../../src/sync/deletion-guard.ts'
+import { type Connector, createConnector } from '../../src/sync/invoices/connector.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
 import { type Engine, runSql } from './engines.ts'
+import { mapStored } from './map-stored.ts'
+import { noGuard } from './no-guard.ts'
 
 export const {
   backfill: backfillStream,
@@ -57,6 +61,7 @@ export interface Rig {
     store?: WriteStore
     signal?: AbortSignal
     rules?: LinkRules
+    guard?: DeletionGuard
   }): Promise<Connector>
   stream(name: string): Promise<Stream | undefined>
 }
@@ -77,12 +82,16 @@ export async function startRig(t: TestContext, engine: Engine, options: RigOptio
   const stripe = { apiKey: 'sk_test_sandbox', base: sandbox.address, ...(timeout && { timeoutMs: timeout }) }
   const source = createBillingSource(stripe, pace)
   const { log, logged } = createLog()
-  const connect: Rig['connect'] = ({
+  const connect: Rig['connect'] = async ({
     source: other = source,
     store: above = store,
     signal = new AbortController().signal,
     rules = usualRules,
-  } = {}) => createConnector({ source: other, store: above, log, signal, rules })
+    guard = noGuard,
+  } = {}) => {
+    const nextStamp = createStamps(await above.readLastObserved())
+    return createConnector({ source: other, store: above, log, signal, rules, guard, nextStamp })
+  }
   return {
     sandbox,
     account: sandbox.account,
@@ -146,6 +155,7 @@ export async function emptyStore(url: string): Promise<void> {
     'tombstones',
     'invoice_lines',
     'invoice_payments',
+    'account_entries',
     'customers',
     'changes',
     'batches',
@@ -212,7 +222,7 @@ export function truthOf(account: StripeAccount, stored: readonly StoredRecord[] 
   const records = [...account.invoices.values()].flatMap(invoice => {
     const previous = renamed.has(invoice.customer) ? (before.get(invoice.id) ?? null) : null
     const source = renderInvoice(account, invoice)
-    const mapped = mapInvoice(source, rates, previous, linesOf(invoice))
+    const mapped = mapStored(source, rates, previous, linesOf(invoice))
     if ('refusal' in mapped) return []
     const { customer_id, id } = mapped.invoice
     const payment = mapPaymentFacts(source, mapped.invoice, rates, paymentsOf(invoice))
@@ -252,19 +262,25 @@ export async function assertNothingFalse(account: StripeAccount, store: WriteSto
 export function createDirectSource(account: StripeAccount, pageSize = 2): BillingSource {
   const rates = ratesOf(account)
 
-  function observe(invoice: StripeInvoice): Observation {
+  function observe(invoice: StripeInvoice): InvoiceAnswer {
     const rendered = renderInvoice(account, invoice)
     const lines = linesOf(invoice)
     return {
       id: invoice.id,
       customer_id: typeof invoice.customer === 'string' ? invoice.customer : null,
-      map(previous) {
-        const mapped = mapInvoice(rendered, rates, previous, lines)
-        if ('refusal' in mapped) return mapped
-        const payment = mapPaymentFacts(rendered, mapped.invoice, rates, paymentsOf(invoice))
-        return { invoice: mapped.invoice, lines, payment }
-      },
+      found: map(rendered, lines, paymentsOf(invoice)),
     }
+  }
+
+  function map(
+    source: Stripe.Invoice,
+    lines: readonly Line[],
+    payments: readonly PaymentItem[],
+  ): InvoiceAnswer['found'] {
+    const mapped = mapInvoice(source, rates, lines)
+    if ('refusal' in mapped) return mapped
+    const payment = mapPaymentFacts(source, mapped.invoice, rates, payments)
+    return { invoice: mapped.invoice, lines, payment, unread: { ...mapped.unread, payments: false } }
   }
 
   function cut<T extends { id: string }>(items: readonly T[], after: string | null, size: number) {
@@ -296,11 +312,11 @@ export function createDirectSource(account: StripeAccount, pageSize = 2): Billin
         )
       const { page, next } = cut(invoices, null, pageSize)
       const [began = 0, reached = 0] = [page[0]?.created, page.at(-1)?.created]
-      return { observations: page.map(observe), unfit: [], next, began, reached }
+      return { answers: page.map(observe), unfit: [], next, began, reached }
     },
     async fetchInvoice(id, customerId) {
       const invoice = account.invoices.get(id)
-      return invoice === undefined ? { id, customer_id: customerId, map: null } : observe(invoice)
+      return invoice === undefined ? { id, customer_id: customerId, found: null } : observe(invoice)
     },
     async listNotifications(since, after) {
       const events = account.events.filter(({ created }) => created >= since).reverse()

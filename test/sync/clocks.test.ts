@@ -1,15 +1,14 @@
 /** A clock that was set back, or was ahead for a while, loses nothing. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { pino } from 'pino'
-import type { SetAsideKey } from '../../src/store/connector-store.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { observationStamp } from '../../src/store/store.ts'
-import { noId, nothingApplied } from '../../src/sync/apply.ts'
-import type { Refetch } from '../../src/sync/refetch-invoices.ts'
-import { createRetry } from '../../src/sync/retry-set-aside.ts'
-import { createSetAside } from '../../src/sync/set-aside-documents.ts'
-import type { SyncContext } from '../../src/sync/sync-context.ts'
+import { readDueDocuments } from '../../src/sync/documents/set-aside-documents.ts'
+import { nothingApplied } from '../../src/sync/invoices/apply-answers.ts'
+import type { Refetch } from '../../src/sync/invoices/refetch-invoices.ts'
+import { retrySetAside } from '../../src/sync/invoices/retry-set-aside.ts'
+import type { SyncContext } from '../../src/sync/invoices/sync-context.ts'
+import { dueAtOf, noId, type SetAsideKind } from '../../src/sync/set-aside.ts'
 import { createCli, ndjson } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { makeInvoice } from '../support/records.ts'
@@ -82,25 +81,24 @@ describe('moments in the future', () => {
     it(`records that were tried in the future are the oldest, and tried again, on ${engine.name}`, async t => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
-      const tried = (system: string, kind: SetAsideKey['kind'], id: string, at: number) =>
-        store.transaction(tx => tx.setAside({ system, kind, id, reason: 'no_customer' }, at))
+      const tried = (system: string, kind: SetAsideKind, id: string, at: number) => {
+        const record = { system, kind, id, reason: 'no_customer', due_at: dueAtOf(kind, id, at) }
+        return store.transaction(tx => tx.setAside(record, at))
+      }
       await tried('stripe', 'refused', 'in_now', Date.now())
       await tried('stripe', 'refused', 'in_ahead', Date.now() + day)
       await tried('stripe', 'refused', noId, Date.now() + day)
       const fetched: string[] = []
-      const { retrySetAside } = createRetry(
-        {
-          ...{ source: { system: 'stripe' }, store, signal: new AbortController().signal },
-          calls: { expect: () => {} },
-        } as unknown as SyncContext,
+      await retrySetAside(
+        { source: { system: 'stripe' }, store, signal: t.signal } as unknown as SyncContext,
         {
           fetchEach: async (keys: { id: string }[]) => {
             fetched.push(...keys.map(({ id }) => id))
             return nothingApplied
           },
         } as unknown as Refetch,
+        'due',
       )
-      await retrySetAside()
       assert.deepEqual(fetched, ['in_ahead'])
       const left = await store.listSetAside(1, 'stripe')
       assert.deepEqual(
@@ -111,8 +109,8 @@ describe('moments in the future', () => {
       assert.equal((await store.listSetAside(9, 'stripe', { id: noId })).length, 0, 'forgotten')
 
       await tried('ix', 'document', '7', Date.now() + day)
-      const setAside = await createSetAside('ix', store, pino({ level: 'silent' }))
-      assert.deepEqual((await setAside.due(Date.now() - 1_000)).documents, [7])
+      const { documents } = await readDueDocuments({ system: 'ix', store }, Date.now() - 1_000)
+      assert.deepEqual(documents, [7])
     })
 
   for (const engine of engines)

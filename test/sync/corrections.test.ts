@@ -5,7 +5,7 @@ import { checkCorrections } from '../../src/checks/check-corrections.ts'
 import { createReport, type Finding } from '../../src/checks/findings.ts'
 import type { Recheck } from '../../src/store/connector-store.ts'
 import type { WriteStore } from '../../src/store/store.ts'
-import { isSweptAlone } from '../../src/sync/swept-documents.ts'
+import { isSweptAlone } from '../../src/sync/documents/swept-documents.ts'
 import { startDocuments } from '../support/documents.ts'
 import { engines } from '../support/engines.ts'
 import { makeDocument } from '../support/linking.ts'
@@ -145,7 +145,7 @@ for (const engine of engines)
       await asked.promise
       await slow.relist(true)
       released.resolve()
-      assert.equal((await applied).superseded, 1)
+      assert.equal((await applied).changed, 0)
       // Its event came by webhook alone.
       account.events.length = 0
       assert.equal((await count(slow)).corrected, 0)
@@ -218,6 +218,25 @@ for (const engine of engines)
       pass(6)
       await later.catchUp()
       assert.deepEqual(await countsOf(store), { checked, corrected: 0 })
+      assert.deepEqual(await store.listCorrections(), [])
+      await assertTrue(account, store)
+    })
+
+    it('a list that closes a gap in the events before they are read counts nothing', async t => {
+      const { account, connect, store, some } = await startListed(t, engine)
+      const { now } = Date
+      t.mock.method(Date, 'now', () => now() + 31 * day * 1_000)
+      account.clock += 31 * day
+      account.change('pay', some('open').id)
+      account.events.length = 0
+      const later = await connect()
+      await later.relist(true)
+      const { pass } = moveClock(t)
+      for (const minutes of [6, 6]) {
+        pass(minutes)
+        await later.catchUp()
+        assert.equal((await countsOf(store)).corrected, 0)
+      }
       assert.deepEqual(await store.listCorrections(), [])
       await assertTrue(account, store)
     })

@@ -49,7 +49,7 @@ async function passUntil(clock: StoppedClock, work: Promise<unknown>): Promise<v
 }
 
 test('lists, documents and clients are asked for while at least three others are not answered yet', {
-  timeout: 120_000,
+  timeout: 600_000,
 }, async t => {
   const [sqlite] = engines as [Engine]
   const rig = await startDocuments(t, sqlite, {

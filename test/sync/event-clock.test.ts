@@ -1,7 +1,8 @@
 /** Events are followed by their own moments: no clock of ours or of the platform hides one. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { invoiceRounds } from '../../src/sync/rounds.ts'
+import { invoiceQuestions } from '../../src/sync/questions.ts'
+import { createRounds } from '../../src/sync/rounds.ts'
 import { realClocks, runDue } from '../../src/sync/schedule.ts'
 import { engines } from '../support/engines.ts'
 import {
@@ -134,6 +135,37 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
+    it('a list during which the process slept for longer than events are kept is followed by another', async t => {
+      const { source, account, connect, store } = await startRig(t, engine, { invoices: 150, lines: 1 })
+      const { now } = Date
+      let laterMs = 0
+      t.mock.method(Date, 'now', () => now() + laterMs)
+      let isFirst = true
+      const connector = await connect({
+        source: {
+          ...source,
+          async listInvoices(...asked) {
+            const page = await source.listInvoices(...asked)
+            if (!isFirst) return page
+            isFirst = false
+            // Its answer is under way, and an invoice is made whose event nobody reads in time.
+            account.advance(60)
+            account.change('create')
+            laterMs += 40 * day * 1_000
+            account.clock += 40 * day
+            return page
+          },
+        },
+      })
+      await connector.backfill()
+      assert.equal(await connector.isListed(), true)
+      await connector.catchUp()
+      assert.equal(await connector.isListed(), false, 'everything is to be listed again')
+      await connector.backfill()
+      await connector.catchUp()
+      await assertTrue(account, store)
+    })
+
     it('an account without any event is not listed again by each read', async t => {
       const { sandbox, account, connector, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
       account.events.length = 0
@@ -165,10 +197,9 @@ for (const engine of engines)
     it('an account that was just listed for the first time is not listed again at once', async t => {
       const { sandbox, connector, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
       const told: string[] = []
-      const rounds = await invoiceRounds({
-        ...{ connector, store, clocks: realClocks, isFull: false },
+      const rounds = await createRounds(invoiceQuestions(connector), {
+        ...{ store, clocks: realClocks, isListed: connector.isListed },
         reportStep: step => void told.push(step),
-        afterReread: async () => {},
       })
       const [listing = [], , relisting = []] = rounds
       await runDue(listing)
@@ -189,8 +220,8 @@ for (const engine of engines)
       }
       await connector.backfill()
       await connector.catchUp()
-      const [, , relisting = []] = await invoiceRounds({
-        ...{ connector, store, clocks, isFull: false, reportStep: () => {}, afterReread: async () => {} },
+      const [, , relisting = []] = await createRounds(invoiceQuestions(connector), {
+        ...{ store, clocks, isListed: connector.isListed, reportStep: () => {} },
       })
       const now = account.clock
       account.clock = now - 400 * day
@@ -217,8 +248,8 @@ for (const engine of engines)
         elapsed: () => realClocks.elapsed() + laterMs,
         calendar: () => realClocks.calendar() + laterMs + aheadMs,
       }
-      const [, , relisting = []] = await invoiceRounds({
-        ...{ connector, store, clocks, isFull: false, afterReread: async () => {} },
+      const [, , relisting = []] = await createRounds(invoiceQuestions(connector), {
+        ...{ store, clocks, isListed: connector.isListed },
         reportStep: step => void told.push(step),
       })
       laterMs = intervalMs

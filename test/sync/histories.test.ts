@@ -5,15 +5,15 @@ import fc from 'fast-check'
 import type Stripe from 'stripe'
 import { createAccount, type StripeAccount } from '../../sandbox/stripe/account.ts'
 import { type ChangeKind, changeableFrom, changeKinds } from '../../sandbox/stripe/changes.ts'
-import type { Invoice } from '../../src/invoice.ts'
-import type { Observation } from '../../src/sources.ts'
-import type { StoredRecord } from '../../src/store/store.ts'
+import { usualRules } from '../../src/linking/link.ts'
+import type { BillingSource } from '../../src/sources.ts'
+import { createStamps } from '../../src/store/stamps.ts'
 import { readEvent } from '../../src/stripe/events.ts'
-import { type Applied, applyObservations } from '../../src/sync/apply.ts'
-import { type Connector, createConnector } from '../../src/sync/connector.ts'
+import type { Applied } from '../../src/sync/invoices/apply-answers.ts'
+import { type Connector, createConnector } from '../../src/sync/invoices/connector.ts'
 import { campaign, reportFigure } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
+import { noGuard } from '../support/no-guard.ts'
 import {
   assertTrue,
   createDirectSource,
@@ -22,14 +22,9 @@ import {
   emptyStore,
   holdSource,
   openStores,
-  readAll,
   recently,
   watchStore,
 } from '../support/sync.ts'
-
-function read({ summary }: StoredRecord): Invoice {
-  return JSON.parse(summary)
-}
 
 /** On SQLite a run takes milliseconds. */
 const runs: Record<string, number> = {
@@ -87,22 +82,25 @@ type History = typeof someHistory extends fc.Arbitrary<infer T> ? T : never
  * an answer, other steps go on. In the end everything is answered, and each kind of run is done once more.
  */
 async function runHistory(account: StripeAccount, store: ReturnType<typeof watchStore>, history: History) {
-  const counts = { webhooks: 0, superseded: 0, deleted: 0, restarts: 0 }
+  const counts = { webhooks: 0, overlapped: 0, deleted: 0, restarts: 0 }
   const direct = createDirectSource(account)
   const { log } = createLog()
   const signal = new AbortController().signal
-  const start = () => {
+  const common = { store, log, signal, rules: usualRules, guard: noGuard }
+  const connect = async (source: BillingSource) =>
+    createConnector({ ...common, source, nextStamp: createStamps(await store.readLastObserved()) })
+  const start = async () => {
     const source = holdSource(direct, history.delays)
-    return createConnector({ source, store, log, signal }).then(connector => ({ source, connector }))
+    return { source, connector: await connect(source) }
   }
   // Three that are young, whatever the account began with: there is something to happen to.
   for (const kind of ['create', 'create', 'create', 'finalize'] as const) account.change(kind)
-  if (history.isListed) await (await createConnector({ source: direct, store, log, signal })).backfill()
+  if (history.isListed) await (await connect(direct)).backfill()
   let { source, connector } = await start()
   const running = new Map<string, Promise<void>>()
   let webhooks: Promise<void>[] = []
-  const count = ({ superseded, deleted }: Applied) => {
-    counts.superseded += superseded
+  const count = ({ overlapped, deleted }: Applied) => {
+    counts.overlapped += overlapped
     counts.deleted += deleted
   }
 
@@ -165,39 +163,9 @@ function rename(account: StripeAccount, index: number): void {
 
 for (const engine of engines)
   describe(`histories on ${engine.name}`, () => {
-    test('of equal moments, none leads back: neither in a life nor from its end', async t => {
-      const { store, url } = await openStores(t, engine)
-      const someLife = fc.record({
-        statuses: fc.subarray(['draft', 'open', 'uncollectible', 'paid', 'gone'] as const, { minLength: 2 }),
-        stamps: fc.array(fc.nat(2), { minLength: 5, maxLength: 5 }),
-        order: fc.shuffledSubarray([0, 1, 2, 3, 4, 0, 1, 2, 3, 4], { minLength: 10 }),
-      })
-      await fc.assert(
-        fc.asyncProperty(someLife, async ({ statuses, stamps, order }) => {
-          await emptyStore(url)
-          // Only a draft can be deleted.
-          const life = statuses.at(-1) === 'gone' ? (['draft', 'gone'] as const) : statuses
-          const moments = stamps.slice(0, life.length).sort()
-          const watched = watchStore(store)
-          for (const index of order.filter(index => index < life.length)) {
-            const status = life[index]
-            const map =
-              status === undefined || status === 'gone' ? null : () => makeRecord({ id: 'in_1', status })
-            const observation = { id: 'in_1', customer_id: 'cus_ana', map } as Observation
-            await watched.transaction(tx =>
-              applyObservations(tx, [observation], 1_000 + Number(moments[index])),
-            )
-          }
-          const [stored] = await readAll(store)
-          assert.equal(stored ? read(stored).status : 'gone', life.at(-1))
-        }),
-        { numRuns: engine.name === 'sqlite' ? campaign(30, 2_000) : campaign(10, 200), seed: 2026 },
-      )
-    })
-
     test(`${runs[engine.name]} interleavings of changes, webhooks, late answers and restarts all end equal, and none leads back`, async t => {
       const { store, url } = await openStores(t, engine)
-      const done = { webhooks: 0, superseded: 0, deleted: 0, restarts: 0 }
+      const done = { webhooks: 0, overlapped: 0, deleted: 0, restarts: 0 }
       await fc.assert(
         fc.asyncProperty(someHistory, async history => {
           await emptyStore(url)
@@ -208,7 +176,7 @@ for (const engine of engines)
             now: recently(),
           })
           const counts = await runHistory(account, watchStore(store), history)
-          for (const name of ['webhooks', 'superseded', 'deleted', 'restarts'] as const)
+          for (const name of ['webhooks', 'overlapped', 'deleted', 'restarts'] as const)
             done[name] += counts[name]
           await assertTrue(account, store)
         }),

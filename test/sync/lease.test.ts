@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { renewEveryMs, takeOverAfterMs, waitForLease } from '../../src/sync/lease.ts'
+import { WrittenPlace } from '../../src/sync/written-place.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { stopClock } from '../support/stopped-clock.ts'
 
@@ -20,9 +21,9 @@ async function startWaiting(t: TestContext, { wait = true } = {}) {
   t.after(() => stop.abort())
   t.after(() => Promise.all([store.close(), other.close()]))
   const options = { log: pino({ level: 'silent' }), signal: stop.signal }
-  const held = await waitForLease(other, { ...options, wait, holder: 'the other' })
+  const held = await waitForLease(other, { ...options, wait, holder: 'the other', place: new WrittenPlace() })
   let hasLease = false
-  const taken = waitForLease(store, { ...options, wait, holder: 'this one' })
+  const taken = waitForLease(store, { ...options, wait, holder: 'this one', place: new WrittenPlace() })
   taken.then(
     () => {
       hasLease = true

@@ -4,12 +4,12 @@ import { test } from 'node:test'
 import { pino } from 'pino'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
-import { listRanges } from '../../src/sync/list-ranges.ts'
-import { type Range, wholeList } from '../../src/sync/ranges.ts'
+import { listRanges } from '../../src/sync/invoices/list-ranges.ts'
+import { type Range, wholeList } from '../../src/sync/invoices/ranges.ts'
 import { until } from '../support/stopped-clock.ts'
 
 test('when pages cannot be stored, no later page of their part leads the cursor past them', {
-  timeout: 120_000,
+  timeout: 600_000,
 }, async t => {
   const sandbox = await startStripeSandbox({ invoices: 3_000, lines: 1, seed: 5 })
   t.after(() => sandbox.close())
@@ -44,11 +44,11 @@ test('when pages cannot be stored, no later page of their part leads the cursor 
       ranges: left,
       // Few, so that a part has several pages.
       parallel: 4,
-      calls: {
-        async ask(request) {
+      commits: {
+        async ask(question) {
           underWay++
           try {
-            return { ...(await request()), askedAt: ++stamp }
+            return { ...(await question()), askedAt: ++stamp, answeredAt: ++stamp }
           } finally {
             underWay--
           }
@@ -58,8 +58,7 @@ test('when pages cannot be stored, no later page of their part leads the cursor 
         // As slow as a disk: pages wait for each other, until no part asks for more.
         await until(() => underWay === 0)
         if (++tries % 3 === 0) throw new Error('no room')
-        for (const { observations, unfit } of pages)
-          for (const { id } of [...observations, ...unfit]) stored.add(id)
+        for (const { answers, unfit } of pages) for (const { id } of [...answers, ...unfit]) stored.add(id)
         left = then
         const lost = [...invoices.keys()].filter(id => !stored.has(id) && !isLeft(id))
         assert.deepEqual(lost, [], 'each is stored, or left to read')

@@ -1,10 +1,13 @@
 /** An invoice that changes its customer is shown to one of the two, never to both. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { BillingSource, Notification } from '../../src/sources.ts'
-import { applyObservations } from '../../src/sync/apply.ts'
-import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
+import { usualRules } from '../../src/linking/link.ts'
+import type { BillingSource, InvoiceAnswer, Notification } from '../../src/sources.ts'
+import type { WriteTransaction } from '../../src/store/store.ts'
+import { createDeletionGuard, type DeletionGuard } from '../../src/sync/deletion-guard.ts'
+import { applyAnswers } from '../../src/sync/invoices/apply-answers.ts'
 import { engines } from '../support/engines.ts'
+import { noGuard } from '../support/no-guard.ts'
 import { createLog, notify, readAll, startRig } from '../support/sync.ts'
 
 for (const engine of engines)
@@ -44,8 +47,8 @@ for (const engine of engines)
       // What was asked before the move and answers after it leads nothing back.
       const old = await source.fetchInvoice(id, second)
       const late = { ...old, customer_id: first }
-      const { superseded } = await store.transaction(tx => applyObservations(tx, [late], 1))
-      assert.deepEqual([superseded, await ownersOf()], [1, [second]])
+      const { overlapped } = await store.transaction(tx => apply(tx, late, 1))
+      assert.deepEqual([overlapped, await ownersOf()], [1, [second]])
 
       move(first)
       await connector.applyNotification(about({ id, customer_id: second }))
@@ -81,7 +84,7 @@ for (const engine of engines)
       account.change('delete', id)
       assert.equal((await notify(connector, { customer_id: first, id })).deleted, 1)
       deletion.resolve()
-      assert.equal((await listed).superseded, 1)
+      assert.equal((await listed).overlapped, 1)
       assert.ok(!(await readAll(store)).some(row => row.id === id))
     })
 
@@ -114,7 +117,7 @@ for (const engine of engines)
       const second = rows.find(({ customer_id }) => customer_id !== moved.customer_id) ?? assert.fail()
       // So many at once are held back.
       const others = Array.from({ length: 20 }, (_, i) => ({ customer_id: 'cus_1', id: `in_${i}` }))
-      await store.transaction(tx => guard.allows(tx, 'downgrade', [moved, deleted, ...others]))
+      await store.transaction(tx => guard.allows(tx, 'lost_document', [moved, deleted, ...others]))
       await store.transaction(tx => guard.allows(tx, 'deletion', [moved, ...others]))
       const held = async () =>
         (await store.listSetAside(1_000, 'deletion_guard')).filter(({ id }) => !id.startsWith('cus_1 in_'))
@@ -122,11 +125,11 @@ for (const engine of engines)
       assert.equal(await held(), 3)
       const answer = await source.fetchInvoice(moved.id, moved.customer_id)
       const later = { ...answer, customer_id: second.customer_id }
-      await store.transaction(tx => applyObservations(tx, [later], Date.now() * 1_000, { guard }))
+      await store.transaction(tx => apply(tx, later, Date.now() * 1_000, guard))
       assert.equal(await held(), 1)
       const next = await createDeletionGuard(store, createLog().log, true)
-      const gone = { ...deleted, map: null }
-      await store.transaction(tx => applyObservations(tx, [gone], Date.now() * 1_000, { guard: next }))
+      const gone = { ...deleted, found: null }
+      await store.transaction(tx => apply(tx, gone, Date.now() * 1_000, next))
       assert.equal(await held(), 0)
     })
 
@@ -141,6 +144,17 @@ for (const engine of engines)
       assert.ok(!(await readAll(store)).some(row => row.id === id))
     })
   })
+
+async function apply(
+  tx: WriteTransaction,
+  answer: InvoiceAnswer,
+  stamp: number,
+  guard: DeletionGuard = noGuard,
+) {
+  const stamped = { ...answer, askedAt: stamp, answeredAt: stamp + 1 }
+  const options = { rules: usualRules, guard, now: Date.now(), cause: null, isPartial: false }
+  return (await applyAnswers(tx, [stamped], options)).applied
+}
 
 let serial = 0
 

@@ -4,11 +4,14 @@ import { describe, it } from 'node:test'
 import {
   cutByAge,
   cutInParts,
+  formatCursor,
+  isWhole,
   type Range,
-  readCursor,
+  readListCursor,
+  spanOf,
   wholeList,
-  writeCursor,
-} from '../../src/sync/ranges.ts'
+  writeListCursor,
+} from '../../src/sync/invoices/ranges.ts'
 
 const now = 1_790_000_000
 const earliest = 1_300_000_000
@@ -79,8 +82,59 @@ describe('cutInParts', () => {
   })
 })
 
+it('nothing but the list as it was at first is whole', () => {
+  const others = [{ from: 1 }, { before: 1 }, { isCut: true }, { from: 1, before: 2 }]
+  assert.deepEqual([wholeList, ...others.map(more => ({ ...wholeList, ...more }))].map(isWhole), [
+    ...[true, false, false, false, false],
+  ])
+  assert.equal(isWhole(read), true)
+})
+
+it('a range spans what is left of it; nothing is known of one without an end', () => {
+  const range = { ...wholeList, from: 100, before: 200 }
+  const spans = [spanOf(range, null), spanOf(range, 150), spanOf(range, 50), spanOf(wholeList, earliest + 9)]
+  assert.deepEqual(spans, [100, 50, 0, 9])
+  assert.equal(spanOf({ ...wholeList, from: -5 }, null), 0)
+})
+
+it('a list is cut at no moment before its earliest one', () => {
+  const range = { ...wholeList, from: earliest - 1_000 }
+  assert.equal(cutByAge(range, earliest + 100, 100).length, 1)
+  assert.equal(cutByAge(range, earliest + 101, 100).length, 2)
+})
+
+describe('a cursor', () => {
+  const beginning = { since: null, begunAt: null, isForced: false, ranges: [wholeList] }
+
+  it('that cannot be read stands for the whole list', () => {
+    for (const text of [null, '', 'page 2', '{}', '{"parts":[]}', '[]'])
+      assert.deepEqual(readListCursor(text), beginning, String(text))
+  })
+
+  it('holds nothing that is not known', () => {
+    assert.equal(writeListCursor(beginning), '{"parts":[[null,null,null,false]]}')
+    const ranges = [{ from: 1, before: 2, after: 'in_1', isCut: true }]
+    assert.deepEqual(readListCursor('{"since":7,"parts":[[1,2,"in_1",true]]}'), {
+      ...{ since: 7, begunAt: null, isForced: false, ranges },
+    })
+  })
+
+  for (const [text, words] of [
+    ['2026-03 since x', '2026-03 since x'],
+    ['17', '17'],
+    ['{"parts":[[null,null,null,false]]}', '1 part left'],
+    ['{"parts":[[5,1700000000,null,true]]}', '1 part left, the newest before 2023-11-14'],
+    [
+      '{"parts":[[5,1600000000,null,true],[6,1700000000,null,true]]}',
+      '2 parts left, the newest before 2023-11-14',
+    ],
+    ['{"parts":[[5,null,null,true],[6,1700000000,null,true]]}', '2 parts left'],
+  ] as const)
+    it(`is told as "${words}"`, () => assert.equal(formatCursor(text), words))
+})
+
 it('a cursor keeps ranges as they are', () => {
   const ranges = cutByAge(read, now, 1_000)
   const cursor = { since: 7, begunAt: 8, isForced: true, ranges }
-  assert.deepEqual(readCursor(writeCursor(cursor)), cursor)
+  assert.deepEqual(readListCursor(writeListCursor(cursor)), cursor)
 })

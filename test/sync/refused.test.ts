@@ -5,7 +5,7 @@ import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import { createStoreMetrics } from '../../src/metrics/store-metrics.ts'
 import { refusalReasons, refusedKinds } from '../../src/store/connector-store.ts'
 import { openOperatorStore } from '../../src/store/engines.ts'
-import type { Connector } from '../../src/sync/connector.ts'
+import type { Connector } from '../../src/sync/invoices/connector.ts'
 import { assertFits, createCli, eventually } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { examineHere } from '../support/examine.ts'
@@ -175,13 +175,13 @@ for (const engine of engines)
         ['refused', 'no_customer', without.length],
         ['refused', 'no_id', 1],
       ])
-      assert.equal(await connector.retrySetAside(), null, 'nothing is asked for again at once')
+      assert.equal(await connector.retrySetAside('all'), null, 'nothing is asked for again at once')
       const long = 4 * 24 * 60 * 60_000
       const aside = await clinic.store.listSetAside(1_000)
       await clinic.store.transaction(async tx => {
-        for (const record of aside) await tx.setAside(record, record.last_at - long)
+        for (const record of aside) await tx.setAside({ ...record, due_at: 0 }, record.last_at - long)
       })
-      await connector.retrySetAside()
+      await connector.retrySetAside('all')
       assert.deepEqual(await shown(), [])
       assert.deepEqual(await clinic.metric(), [])
       assert.deepEqual(await clinic.wrong(), {})
@@ -235,7 +235,7 @@ for (const engine of engines)
       assert.deepEqual((await shown()).map(brief), usual)
     })
 
-    it('keep nothing that does not fit from being tried again, and are asked for a hundred at a time', async t => {
+    it('keep nothing that does not fit from being tried again, and are asked for ten at a time', async t => {
       const { account, connector, store, sandbox, source, ...clinic } = await open(t, engine)
       const unfit = clinic.take('paid')
       clinic.spoil(unfit, { total: 'many' })
@@ -243,15 +243,18 @@ for (const engine of engines)
       const { system } = source
       await store.transaction(async tx => {
         for (let n = 0; n < 150; n++)
-          await tx.setAside({ system, kind: 'refused', id: `in_gone${n}`, reason: 'no_customer' }, n)
+          await tx.setAside(
+            { system, kind: 'refused', id: `in_gone${n}`, reason: 'no_customer', due_at: n },
+            n,
+          )
       })
       clinic.spoil(unfit, {})
       const before = Number(sandbox.requests.get('retrieve_invoice') ?? 0)
-      await connector.retrySetAside()
+      await connector.retrySetAside('all')
       assert.deepEqual(await store.listSetAside(9, system, { kind: 'invoice' }), [])
-      assert.equal(Number(sandbox.requests.get('retrieve_invoice')) - before, 101)
+      assert.equal(Number(sandbox.requests.get('retrieve_invoice')) - before, 11)
       const gone = (await store.listSetAside(1_000, system)).filter(({ id }) => id.startsWith('in_gone'))
-      assert.equal(gone.length, 50)
+      assert.equal(gone.length, 140)
       assert.equal((await readAll(store)).length, truthOf(account).length)
     })
   })

@@ -3,12 +3,15 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { invoiceXpressIdentity } from '../../src/invoicexpress/source-identity.ts'
 import type { Stream, WriteStore } from '../../src/store/store.ts'
+import { billingStreams, documentStreams } from '../../src/stream-names.ts'
 import { stripeIdentity } from '../../src/stripe/source-identity.ts'
-import { nothingApplied } from '../../src/sync/apply.ts'
-import type { Connector } from '../../src/sync/connector.ts'
-import type { DocumentSync } from '../../src/sync/documents.ts'
-import { documentRounds, invoiceRounds, relistPages } from '../../src/sync/rounds.ts'
+import type { DocumentSync } from '../../src/sync/documents/documents.ts'
+import { nothingApplied } from '../../src/sync/invoices/apply-answers.ts'
+import type { Connector } from '../../src/sync/invoices/connector.ts'
+import { documentQuestions, invoiceQuestions } from '../../src/sync/questions.ts'
+import { createRounds } from '../../src/sync/rounds.ts'
 import { type Clocks, createTimer, leftSince, runDue, type Step } from '../../src/sync/schedule.ts'
+import { relistPages } from '../../src/sync/sync-invoices.ts'
 
 const minute = 60_000
 const day = 24 * 60 * minute
@@ -20,6 +23,8 @@ interface World {
   ran: string[]
   /** Lets time pass, and runs whatever becomes due. */
   pass(milliseconds: number, ...rounds: Step[][]): Promise<void>
+  /** Lets a stream reach its end. */
+  end(name: string): void
   /** Sets the calendar. */
   set(milliseconds: number): void
 }
@@ -49,6 +54,9 @@ function createWorld(streams: Partial<Stream>[] = []): World {
         elapsed = next
       }
     },
+    end(name) {
+      for (const stream of streams) if (stream.name === name) stream.cursor = null
+    },
     set(milliseconds) {
       calendar += milliseconds
     },
@@ -65,11 +73,16 @@ function followDocuments({ store, clocks, ran }: World): Promise<Step[][]> {
       return null
     },
   } as unknown as DocumentSync
-  const connector = { isListed: async () => true } as unknown as Connector
-  return documentRounds(documents, { connector, store, clocks, reportStep: step => ran.push(step) })
+  return createRounds(documentQuestions(documents), {
+    ...{ store, clocks, isListed: async () => true },
+    reportStep: step => ran.push(step),
+  })
 }
 
-function followInvoices({ store, clocks, ran }: World, more: Partial<Connector> = {}): Promise<Step[][]> {
+function followInvoices(
+  { store, clocks, ran, end }: World,
+  more: Partial<Connector> = {},
+): Promise<Step[][]> {
   const connector = {
     source: stripeIdentity,
     startedAt: 1,
@@ -77,18 +90,32 @@ function followInvoices({ store, clocks, ran }: World, more: Partial<Connector> 
     backfill: async () => nothingApplied,
     catchUp: async () => nothingApplied,
     rereadUnsettled: async () => nothingApplied,
-    relist: async () => nothingApplied,
+    relist: async () => {
+      end('stripe:relist')
+      return nothingApplied
+    },
     retrySetAside: async () => null,
-    retryWaiting: async () => null,
     ...more,
   } as unknown as Connector
-  const reportStep = (step: string) => ran.push(step)
-  return invoiceRounds({ connector, store, clocks, reportStep, isFull: false, afterReread: async () => {} })
+  return createRounds(invoiceQuestions(connector), {
+    ...{ store, clocks, isListed: connector.isListed },
+    reportStep: step => ran.push(step),
+  })
 }
 
 const count = (ran: readonly string[], step: string) => ran.filter(each => each === step).length
 
 describe('the rhythm', () => {
+  it('asks for each stream by one question', () => {
+    const connector = { source: stripeIdentity } as unknown as Connector
+    const documents = { source: invoiceXpressIdentity } as unknown as DocumentSync
+    const asked = [...invoiceQuestions(connector), ...documentQuestions(documents)].flatMap(
+      ({ stream }) => stream ?? [],
+    )
+    const known = [billingStreams(stripeIdentity), documentStreams(invoiceXpressIdentity)]
+    assert.deepEqual(asked.toSorted(), known.flatMap(streams => Object.values(streams)).toSorted())
+  })
+
   for (const days of [-1, 1, 400])
     it(`does not care when the clock is set by ${days} days`, async () => {
       const listed = { name: 'stripe:backfill', succeeded_at: Date.UTC(2026, 10, 15) }

@@ -9,8 +9,8 @@ import type { PaymentFacts } from '../../src/payment.ts'
 import { type BillingSource, SourceError } from '../../src/sources.ts'
 import type { StoredRecord, Stream } from '../../src/store/store.ts'
 import { readEvent } from '../../src/stripe/events.ts'
-import { partsAtOnce } from '../../src/sync/list-account.ts'
-import { readCursor, wholeList, writeCursor } from '../../src/sync/ranges.ts'
+import { partsAtOnce } from '../../src/sync/invoices/list-account.ts'
+import { readListCursor, wholeList, writeListCursor } from '../../src/sync/invoices/ranges.ts'
 import { engines } from '../support/engines.ts'
 import {
   assertNothingFalse,
@@ -82,7 +82,7 @@ for (const engine of engines) {
       assert.deepEqual(applied, {
         changed: truth.length,
         deleted: 0,
-        superseded: 0,
+        overlapped: 0,
         // A page that was asked for before its part was cut is read by two.
         refused: { no_customer: Math.max(refused, Math.min(applied.refused.no_customer ?? 0, refused + 30)) },
       })
@@ -171,7 +171,7 @@ for (const engine of engines) {
         await tx.saveStream({
           ...none,
           name: backfillStream,
-          cursor: writeCursor({ since: 1, begunAt: null, isForced: false, ranges }),
+          cursor: writeListCursor({ since: 1, begunAt: null, isForced: false, ranges }),
         })
       })
       account.change('delete', id)
@@ -254,7 +254,7 @@ for (const engine of engines) {
     })
 
     test('a large list is read in parts side by side; cut off anywhere, it goes on there', {
-      timeout: 120_000,
+      timeout: 600_000,
     }, async t => {
       const rig = await startRig(t, engine, { invoices: 300, lines: 1, seed: 31 })
       const { account, store } = rig
@@ -278,7 +278,7 @@ for (const engine of engines) {
         (await rig.connect({ source: counting, signal: stop.signal })).backfill(),
         /abort/i,
       )
-      const { ranges } = readCursor((await rig.stream(backfillStream))?.cursor ?? null)
+      const { ranges } = readListCursor((await rig.stream(backfillStream))?.cursor ?? null)
       assert.ok(ranges.length >= 4, `${ranges.length} parts are left`)
       await assertNothingFalse(account, store)
       const before = (await readAll(store)).length
@@ -310,14 +310,14 @@ for (const engine of engines) {
         assert.deepEqual([kind, tries], ['invoice', 1])
         assert.match(reason, /does not fit|do not fit/)
       }
-      await connector.retrySetAside()
+      await connector.retrySetAside('all')
       assert.deepEqual(
         (await unfit()).map(({ tries }) => tries),
         [2, 2],
       )
       for (const invoice of sound) account.invoices.set(invoice.id, invoice)
       assert.equal(stored.size, truthOf(account).length - 2)
-      await connector.retrySetAside()
+      await connector.retrySetAside('all')
       assert.deepEqual(await unfit(), [])
       await assertTrue(account, store)
     })
@@ -501,7 +501,7 @@ for (const engine of engines) {
       assert.deepEqual(await readAll(store), before)
     })
 
-    const nothing = { changed: 0, deleted: 0, superseded: 0, refused: {} }
+    const nothing = { changed: 0, deleted: 0, overlapped: 0, refused: {} }
 
     test('a deletion that does not tell whose invoice it was takes the draft away, and no other', async t => {
       const { account, store, connector } = await startRig(t, engine, { invoices: 60, lines: 1, seed: 12 })

@@ -7,7 +7,7 @@ import { SourceError } from '../../src/sources.ts'
 import { paceFor } from '../../src/stripe/client.ts'
 import type { Failures } from '../../src/upstream/failures.ts'
 import { createPacedCall, type Pace } from '../../src/upstream/paced-calls.ts'
-import { createThrottle } from '../../src/upstream/throttle.ts'
+import { Throttle } from '../../src/upstream/throttle.ts'
 import { campaign } from '../support/campaign.ts'
 import { stopClock } from '../support/stopped-clock.ts'
 
@@ -136,7 +136,7 @@ test('no second holds more turns than the rates give, however late timers come, 
   await fc.assert(
     fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 700 }), { maxLength: 30 }), async lateness => {
       let now = 0
-      const turns = createThrottle({ perSecond: 60, perEndpoint: 20, inFlight: 160 }, () => now)
+      const turns = new Throttle({ perSecond: 60, perEndpoint: 20, inFlight: 160 }, () => now)
       const given: Record<string, number[]> = Object.fromEntries(names.map(name => [name, []]))
       for (let n = 0; n < 40; n++)
         for (const name of names) turns.take(name, 'soon').then(() => given[name]?.push(now))

@@ -3,6 +3,7 @@ import { SourceError } from '../../sources.ts'
 import { openOperatorStore, openWriteStore, useStore } from '../../store/engines.ts'
 import { fenceStore, nameProcess, waitForLease } from '../../sync/lease.ts'
 import { type Comparison, changePins, compareAccounts, formatAccount } from '../../sync/pins.ts'
+import { WrittenPlace } from '../../sync/written-place.ts'
 import { invoiceXpressOf, settingGroups, stripeOf } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
@@ -71,6 +72,7 @@ async function changeAccounts(options: { confirm?: true } & Options): Promise<vo
       wait: false,
       log: createLog(settings.LOG_LEVEL),
       signal: new AbortController().signal,
+      place: new WrittenPlace(),
     })
     try {
       await changePins(fenceStore(store, lease), others)

@@ -12,22 +12,32 @@ import type { Invoice, InvoiceKey } from '../../invoice.ts'
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
 import { usualRules } from '../../linking/link.ts'
 import { migrateStore, openWriteStore } from '../../store/engines.ts'
+import { createStamps } from '../../store/stamps.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
 import { createWebhookServer } from '../../stripe/webhook.ts'
-import { createConnector } from '../../sync/connector.ts'
-import { createDocumentSync } from '../../sync/documents.ts'
+import { createDeletionGuard } from '../../sync/deletion-guard.ts'
+import { createDocumentSync } from '../../sync/documents/documents.ts'
+import { createConnector } from '../../sync/invoices/connector.ts'
+import { chooseFirst, live, stage, stagedDays } from './demo-life.ts'
 
-/** Changes: the delay of the first, their interval, and the simulated time that passes each time. */
+/** Changes: the delay of the first, and their interval. */
 const firstChangeMs = 20_000
-const changeEveryMs = 5_000
-const timeStepSeconds = 3 * 60 * 60
+export const changeEveryMs = 10_000
+/** Everything is read once a minute, so that what is told of its age is never more. */
+const stepsPerRound = 6
+const dayMs = 86_400_000
 
 export type DemoSystems = Awaited<ReturnType<typeof startDemoSystems>>
 
 export async function startDemoSystems(url: string, log: Logger, onEvent: (line: string) => void) {
   const stopping = new AbortController()
-  const sandbox = await startStripeSandbox({ seed: 2026, invoices: 280, customers: 6 })
+  // Whatever the hour, the demos of a day show the same.
+  const today = Math.floor(Date.now() / dayMs) * (dayMs / 1000)
+  const began = today - (stagedDays * dayMs) / 1000
+  const sandbox = await startStripeSandbox({ seed: 2026, invoices: 280, customers: 6, now: began })
+  const first = chooseFirst(sandbox.account)
   const documents = createDocuments(sandbox.account, { seed: 2026 })
+  stage(sandbox.account, documents, first, today)
   const ix = await startInvoiceXpressSandbox({ documents })
   const stripe = { apiKey: 'sk_test_sandbox', base: sandbox.address }
   const invoiceXpress = { account: null, apiKey: 'ix_test_sandbox', base: ix.address }
@@ -37,15 +47,17 @@ export async function startDemoSystems(url: string, log: Logger, onEvent: (line:
   // The sandbox's clock begins at a moment of its own: what is recent there is not too old here.
   const creatingTimeoutMs = usualRules.creatingTimeoutMs + Date.now() - sandbox.account.clock * 1000
   const rules = { ...usualRules, creatingTimeoutMs }
-  const connector = await createConnector({ source, store, rules, log, signal: stopping.signal })
+  const common = {
+    ...{ store, rules, log, signal: stopping.signal },
+    guard: await createDeletionGuard(store, log, false),
+    nextStamp: createStamps(await store.readLastObserved()),
+  }
+  const connector = await createConnector({ ...common, source })
   await connector.backfill()
   await connector.catchUp()
   const documentSync = await createDocumentSync({
+    ...common,
     source: createDocumentSource(invoiceXpress),
-    store,
-    rules,
-    log,
-    signal: stopping.signal,
     missesApartMs: 0,
   })
   while ((await documentSync.sweepMonth()) !== null);
@@ -62,20 +74,33 @@ export async function startDemoSystems(url: string, log: Logger, onEvent: (line:
   receiver.listen(0, '127.0.0.1')
   await once(receiver, 'listening')
   sandbox.subscribe(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`, secret)
-  const change = async () => {
-    const since = sandbox.account.events.length
-    sandbox.account.advance(timeStepSeconds)
-    for (const { event, status } of await sandbox.deliver({ since }))
+  let steps = 0
+  /** Events and changes of documents that were followed. */
+  const seen = { events: sandbox.account.events.length, documents: documents.changes.length }
+  const happen = (now = Date.now()) => {
+    live(sandbox.account, documents, first, steps++, Math.floor(now / 1000))
+    documents.follow()
+  }
+  const synchronize = async () => {
+    for (const { event, status } of await sandbox.deliver({ since: seen.events }))
       if (status === 200) onEvent(`webhook: ${event.type}, applied`)
+    seen.events = sandbox.account.events.length
     // Nothing is missing: this moves the freshness forward.
     await connector.catchUp()
-    if (documents.follow() === 0) return
+    const isTime = steps % stepsPerRound === 0
+    if (isTime) while ((await documentSync.sweepMonth()) !== null);
+    if (!isTime && documents.changes.length === seen.documents) return
+    seen.documents = documents.changes.length
     const { changed } = await readDocuments()
     if (changed > 0) onEvent(`documents: ${changed} invoices changed`)
   }
-  const changes = repeatChange(change, stopping.signal)
+  const change = async () => {
+    happen()
+    await synchronize()
+  }
+  let changes: Promise<void> | undefined
 
-  const customers = describeCustomers(invoices)
+  const customers = describeCustomers(invoices, first)
   const { id, token, hash } = createToken()
   await store.saveToken({
     ...{ id, name: 'demo', hash, customers: customers.map(({ customer_id }) => customer_id) },
@@ -86,6 +111,13 @@ export async function startDemoSystems(url: string, log: Logger, onEvent: (line:
     invoiceXpress,
     token,
     customers,
+    /** What happens next, at this time; and what the connector makes of it. */
+    happen,
+    synchronize,
+    /** From now on, things happen by themselves. */
+    startChanging() {
+      changes = repeatChange(change, stopping.signal)
+    },
     /** An invoice with lines and both PDFs, of the last customer but one. */
     sample: pickSample(invoices, customers.at(-2)?.customer_id ?? ''),
     async stop() {
@@ -104,18 +136,23 @@ export async function startDemoSystems(url: string, log: Logger, onEvent: (line:
 async function repeatChange(step: () => Promise<void>, signal: AbortSignal): Promise<void> {
   for (let pauseMs = firstChangeMs; !signal.aborted; pauseMs = changeEveryMs) {
     await sleep(pauseMs, undefined, { signal })
-      .then(step, () => {})
+      .then(
+        () => step(),
+        () => {},
+      )
       .catch(() => {})
   }
 }
 
-/** Customers with the most invoices first. */
-function describeCustomers(invoices: readonly Invoice[]) {
+/** The first one, and then those with the most invoices. */
+function describeCustomers(invoices: readonly Invoice[], first: string) {
   return [...Map.groupBy(invoices, ({ customer_id }) => customer_id)]
     .map(([customer_id, its]) => {
       return { customer_id, name: its[0]?.display_name, currency: its[0]?.currency, invoices: its.length }
     })
-    .sort((a, b) => b.invoices - a.invoices)
+    .sort(
+      (a, b) => Number(b.customer_id === first) - Number(a.customer_id === first) || b.invoices - a.invoices,
+    )
 }
 
 function pickSample(invoices: readonly Invoice[], customerId: string): InvoiceKey {
@@ -134,5 +171,7 @@ export const demoBrand: PageBrand = {
   logo: { type: 'image/svg+xml', content: Buffer.from(logo) },
   accent: '#1d4e89',
   support: 'faturas@aurora.example',
+  taxId: '509442013',
+  address: 'Rua do Ensaio, 12, 3.º, 1200-109 Lisboa',
   timeZone: 'Europe/Lisbon',
 }

@@ -41,6 +41,7 @@ async function demo(options: Options): Promise<void> {
         return startApi({ ...api, port: 0 })
       })
       process.stdout.write(introduce(address, systems))
+      systems.startChanging()
       await signal
       await stop()
     } finally {
@@ -62,6 +63,7 @@ function introduce(address: string, { token, customers, sample }: DemoSystems): 
   )
   const first = customers[0]?.customer_id
   const other = customers.find(({ customer_id }) => customer_id !== sample.customer_id)
+  const lastYear = new Date().getUTCFullYear() - 1
   const invoice = `${sample.customer_id}/invoice/${sample.id}`
   return `
 Look at this page and leave it open; after 20 seconds things begin to happen:
@@ -73,8 +75,8 @@ To ask it yourself, paste these into another terminal, the exports first:
   export API=${address}/api/v1/client
   export TOKEN=${token}
 A billing history, newest first:
-${curl(`${first}/invoices?page_size=3`)}Paid in 2025, with a settled certified document:
-${curl(`${first}/invoices?status=paid&ix_status=settled&date_from=2025-01-01&date_to=2025-12-31`)}Search that ignores case, accents and separators:
+${curl(`${first}/invoices?page_size=3`)}Paid in ${lastYear}, with a settled certified document:
+${curl(`${first}/invoices?status=paid&ix_status=settled&date_from=${lastYear}-01-01&date_to=${lastYear}-12-31`)}Search that ignores case, accents and separators:
 ${curl(`${sample.customer_id}/invoices?q=${encodeURIComponent(plainName(customers, sample.customer_id))}&page_size=3`)}One invoice with its lines, its PDF from Stripe, and its certified document's:
 ${curl(invoice)}${curl(`${invoice}/payments/download`, ' -o invoice.pdf')}${curl(`${invoice}/ix/download`, ' -o document.pdf')}Somebody else's invoice does not exist for you:
 ${curl(`${other?.customer_id}/invoice/${sample.id}`)}Serving at ${address}; Ctrl-C stops the demo and removes its data.

@@ -30,6 +30,7 @@ const used = [
 interface ExportFlags extends FilterOptions {
   format: ExportFormat
   lines?: true
+  drafts?: true
   output?: string
   force?: true
   pdfs?: string
@@ -48,6 +49,7 @@ export function exportCommand() {
         .default('csv'),
     )
     .option('--lines', 'one row for each line item instead of one for each invoice')
+    .option('--drafts', 'with csv and csv-pt: drafts, too; --status draft has them anyway')
     .option('--output <file>', 'the file to write; without it, standard output')
     .option('--force', 'replace a file that exists; a database never is')
     .option('--pdfs <folder>', 'fetch the PDFs into this folder instead, with an index.csv of them')
@@ -115,6 +117,7 @@ async function writeInvoices(task: Task): Promise<void> {
   const { invoices, rows } = await withOutput(task, output ?? null, (store, write, signal) =>
     exportInvoices(store, scope.walk, {
       ...{ format, perLine, write, signal },
+      withDrafts: options.drafts === true || options.status === 'draft',
       writeMoment: scope.zone.writeMoment,
       dayOf: scope.zone.dayOf,
       onProgress: done => progress.update('exported', done),

@@ -6,8 +6,15 @@ import type { StoredEndpoint } from '../../store/endpoint-store.ts'
 import { openOperatorStore, useStore } from '../../store/engines.ts'
 import type { Stream } from '../../store/store.ts'
 import { advice, formatHeld } from '../../sync/deletion-guard.ts'
-import { formatCursor } from '../../sync/ranges.ts'
-import { formatRefused, type Refused, readState, type SyncState } from '../../sync/read-state.ts'
+import { formatCursor } from '../../sync/invoices/ranges.ts'
+import {
+  formatRefused,
+  formatWaiting,
+  type Refused,
+  readState,
+  type SyncState,
+  type WaitingRecords,
+} from '../../sync/read-state.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatParagraph, formatTable, printable, type TableOptions } from '../terminal/table.ts'
@@ -41,9 +48,11 @@ function writeLines({ streams, pins, lease, setAside, refused, held, rechecks, e
     ...pins.map(pin => ({ kind: 'account', ...pin })),
     ...(lease.epoch > 0 ? [{ kind: 'connector', holder: lease.holder }] : []),
     ...rechecks.map(recheck => ({ kind: 'recheck', ...recheck })),
-    ...(held.deletion + held.downgrade > 0 ? [{ kind: 'deletion_guard', ...held }] : []),
+    ...(held.deletion + held.lost_document > 0 ? [{ kind: 'deletion_guard', ...held }] : []),
     ...(setAside.count > 0 ? [{ kind: 'set_aside_total', count: setAside.count }] : []),
-    ...setAside.newest.map(({ kind: record, ...row }) => ({ kind: 'set_aside', record, ...row })),
+    ...setAside.newest.map(({ kind: record, asked_stamp: _, ...row }) => {
+      return { kind: 'set_aside', record, ...row }
+    }),
     ...refused,
     ...endpoints.map(({ id, state, cursor, attempts, next_at, error }) => {
       return { kind: 'endpoint', id, state, cursor, attempts, next_at, error }
@@ -84,13 +93,7 @@ function writeText({ streams, pins, lease, setAside, refused, held, rechecks, en
     heldBack === null
       ? ''
       : warning(`The deletion guard holds back changes that look wrong: ${heldBack}; ${advice}.`),
-    section(
-      `Set aside, and tried again: ${setAside.count}. The newest:`,
-      setAside.newest.map(
-        ({ system, kind, id, reason, tries, last_at }) =>
-          `${system} ${kind} ${id}: ${reason} (${tries} tries, last ${formatSpan(Date.now() - last_at)} ago)`,
-      ),
-    ),
+    section(`Set aside, and asked for again: ${setAside.count}.`, setAside.waiting.map(describeWaiting)),
     list('Out of date, because what they are now is refused', 'outdated'),
     list('Refused, and not stored', 'refused'),
     section(
@@ -103,6 +106,14 @@ function writeText({ streams, pins, lease, setAside, refused, held, rechecks, en
   ]
     .filter(part => part !== '')
     .join('\n')
+}
+
+function describeWaiting({ system, due_at, newest, ...kind }: WaitingRecords): string {
+  const { id, reason, tries, last_at } = newest
+  const left = due_at === null ? 0 : due_at - Date.now()
+  const next = left > 0 ? `Next try in ${formatSpan(left)}` : 'Next try with the next round'
+  const last = `${tries === 1 ? '1 try' : `${tries} tries`}, last ${formatSpan(Date.now() - last_at)} ago`
+  return `${system}: ${formatWaiting(kind)}. ${next}. The newest: ${id}: ${reason} (${last})`
 }
 
 function warning(text: string): string {

@@ -38,6 +38,8 @@ export function apiOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>
       logo: given.PAGE_LOGO,
       accent: given.PAGE_ACCENT,
       support: given.PAGE_SUPPORT,
+      taxId: given.PAGE_TAX_ID,
+      address: given.PAGE_ADDRESS,
       timeZone: given.TIME_ZONE,
     },
     corsOrigins: given.CORS_ORIGINS ?? [],
@@ -47,8 +49,24 @@ export function apiOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>
     readyMaxLagMs: given.READY_MAX_LAG,
     stripe: stripeOf(given),
     invoiceXpress: invoiceXpressOf(given),
+    signIn: signInOf(given),
     mcp: given.MCP ? { operatorUrl: given.DATABASE_URL, rules: linkRulesOf(given, true) } : null,
   }
+}
+
+/** Null when nobody signs in by e-mail. */
+function signInOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>>) {
+  const { SMTP_URL: smtpUrl, LINK_KEY: key, PUBLIC_URL: publicUrl } = given
+  if (smtpUrl === null) return null
+  const from = given.SMTP_FROM ?? (given.PAGE_SUPPORT?.includes('://') ? null : given.PAGE_SUPPORT)
+  if (key === null || publicUrl === null || !given.WEB)
+    throw new CliError(
+      'SMTP_URL is set, and customers cannot sign in by e-mail without customer links and the page: set LINK_KEY, which "fatura key add" prints, and PUBLIC_URL, and leave WEB on.',
+    )
+  if (from === null)
+    throw new CliError('SMTP_URL is set, and the mails have no sender: set SMTP_FROM to a mail address.')
+  const company = given.PAGE_NAME ?? new URL(publicUrl).hostname
+  return { smtpUrl, from, company, key, publicUrl, operatorUrl: given.DATABASE_URL }
 }
 
 /** Null when there is no admin port. */

@@ -5,6 +5,8 @@ import { isTimeZone } from '../../calendar.ts'
 import type { Logo } from '../../http/web-files.ts'
 import { optional, parseMatch, parseOrigins, parseSwitch, refuse } from './parsers.ts'
 
+const mailAddress = /^[^\s@/:<>"]+@[^\s@/:<>"]+$/
+
 export const pageSettings = {
   WEB: {
     default: 'on',
@@ -40,6 +42,24 @@ export const pageSettings = {
       /^(?:[^\s@/:]+@[^\s@/:]+|https:\/\/[^\s"<>]+)$/,
       'must be a mail address, or an address that begins with https://',
     ),
+  }),
+  PAGE_TAX_ID: optional({
+    meaning: "The company's tax ID, on every printed page of a [statement](page.md#the-billing-page).",
+    parse: parseMatch(/^[^\p{Cc}]{1,30}$/u, 'must have 1 to 30 characters'),
+  }),
+  PAGE_ADDRESS: optional({
+    meaning: "The company's address in one line, beside its tax ID.",
+    parse: parseMatch(/^[^\p{Cc}]{1,200}$/u, 'must have 1 to 200 characters'),
+  }),
+  SMTP_URL: optional({
+    meaning:
+      'Mail server, like `smtps://user:password@smtp.example.com`: customers [sign in by e-mail](access.md#sign-in-by-e-mail). It needs `LINK_KEY`, `PUBLIC_URL` and a sender.',
+    isSecret: true,
+    parse: parseMatch(/^smtps?:\/\/[^\s/]+\/?$/, 'must be an address that begins with smtp:// or smtps://'),
+  }),
+  SMTP_FROM: optional({
+    meaning: 'Mail address that these mails come from; else `PAGE_SUPPORT`, if that is one.',
+    parse: parseMatch(mailAddress, 'must be a mail address'),
   }),
   TIME_ZONE: {
     default: 'UTC',

@@ -13,20 +13,17 @@ const gatherMs = 100
 /** JSON lines on standard output, on a terminal lines for people. Only those just before a kill -9 may be lost. */
 export function createLog(level: string): Logger {
   const isTerminal = isatty(1)
+  // Written now and then without `flushSync`, which waits until the disk has it, and every request with it.
   const output = pino.destination({
     ...{ dest: 1, sync: true, maxWrite: writtenAtOnceBytes },
-    minLength: isTerminal ? 0 : writtenAtOnceBytes / 2,
+    ...(!isTerminal && { minLength: writtenAtOnceBytes / 2, periodicFlush: gatherMs }),
   })
   // On a terminal a line is seen at once, and never behind the progress line.
   const show = (line: string) => {
     movingLine.clear()
     output.write(readableLine(line))
   }
-  const flush = () => output.flushSync()
-  if (!isTerminal) {
-    setInterval(flush, gatherMs).unref()
-    process.on('exit', flush)
-  }
+  if (!isTerminal) process.on('exit', () => output.flushSync())
   return pino(
     {
       ...{ level, base: null, timestamp: pino.stdTimeFunctions.isoTime },

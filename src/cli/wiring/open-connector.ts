@@ -16,6 +16,7 @@ import { relinkInvoices } from '../../sync/link-invoices.ts'
 import { type Accounts, type Comparison, compareAccounts, formatAccount, savePins } from '../../sync/pins.ts'
 import { createStreams } from '../../sync/streams.ts'
 import { pause, retryPauseMs } from '../../sync/sync-invoices.ts'
+import type { WrittenPlace } from '../../sync/written-place.ts'
 import type { syncOf } from '../settings/connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { logWaiting } from '../terminal/log.ts'
@@ -37,8 +38,11 @@ export interface SyncOptions extends ReturnType<typeof syncOf> {
   letThrough?: boolean
 }
 
-/** Waits until this process is the connector. With `isOnce`, a failure ends it; otherwise it tries again until the signal. */
-export async function openConnector(options: SyncOptions, isOnce: boolean) {
+/**
+ * Waits until this process is the connector. With `isOnce`, a failure ends it; otherwise it tries again until the signal. `place` is
+ * kept by a process that opens the store again.
+ */
+export async function openConnector(options: SyncOptions, isOnce: boolean, place: WrittenPlace) {
   const { url, log, wait = true, letThrough = false, signal } = options
   const { store, leases } = await openConnectorStores(url, { onWait: logWaiting(log), leasePatienceMs })
   const accounts = accountsOf(options)
@@ -50,7 +54,7 @@ export async function openConnector(options: SyncOptions, isOnce: boolean) {
   }
   try {
     const turn = AbortSignal.any([signal, refuseEarly(store, accounts, await leases.readLease())])
-    lease = await waitForLease(leases, { holder: nameProcess(), wait, log, signal: turn })
+    lease = await waitForLease(leases, { holder: nameProcess(), wait, log, signal: turn, place })
     const fenced = fenceStore(store, lease)
     const stopped = AbortSignal.any([signal, lease.lost])
     const guard = await createDeletionGuard(fenced, log, letThrough)
@@ -64,7 +68,7 @@ export async function openConnector(options: SyncOptions, isOnce: boolean) {
       /** Before anything of an upstream system is written: rejects when the accounts are not the store's. */
       async settle() {
         await settleAccounts(fenced, accounts, log, isOnce, stopped)
-        await relinkReleased(fenced, guard, options.rules)
+        await relinkLetThrough(fenced, guard, options.rules)
       },
     }
   } catch (error) {
@@ -122,8 +126,8 @@ async function settleAccounts(
 }
 
 /** Invoices that kept a document which is gone: nothing else would look at them again. Drafts are looked at anyway. */
-async function relinkReleased(store: WriteStore, guard: DeletionGuard, rules: LinkRules): Promise<void> {
-  const ids = guard.released('downgrade').map(({ id }) => id)
+async function relinkLetThrough(store: WriteStore, guard: DeletionGuard, rules: LinkRules): Promise<void> {
+  const ids = guard.letThrough('lost_document').map(({ id }) => id)
   for (let start = 0; start < ids.length; start += batchSize) {
     const wanted = { documents: [], invoices: ids.slice(start, start + batchSize) }
     await store.transaction(tx => relinkInvoices(tx, wanted, 'deletion_guard', { rules, guard }))

@@ -38,11 +38,12 @@ export async function serveUntil(delay: Promise<number>, api: RunningApi, log: L
 
 export async function startApi(options: ApiOptions) {
   const { url, host, port, web, stripe, invoiceXpress, sharesPort = false } = options
-  const { provider = null, publicUrl = null, pay = true, mcp, readyMaxLagMs = null } = options
+  const { provider = null, publicUrl = null, pay = true, mcp, signIn = null, readyMaxLagMs = null } = options
   const store = await openReadStore(url)
   const ending = new AbortController()
   const verifiers = await openVerifiersOf(store, options)
   const apiDescription = readApiDescription()
+  const downloads = { payments: stripe !== null, ix: invoiceXpress !== null }
   const app = createApp({
     ...options,
     store,
@@ -55,7 +56,15 @@ export async function startApi(options: ApiOptions) {
     identity: { provider, publicUrl },
     apiDescription,
     mcp: mcp ? (await import('../../mcp/create-mcp.ts')).createMcp(mcp) : undefined,
-    files: web ? loadWebFiles(apiDescription, { ...options, pay: pay && stripe !== null }) : [],
+    signIn: signIn ? (await import('../../sign-in/create-sign-in.ts')).createSignIn(signIn) : undefined,
+    files: web
+      ? loadWebFiles(apiDescription, {
+          ...options,
+          downloads,
+          pay: pay && stripe !== null,
+          signIn: signIn !== null,
+        })
+      : [],
     ending: ending.signal,
   })
   holdConnections(app.server)

@@ -8,30 +8,34 @@ import { createDocumentSource } from '../../invoicexpress/document-source.ts'
 import { closeGently } from '../../server/close-connections.ts'
 import { listenOnSockets, noMoreSockets } from '../../server/more-sockets.ts'
 import { type Notification, SourceError } from '../../sources.ts'
+import { createStamps } from '../../store/stamps.ts'
 import { StoreError, StoreReplaced } from '../../store/store.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
 import { createWebhookServer } from '../../stripe/webhook.ts'
-import { createConnector } from '../../sync/connector.ts'
 import { advice, formatHeld } from '../../sync/deletion-guard.ts'
-import { createDocumentSync } from '../../sync/documents.ts'
+import { createDocumentSync } from '../../sync/documents/documents.ts'
+import { createConnector } from '../../sync/invoices/connector.ts'
 import { LeaseLost } from '../../sync/lease.ts'
 import { ageClaims } from '../../sync/link-invoices.ts'
-import { documentRounds, invoiceRounds, type ReportStep } from '../../sync/rounds.ts'
-import { every, realClocks, runDue } from '../../sync/schedule.ts'
+import { documentQuestions, invoiceQuestions } from '../../sync/questions.ts'
+import { readState } from '../../sync/read-state.ts'
+import { createRounds, type ReportStep } from '../../sync/rounds.ts'
+import { every, everyMs, realClocks, runDue } from '../../sync/schedule.ts'
 import { pause, repeat, retryPauseMs, syncInvoices } from '../../sync/sync-invoices.ts'
+import { WrittenPlace } from '../../sync/written-place.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { openConnector, type SyncOptions } from './open-connector.ts'
 
 /** Time for calls in flight after the signal. The next run does the rest. */
 const graceMs = 5_000
 
-/** With a store of its own, until the signal or until another process takes over. */
+/** A connector with a store of its own. It lasts until the signal, or until another process takes over. */
 type Opened = Awaited<ReturnType<typeof openConnector>>
 
 /** One run: the whole account, the events since, the unsettled invoices; then the documents likewise. */
 export async function syncOnce(given: SyncOptions): Promise<void> {
-  const options = await openConnector(given, true)
-  const { store, guard, log, signal } = options
+  const options = await openConnector(given, true, new WrittenPlace())
+  const { store, log, signal } = options
   const reportStep = logStep(log)
   try {
     const steps = async () => {
@@ -47,7 +51,7 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
     }
     await Promise.race([steps(), graceAfter(signal).then(() => signal.throwIfAborted())])
     await pruneChanges(store, options.changesKeptMs)
-    const held = formatHeld({ deletion: guard.held('deletion'), downgrade: guard.held('downgrade') })
+    const held = formatHeld((await readState(store)).held)
     if (held !== null)
       throw new CliError(`The deletion guard holds back changes that look wrong: ${held}; ${advice}.`)
   } finally {
@@ -58,10 +62,16 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
 /** Goes on until the signal, whatever fails. When another process takes over, it waits for its turn again. */
 export async function syncOn(given: SyncOptions): Promise<void> {
   const { log, signal } = given
+  const place = new WrittenPlace()
   let wasOpen = false
   while (!signal.aborted) {
     try {
-      const opened = await openConnector(given, false)
+      // What was held back is let through once, not each time that the store is opened again.
+      const opened = await openConnector(
+        { ...given, letThrough: given.letThrough === true && !wasOpen },
+        false,
+        place,
+      )
       wasOpen = true
       await follow(opened)
       if (!signal.aborted) throw opened.signal.reason
@@ -103,14 +113,20 @@ async function follow(options: Opened): Promise<void> {
       await options.settle()
       isSettled = true
       settled.resolve()
-      const common = { connector, store, clocks: realClocks, reportStep: logStep(log) }
-      // Otherwise the documents' own round does it.
-      const afterReread = async () => documents === null && ageClaims(store, options)
+      if (isFull) await connector.forceRelist()
+      const questions = [
+        ...invoiceQuestions(connector),
+        ...(documents === null ? [] : documentQuestions(documents)),
+      ]
+      const { isListed } = connector
       // They go on side by side, each with steps of its own.
       const rounds = [
-        ...(await invoiceRounds({ ...common, isFull, afterReread })),
-        ...(documents === null ? [] : await documentRounds(documents, common)),
+        ...(await createRounds(questions, { store, clocks: realClocks, reportStep: logStep(log), isListed })),
         [every(pruneEveryMs, realClocks, () => pruneChanges(store, options.changesKeptMs))],
+        // Otherwise it is part of a question about documents.
+        ...(documents === null
+          ? [[every(everyMs.unsettled, realClocks, () => ageClaims(store, options))]]
+          : []),
       ]
       await Promise.all(rounds.map(steps => repeat(() => runDue(steps), log, signal)))
     }
@@ -133,7 +149,8 @@ async function follow(options: Opened): Promise<void> {
 
 async function connect(options: Opened, isOnce = false) {
   const { stripe, keys, invoiceXpress, store, guard, rules, log, signal, onProgress, onDocuments } = options
-  const common = { store, guard, rules, log, signal }
+  const nextStamp = createStamps(await store.readLastObserved())
+  const common = { store, guard, rules, log, signal, nextStamp }
   const payments = createBillingSource(stripe, undefined, keys)
   const source = invoiceXpress && createDocumentSource(invoiceXpress)
   return {

@@ -16,7 +16,7 @@ export type ThreadOptions = Pick<SyncOptions, keyof ReturnType<typeof syncOf>> &
   isMeasured: boolean
 }
 
-export type Refusal = Pick<CliError, 'message' | 'exitCode'>
+export type StartFailure = Pick<CliError, 'message' | 'exitCode'>
 
 /** Goes on until the signal. Rejects when the thread refuses to go on, or crashes. */
 export async function syncInThread(
@@ -26,8 +26,8 @@ export async function syncInThread(
 ): Promise<void> {
   const worker = new Worker(workerFile, { workerData: options })
   addAbortListener(signal, () => worker.postMessage('stop'))
-  let refusal: Refusal | undefined
-  worker.on('message', (given: Refusal | { askReading: number }) => {
+  let refusal: StartFailure | undefined
+  worker.on('message', (given: StartFailure | { askReading: number }) => {
     if ('exitCode' in given) refusal = given
   })
   if (options.isMeasured) channel.addThread(worker)

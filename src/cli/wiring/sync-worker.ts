@@ -4,7 +4,7 @@ import { StoreError } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog } from '../terminal/log.ts'
 import { syncOn } from './start-sync.ts'
-import type { Refusal, ThreadOptions } from './sync-thread.ts'
+import type { StartFailure, ThreadOptions } from './sync-thread.ts'
 
 const { logLevel, isMeasured, ...options } = workerData as ThreadOptions
 const stop = new AbortController()
@@ -19,7 +19,7 @@ try {
 } catch (error) {
   if (!(error instanceof CliError || error instanceof StoreError)) throw error
   const exitCode = error instanceof CliError ? error.exitCode : 1
-  parentPort?.postMessage({ message: error.message, exitCode } satisfies Refusal)
+  parentPort?.postMessage({ message: error.message, exitCode } satisfies StartFailure)
 }
 // Ends this thread alone. A call to Stripe cannot be called off: it is left behind.
 process.exit()

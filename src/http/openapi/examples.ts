@@ -1,4 +1,5 @@
 /** The one invoice that every example of the OpenAPI document shows. */
+import type { AccountStatement } from '../../account.ts'
 import type { CustomerBalance } from '../../balance.ts'
 import type { ChangeList } from '../../change.ts'
 import {
@@ -53,6 +54,9 @@ export const exampleDocument: InvoiceDocument = {
   in_invoice_currency: null,
   taxes: [{ rate_percent: 23, base_cents: 9000, tax_cents: 2070 }],
   exemption_code: null,
+  buyer_name: 'Aurora Software, Lda.',
+  buyer_tax_id: '509442013',
+  multibanco: { entity: '10611', reference: '123456789' },
   qr_path: qrPath(exampleInvoice.customer_id, exampleInvoice.id),
   related: [
     {
@@ -134,6 +138,25 @@ export const examples: Record<string, object> = {
       },
     ],
   } satisfies CustomerSummary,
+  AccountStatement: {
+    ...{ from: '2026-03-01', to: '2026-03-31' },
+    currencies: [
+      { currency: 'eur', opening_cents: 0, debit_cents: 11070, credit_cents: 11070, closing_cents: 0 },
+    ],
+    entries: [
+      {
+        ...{ day: '2026-03-02', type: 'invoice', proof: 'document', number: 'FR A/123' },
+        ...{ invoice_id: exampleInvoice.id, invoice_number: exampleInvoice.number, currency: 'eur' },
+        ...{ debit_cents: 11070, credit_cents: 0, balance_cents: 11070 },
+      },
+      {
+        ...{ day: '2026-03-02', type: 'payment', proof: 'platform', number: null },
+        ...{ invoice_id: exampleInvoice.id, invoice_number: exampleInvoice.number, currency: 'eur' },
+        ...{ debit_cents: 0, credit_cents: 11070, balance_cents: 0 },
+      },
+    ],
+    ...{ page: 1, page_size: 50, total: 2, total_pages: 1 },
+  } satisfies AccountStatement,
   CustomerBalance: {
     day: '2026-10-28',
     currencies: [
@@ -161,6 +184,7 @@ export const examples: Record<string, object> = {
         ...{
           currency: 'eur',
           total_cents: 100651,
+          document_number: 'FT G/41',
           paid_cents: 30000,
           remaining_cents: 70651,
           credit_cents: 0,
@@ -169,7 +193,8 @@ export const examples: Record<string, object> = {
       },
       {
         ...{ id: 'in_1QmZ4tFaturaExample03', number: '2026-00047', issued_at: '2026-10-20T10:00:00.000Z' },
-        ...{ currency: 'eur', total_cents: 400000, paid_cents: 0, remaining_cents: 400000, credit_cents: 0 },
+        ...{ currency: 'eur', total_cents: 400000, document_number: null },
+        ...{ paid_cents: 0, remaining_cents: 400000, credit_cents: 0 },
         ...{ due_date: '2026-11-19', days_overdue: 0, can_be_paid: true },
       },
     ],

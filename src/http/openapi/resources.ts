@@ -1,7 +1,7 @@
 /** The bodies that go out: the contract's resources, as the OpenAPI document describes them, and the JSON Schemas of their fields. */
 import { openInvoicesShown } from '../../balance.ts'
 import { changeKinds } from '../../change.ts'
-import { errorCodes } from '../../errors.ts'
+import { type Expansion, expansions } from '../../expanded.ts'
 import {
   customerIdPattern,
   invoiceIdPattern,
@@ -9,57 +9,26 @@ import {
   maxPageSize,
   syncStates,
 } from '../../invoice.ts'
-import { examples } from './examples.ts'
-
-const ofType =
-  (type: string | readonly string[]) =>
-  (description: string, form: object = {}) => ({ type, ...form, description })
-export const text = ofType('string')
-const textOrNull = ofType(['string', 'null'])
-export const whole = ofType('integer')
-const wholeOrNull = ofType(['integer', 'null'])
-const number = ofType('number')
-const numberOrNull = ofType(['number', 'null'])
-const cents = (description: string) => whole(`${description}, in the currency's smallest unit.`)
-const oneOf = (values: readonly string[], description: string) => ({
-  enum: values,
-  type: 'string',
-  description,
-})
-export const refer = (name: string) => ({ $ref: name })
-const listOf = (name: string, description: string, form: object = {}) => ({
-  type: 'array',
-  items: refer(name),
-  ...form,
-  description,
-})
-const texts = (description: string) => ({ type: 'array', items: { type: 'string' }, description })
-const moment = {
-  format: 'date-time',
-  pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$',
-}
-const currency = text('Lower-case ISO 4217 currency code.', { pattern: '^[a-z]{3}$' })
-
-/** Every field is required, but those of `optional`. */
-const object = (properties: Record<string, object>, optional: readonly string[] = []) => ({
-  type: 'object',
-  required: Object.keys(properties).filter(name => !optional.includes(name)),
-  properties,
-  additionalProperties: false,
-})
-
-/** A body, or a part of one, with a name. */
-const resource = (
-  name: string,
-  description: string,
-  properties: Record<string, object>,
-  optional?: readonly string[],
-) => ({
-  ...object(properties, optional),
-  $id: name,
-  description,
-  ...(examples[name] && { examples: [examples[name]] }),
-})
+import { operationResources } from './operation-resources.ts'
+import {
+  cents,
+  centsOrNull,
+  currency,
+  dayOrNull,
+  listOf,
+  listOrNull,
+  moment,
+  number,
+  numberOrNull,
+  oneOf,
+  refer,
+  resource,
+  text,
+  textOrNull,
+  whole,
+  wholeOrNull,
+} from './schema-parts.ts'
+import { statementResources } from './statement-resources.ts'
 
 const fields = {
   id: text("The payment platform's invoice ID.", { pattern: invoiceIdPattern }),
@@ -96,14 +65,6 @@ const sums = {
   total_cents: cents('Sum of `total_cents`, exact also beyond 2^53'),
 }
 
-const dayOrNull = (description: string) => textOrNull(description, { format: 'date' })
-const centsOrNull = (description: string) =>
-  wholeOrNull(`${description}, in the currency's smallest unit; null when not known.`)
-const listOrNull = (name: string, description: string) => ({
-  anyOf: [{ type: 'array', items: refer(name) }, { type: 'null' }],
-  description,
-})
-
 const documentFields = {
   id: whole('ID at the external invoicing system.', { minimum: 1 }),
   type: text("The external system's own word, for example `InvoiceReceipt` or `CreditNote`."),
@@ -119,27 +80,69 @@ const documentFields = {
   },
 }
 
-const error = {
-  code: refer('ErrorCode'),
-  message: text('For people: the fault, and what is allowed.'),
-  param: text('The parameter at fault.'),
-  request_id: text('Names this request in the logs.'),
+const atcud = textOrNull("The tax authority's code of the document, for example `ABCD1234-123`.")
+const documentDueDate = dayOrNull('Day on which it is due, YYYY-MM-DD.')
+const dueDate = dayOrNull('Due day, YYYY-MM-DD; null without one: due at once, and never overdue.')
+const payable = {
+  type: 'boolean',
+  description:
+    "Whether it can be paid on the payment platform's page: something is to be paid, and its certified document is not credited in full.",
 }
+
+/** Of lists and details alike. */
+const expandedFields = {
+  document: {
+    anyOf: [refer('DocumentBrief'), { type: 'null' }],
+    description: 'With `expand=document`: the external document; null until one is associated and was read.',
+  },
+  payment: refer('PaymentBrief'),
+} satisfies Record<Expansion, object>
 
 const openOrder =
   'The oldest due day first; an invoice without one comes after those that are overdue, and before the others.'
 
 /** The schemas that routes refer to by name. */
 export const components = [
-  resource('InvoiceSummary', 'An invoice as it stands in a list.', fields),
-  resource('InvoiceDetail', 'One invoice whole.', {
-    ...detailFields,
-    lines: listOf('LineItem', 'All the line items, or none.'),
-    lines_source: oneOf(
-      ['payments', 'none'],
-      '`payments` when the lines came from the payment platform, `none` when they are unavailable.',
-    ),
-    downloads: refer('Downloads'),
+  resource(
+    'InvoiceSummary',
+    'An invoice as it stands in a list.',
+    { ...fields, ...expandedFields },
+    expansions,
+  ),
+  resource(
+    'InvoiceDetail',
+    'One invoice whole.',
+    {
+      ...detailFields,
+      lines: listOf('LineItem', 'All the line items, or none.'),
+      lines_source: oneOf(
+        ['payments', 'none'],
+        '`payments` when the lines came from the payment platform, `none` when they are unavailable.',
+      ),
+      downloads: refer('Downloads'),
+      ...expandedFields,
+    },
+    expansions,
+  ),
+  resource('DocumentBrief', 'The external document of an invoice in short.', {
+    number: documentFields.number,
+    type: documentFields.type,
+    atcud,
+    date: documentFields.date,
+    due_date: documentDueDate,
+    status: documentFields.status,
+    pdf: textOrNull('Path of its PDF on this host, for the same Bearer token; null while it is a draft.'),
+  }),
+  resource('PaymentBrief', 'With `expand=payment`: what is owed on an invoice, and what was paid.', {
+    due_date: dueDate,
+    paid_cents: cents('What was paid of it'),
+    remaining_cents: cents('What is to be paid: of an open invoice alone, and never negative'),
+    overdue: {
+      type: 'boolean',
+      description: 'Whether something is to be paid, and the due day was before the UTC day of the request.',
+    },
+    payable,
+    credited_cents: cents("Sum of the certified document's credit notes in force"),
   }),
   resource('InvoiceList', 'One page of a list.', {
     invoices: listOf('InvoiceSummary', 'The page: newest `issued_at` first, then highest `id`.', {
@@ -171,8 +174,8 @@ export const components = [
   resource('InvoiceDocument', 'The external document of an invoice.', {
     ...documentFields,
     series: textOrNull('Series, for example `A`; null until it is issued.'),
-    atcud: textOrNull("The tax authority's code of the document, for example `ABCD1234-123`."),
-    due_date: dayOrNull('Day on which it is due, YYYY-MM-DD.'),
+    atcud,
+    due_date: documentDueDate,
     before_tax_cents: centsOrNull('Total before taxes'),
     tax_cents: centsOrNull('Taxes'),
     retention_percent: numberOrNull(
@@ -188,11 +191,21 @@ export const components = [
       'Taxes by rate, the highest first, one that is not known last; null when not known.',
     ),
     exemption_code: textOrNull('Reason for which no tax is due, for example `M07`.'),
+    buyer_name: textOrNull('Name of the buyer as printed.'),
+    buyer_tax_id: textOrNull('Tax ID of the buyer as printed; null where the document does not tell it.'),
+    multibanco: {
+      ...refer('Multibanco'),
+      description: 'What is typed at a Portuguese cash machine to pay; null when it cannot be paid so.',
+    },
     qr_path: textOrNull("Path of the QR code's image on this host; null when there is none."),
     related: listOrNull(
       'RelatedDocument',
       'Credit notes, debit notes and receipts; null until they were read.',
     ),
+  }),
+  resource('Multibanco', 'What is typed at a Portuguese cash machine to pay.', {
+    entity: text('Five digits.', { pattern: '^[0-9]{5}$' }),
+    reference: text('Nine digits.', { pattern: '^[0-9]{9}$' }),
   }),
   resource('DocumentTax', 'The tax of a rate.', {
     rate_percent: numberOrNull('Tax rate in percent; null when not known.'),
@@ -265,32 +278,17 @@ export const components = [
   resource('OpenInvoice', 'An open invoice and what remains of it.', {
     ...{ id: fields.id, number: fields.number, issued_at: fields.issued_at, currency },
     total_cents: fields.total_cents,
+    document_number: textOrNull('Number as printed on its certified document; null without one.'),
     paid_cents: cents('What was paid of it'),
     remaining_cents: cents("What is to be paid; 0 for an invoice in the customer's favour"),
     credit_cents: cents("What it leaves in the customer's favour"),
-    due_date: dayOrNull('Due day, YYYY-MM-DD; null without one: due at once, and never overdue.'),
+    due_date: dueDate,
     days_overdue: whole('Days since the due day; 0 until it has passed.', { minimum: 0 }),
-    can_be_paid: { type: 'boolean', description: "Whether it can be paid on the payment platform's page." },
+    can_be_paid: payable,
   }),
+  ...statementResources,
   { $id: 'InvoiceStatus', ...oneOf(invoiceStatuses, "The payment platform's invoice status.") },
+  { $id: 'Expansion', ...oneOf(expansions, 'A member that `expand` adds to an invoice.') },
   { $id: 'SyncState', ...oneOf(syncStates, "Synchronization state of the invoice's external document.") },
-  resource('Health', 'The answer of a healthy process.', {
-    status: oneOf(['ok'], 'Always `ok`; a failure is an error.'),
-  }),
-  resource(
-    'ResourceMetadata',
-    'Protected resource metadata (RFC 9728).',
-    {
-      resource: text('The address of this API.'),
-      authorization_servers: texts('The issuers whose tokens are accepted.'),
-      scopes_supported: texts('The scopes that a token must have.'),
-      bearer_methods_supported: texts('Way to send a token: always `header`.'),
-      resource_name: text('Name of this API.'),
-    },
-    ['authorization_servers', 'scopes_supported'],
-  ),
-  resource('ErrorBody', 'Every error, on every route, has this shape.', {
-    error: { ...object(error, ['param']), description: 'The error.' },
-  }),
-  { $id: 'ErrorCode', ...oneOf(Object.keys(errorCodes), 'Stable; decide by this.') },
+  ...operationResources,
 ]

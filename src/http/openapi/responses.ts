@@ -1,6 +1,6 @@
 /** The parts of responses that several routes share, as the OpenAPI document describes them. */
 import { type ErrorCode, errorCodes } from '../../errors.ts'
-import { refer, text, whole } from './resources.ts'
+import { refer, text, whole } from './schema-parts.ts'
 
 export const requestIdHeader = {
   'request-id': text('Names this request in the logs; quote it when you report a problem.'),

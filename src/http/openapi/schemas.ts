@@ -1,5 +1,6 @@
 /** Input and output of each route: what parameters are read by, and the source of the OpenAPI document. */
-import type { ErrorCode } from '../../errors.ts'
+import { entriesOfPage, type StatementQuery } from '../../account.ts'
+import { expansions } from '../../expanded.ts'
 import {
   customerIdPattern,
   defaultPageSize,
@@ -9,16 +10,8 @@ import {
 } from '../../invoice.ts'
 import { maxSearchWords } from '../../store/read-model/search.ts'
 import { exampleInvoice } from './examples.ts'
-import { refer, text, whole } from './resources.ts'
-import {
-  errorResponses,
-  fileResponses,
-  jsonContent,
-  jsonResponses,
-  nameHeader,
-  readResponses,
-  requestIdHeader,
-} from './responses.ts'
+import { fileResponses, jsonResponses, nameHeader, readResponses } from './responses.ts'
+import { refer, text, whole } from './schema-parts.ts'
 
 const customerId = text('Customer ID; begins with `cus_`.', {
   pattern: customerIdPattern,
@@ -28,8 +21,20 @@ const invoiceId = text('Invoice ID; begins with `in_`.', {
   pattern: invoiceIdPattern,
   examples: [exampleInvoice.id],
 })
+const documentId = text("ID of a document in the certified document's `related`.", {
+  pattern: '^[1-9][0-9]{0,14}$',
+  examples: ['1002'],
+})
 const parameters = <Properties extends object>(properties: Properties) => ({ type: 'object', properties })
 const customerParams = parameters({ customerId })
+const expand = {
+  type: 'array',
+  items: refer('Expansion'),
+  explode: false,
+  description:
+    'Members to add to each invoice, separated by commas: `document`, its certified document in short, and `payment`, what is owed on it and what was paid.',
+  examples: [expansions],
+}
 const listQuery = parameters({
   page: whole('Page to return. Below 1 is the first page; above the last is the last.', {
     default: 1,
@@ -62,6 +67,7 @@ const listQuery = parameters({
       `At most ${maxSearchWords} different words.`,
     { maxLength: 200, examples: ['2026-00012'] },
   ),
+  expand,
 } satisfies Record<keyof ListQuery, object>)
 
 /** Bounds of a page of changes, and of a wait for the next. */
@@ -90,6 +96,9 @@ export interface InvoiceParams extends CustomerParams {
 }
 export interface InvoiceRoute {
   Params: InvoiceParams
+}
+export interface RelatedRoute {
+  Params: InvoiceParams & { documentId: string }
 }
 export type ChangesQuery = { after?: string; wait?: number; limit?: number }
 
@@ -128,11 +137,36 @@ export const getBalanceSchema = {
   response: readResponses('The balance; an unknown customer has none.', 'CustomerBalance'),
 }
 
+export const getStatementSchema = {
+  ...ofCustomer,
+  operationId: 'getStatement',
+  summary: "Retrieve a customer's statement",
+  description:
+    'The entries of a customer’s account, the earliest day first, with debit, credit and running balance by currency, and the balance before the first day: all of one moment. Without `to`, the closing balance is what is to be paid less what stands in the customer’s favour.',
+  querystring: parameters({
+    from: text('First day, inclusive; without it, the account from its beginning.', {
+      format: 'date',
+      examples: ['2026-01-01'],
+    }),
+    to: text('Last day, inclusive; without it, the account up to its end.', {
+      format: 'date',
+      examples: ['2026-03-31'],
+    }),
+    page: listQuery.properties.page,
+    page_size: whole(
+      `Entries per page. Above ${entriesOfPage.most} is ${entriesOfPage.most}; below 1 is ${entriesOfPage.usual}.`,
+      { default: entriesOfPage.usual, examples: [100] },
+    ),
+  } satisfies Record<keyof StatementQuery, object>),
+  response: readResponses('The statement; an unknown customer has no entry.', 'AccountStatement'),
+}
+
 export const getInvoiceSchema = {
   ...ofInvoice,
   operationId: 'getInvoice',
   summary: 'Retrieve invoice details',
   description: 'Totals, states, line items when available, and the paths of the PDFs.',
+  querystring: parameters({ expand }),
   headers: conditional,
   response: readResponses('The invoice.', 'InvoiceDetail', 'invoice_not_found'),
 }
@@ -166,6 +200,11 @@ const downloadSchema = (operationId: string, pdf: string) => ({
 export const downloadSchemas = {
   ix: downloadSchema('downloadIxPdf', "the external document's PDF"),
   payments: downloadSchema('downloadPaymentsPdf', "the payment platform's PDF"),
+}
+
+export const relatedPdfSchema = {
+  ...downloadSchema('downloadRelatedPdf', "a related document's PDF"),
+  params: parameters({ customerId, invoiceId, documentId }),
 }
 
 export const paymentPageSchema = {
@@ -211,57 +250,3 @@ export const listAllChangesSchema = {
   description:
     'Invoices that changed, in the order of the commits, for a token of all customers. A cursor belongs to this feed alone.',
 }
-
-function operationSchema(
-  operationId: string,
-  summary: string,
-  description: string,
-  answer: { description: string; content: object },
-  ...codes: ErrorCode[]
-) {
-  return {
-    tags: ['operations'],
-    security: [],
-    operationId,
-    summary,
-    description,
-    response: { 200: { ...answer, headers: requestIdHeader }, ...errorResponses(...codes) },
-  }
-}
-
-const yes = { description: 'Yes.', content: jsonContent('Health') }
-
-export const liveSchema = operationSchema(
-  'getLiveness',
-  'Is the process alive?',
-  'Answers without asking the store.',
-  yes,
-)
-
-export const readySchema = operationSchema(
-  'getReadiness',
-  'Can requests be served?',
-  'Asks the store. Send traffic to this process only while this answers 200.',
-  yes,
-  'unavailable',
-  'overloaded',
-)
-
-const openapi = { schema: { type: 'object', description: 'An OpenAPI 3.1 document.' } }
-
-export const openapiSchema = operationSchema(
-  'getOpenApi',
-  'This document',
-  'The OpenAPI description of this API.',
-  { description: 'The document.', content: { 'application/json': openapi } },
-  'overloaded',
-)
-
-export const resourceMetadataSchema = operationSchema(
-  'getResourceMetadata',
-  'Retrieve the identity provider',
-  'The identity provider whose JWTs are accepted, after RFC 9728.',
-  { description: 'The metadata.', content: jsonContent('ResourceMetadata') },
-  'route_not_found',
-  'overloaded',
-)

@@ -1,7 +1,7 @@
 /** The API reference: an interactive page, and a text for language models. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { makeStaticFile, nameContent, type StaticFile } from '../static-files.ts'
-import type { ApiDocument } from './api-document.ts'
+import { type ApiDocument, listErrors, listOperations } from './api-document.ts'
 import { writeLlmsText } from './llms-text.ts'
 
 const html = 'text/html; charset=utf-8'
@@ -54,9 +54,24 @@ async function findValues({ token, customer, invoice }) {
   const { invoices = [] } = invoice ? {} : await ask(path, { authorization: 'Bearer ' + token })
   return { customerId: customer, invoiceId: invoice ?? invoices[0]?.id }
 }
+// What most come for stands first.
+function listFirst(paths) {
+  const found = Object.entries(paths)
+  const list = found.findIndex(([path]) => path.endsWith('/{customerId}/invoices'))
+  return Object.fromEntries([...found.slice(list), ...found.slice(0, list)])
+}
+// In a shell, these stand for themselves.
+const plain = (text, other) => (/^[\\w.~-]+$/.test(text ?? '') ? text : other)
+function introduce({ token, customer }) {
+  const path = '/api/v1/client/' + plain(customer, 'cus_…') + '/invoices?page_size=3'
+  const curl = 'curl -s -H "Authorization: Bearer ' + plain(token, 'TOKEN') + '" "' + location.origin + path + '"'
+  return '\`\`\`sh\\n' + curl + '\\n\`\`\`\\n\\n'
+}
 addEventListener('DOMContentLoaded', async () => {
   const access = takeAccess()
   const [content, values] = await Promise.all([ask('/api/v1/openapi.json'), findValues(access)])
+  content.paths = listFirst(content.paths)
+  content.info.description = introduce(access) + content.info.description + errors
   for (const { get } of Object.values(content.paths))
     for (const parameter of get.parameters ?? []) {
       const value = values[parameter.name] ?? parameter.example
@@ -69,7 +84,23 @@ addEventListener('DOMContentLoaded', async () => {
 })
 `
 
-function interactivePage({ info }: ApiDocument, folder: URL): StaticFile[] {
+/** As Markdown, behind the introduction. */
+function explainErrors(document: ApiDocument): string {
+  const rows = listErrors(listOperations(document)).map(
+    ({ code, status, meaning }) => `| \`${code}\` | ${status} | ${meaning} |`,
+  )
+  return [
+    '\n\n# Errors\n',
+    'Every error is `{"error": {"code", "message", "param"?, "request_id"}}`. Decide by `code`; `message` is for whoever develops, ' +
+      '`request_id` finds the request in the log. After 429 and 503, wait for `Retry-After` seconds.\n',
+    '| Code | Status | Meaning |',
+    '|---|---|---|',
+    ...rows,
+  ].join('\n')
+}
+
+function interactivePage(document: ApiDocument, folder: URL): StaticFile[] {
+  const { info } = document
   const name = readdirSync(folder)
     .find(file => /^scalar-\w+\.js\.br$/.test(file))
     ?.slice(0, -'.br'.length)
@@ -77,6 +108,7 @@ function interactivePage({ info }: ApiDocument, folder: URL): StaticFile[] {
   // A part of the script would try to compile code; the policy would refuse that, and report it.
   const start = `globalThis.__zod_globalConfig = { jitless: true }
 const configuration = ${JSON.stringify(configuration)}
+const errors = ${JSON.stringify(explainErrors(document))}
 ${startReference}`
   const startPath = `/docs/start-${nameContent(start)}.js`
   const page = `<!doctype html>

@@ -1,30 +1,42 @@
 /** The freshness, which every answer shows, read a few times a second: on Citus it may lie at another node. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Freshness } from '../store.ts'
+import { type Freshness, StoreWentBack } from '../store.ts'
 
 const keepMs = 500
 /** A node that does not answer keeps nobody waiting for longer: an older moment is true as well. */
 const patienceMs = 250
 
-type ReadFreshness = () => Promise<Freshness>
+export interface FreshnessRow extends Freshness {
+  /** The end of the feed. */
+  place: number
+  /** A standby may be behind another server. */
+  is_standby: boolean
+}
+
+type Read<Row> = () => Promise<Row>
 
 /** To be called before the records are read: they follow their source at least until then. */
-export function rememberFreshness(read: ReadFreshness): ReadFreshness {
+export function rememberFreshness(read: Read<FreshnessRow>): Read<Freshness> {
+  const readLater = refuseOlder(read)
   let known: { fresh: Freshness; askedAt: number } | null = null
   let asking: Promise<Freshness> | null = null
   let askedAt = 0
 
   function ask(): Promise<Freshness> {
     askedAt = performance.now()
-    asking = read()
+    asking = readLater()
       .then(fresh => {
         known = { fresh, askedAt }
         return fresh
       })
+      .catch(error => {
+        // Of any other failure, an older one that is known stays in use.
+        if (error instanceof StoreWentBack) known = null
+        throw error
+      })
       .finally(() => {
         asking = null
       })
-    // An older one that is known stays in use.
     asking.catch(() => {})
     return asking
   }
@@ -36,6 +48,22 @@ export function rememberFreshness(read: ReadFreshness): ReadFreshness {
     const { fresh } = known
     const waitMs = askedAt + patienceMs - performance.now()
     if (waitMs <= 0) return fresh
-    return Promise.race([answer.catch(() => fresh), sleep(waitMs, fresh, { ref: false })])
+    const unlessOlder = answer.catch(error => {
+      if (error instanceof StoreWentBack) throw error
+      return fresh
+    })
+    return Promise.race([unlessOlder, sleep(waitMs, fresh, { ref: false })])
+  }
+}
+
+/** Rejects with a `StoreWentBack` when a server that is no standby has less than what was read before. */
+function refuseOlder(read: Read<FreshnessRow>): Read<Freshness> {
+  let furthest: Pick<FreshnessRow, 'life' | 'place'> | null = null
+  return async () => {
+    const { place, is_standby, ...fresh } = await read()
+    const before = furthest?.life === fresh.life ? furthest.place : 0
+    if (place < before && !is_standby) throw new StoreWentBack('read from it')
+    furthest = { life: fresh.life, place: Math.max(place, before) }
+    return fresh
   }
 }

@@ -9,21 +9,29 @@
 -- would plan a join again at every call. They are STABLE, so all statements see the moment of the call. Each setting costs
 -- 1 to 2 µs a call.
 
-CREATE OR REPLACE FUNCTION fatura.read_freshness(OUT synced_at bigint, OUT life text)
+-- `place` is the end of the feed: within a life it only rises, though a standby may be behind.
+CREATE OR REPLACE FUNCTION fatura.read_freshness(OUT synced_at bigint, OUT life text, OUT place bigint, OUT is_standby boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 BEGIN
   SELECT f.synced_at, f.life INTO synced_at, life FROM fatura.freshness f WHERE f.only_one;
+  SELECT f.last_seq, pg_is_in_recovery() INTO place, is_standby FROM fatura.feed f WHERE f.only_one;
 END $body$;
 
--- Page 1 as it is asked for by default: a line of total and version, then the summaries. Every list is one such text, because a
+-- Page 1 as it is asked for by default: a line of total and version, then one of the summaries, and those of what `expand` adds to
+-- them if they are asked for. Null where it was kept for another
+-- default. Every list is one such text, because a
 -- row that a function returns is put down and taken up again at the server: 6 of 40 µs.
-CREATE OR REPLACE FUNCTION fatura.first_page(p_customer_id text) RETURNS text
+CREATE OR REPLACE FUNCTION fatura.first_page(p_customer_id text, p_expanded boolean) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
-DECLARE v_counted text; v_head text;
+DECLARE v_counted text; v_size integer; v_summaries text;
 BEGIN
-  SELECT c.total || ' ' || c.version, c.head INTO v_counted, v_head
-  FROM fatura.customers c WHERE c.customer_id = p_customer_id;
-  RETURN coalesce(v_counted, '0 0') || E'\n' || coalesce(v_head, '');
+  SELECT c.total || ' ' || c.version, c.first_page_size,
+    CASE WHEN p_expanded THEN c.first_page || E'\n' || c.first_expansions ELSE c.first_page END
+  INTO v_counted, v_size, v_summaries FROM fatura.customers c WHERE c.customer_id = p_customer_id;
+  IF v_size <> /*pageSize*/ 10 /*end*/ THEN
+    RETURN NULL;
+  END IF;
+  RETURN coalesce(v_counted, '0 0') || E'\n' || coalesce(v_summaries, '');
 END $body$;
 
 CREATE OR REPLACE FUNCTION fatura.read_version(p_customer_id text) RETURNS bigint
@@ -116,7 +124,7 @@ END $body$;
 
 -- A page of a customer with counters: these give the total and the months in which the page lies, and only within these
 -- are invoices skipped. It has no rights and settings of its own: it is called by list_invoices, and works with that one's.
-CREATE OR REPLACE FUNCTION fatura.list_counted(p_customer_id text, p_page bigint, p_page_size bigint,
+CREATE OR REPLACE FUNCTION fatura.list_counted(p_customer_id text, p_page bigint, p_page_size bigint, p_expand text[],
   /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/,
   OUT total bigint, OUT page bigint, OUT summaries text)
 LANGUAGE plpgsql STABLE AS $body$
@@ -166,13 +174,13 @@ BEGIN
   IF cardinality(v_ids) <> least(p_page_size, total - v_skip) THEN
     RAISE 'The counters of a customer do not add up. Run: fatura doctor --repair';
   END IF;
-  SELECT string_agg((SELECT i.summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
+  SELECT string_agg((SELECT /*shown*/ CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || CASE WHEN 'document' = ANY (p_expand) THEN ',"document":' || i.expanded_document ELSE '' END || CASE WHEN 'payment' = ANY (p_expand) THEN ',"payment":' || i.expanded_payment ELSE '' END || '}' END /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
   INTO summaries FROM unnest(v_ids) k (id);
 END $body$;
 
 -- The list. A customer with counters is read by them where they save a scan: of what a filter takes, or of what lies before
 -- the page. The first line has the number of the page behind total and version.
-CREATE OR REPLACE FUNCTION fatura.list_invoices(p_customer_id text, p_page bigint, p_page_size bigint,
+CREATE OR REPLACE FUNCTION fatura.list_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_expand text[],
   /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/)
 RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $body$
@@ -187,7 +195,7 @@ BEGIN
   END IF;
   IF v_counted AND /*countable*/ true /*end*/ AND (v_filtered OR (p_page - 1) * p_page_size > /*counted*/ 2000 /*end*/) THEN
     SELECT l.total, l.page, l.summaries INTO v_total, v_page, v_summaries
-    FROM fatura.list_counted(p_customer_id, p_page, p_page_size, /*values*/ p_status, p_ix_status, p_from, p_before /*end*/) l;
+    FROM fatura.list_counted(p_customer_id, p_page, p_page_size, p_expand, /*values*/ p_status, p_ix_status, p_from, p_before /*end*/) l;
     RETURN v_total || ' ' || v_version || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
   END IF;
   IF v_filtered THEN
@@ -196,7 +204,7 @@ BEGIN
   END IF;
   v_page := greatest(1, least(p_page, (v_total + p_page_size - 1) / p_page_size));
   SELECT string_agg(p.summary, ',') INTO v_summaries FROM (
-    SELECT i.summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
+    SELECT /*shown*/ CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || CASE WHEN 'document' = ANY (p_expand) THEN ',"document":' || i.expanded_document ELSE '' END || CASE WHEN 'payment' = ANY (p_expand) THEN ',"payment":' || i.expanded_payment ELSE '' END || '}' END /*end*/ AS summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
       /*matching*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991) /*end*/
     ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET (v_page - 1) * p_page_size) p;
   RETURN v_total || ' ' || v_version || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
@@ -205,15 +213,18 @@ END $body$;
 -- The search: one pass over the index that holds the folded texts. An invoice matches when there is no word that it does not
 -- hold: one of two texts by any part, or one of two beginnings of its ids. A word without a second one has null there. The
 -- words become one table first, for unnest reads each of its lists for every row. A text that is too long for the index is read
--- from its row.
-CREATE OR REPLACE FUNCTION fatura.search_invoices(p_customer_id text, p_page bigint, p_page_size bigint,
+-- from its row. Null for a customer of more than p_at_most invoices.
+CREATE OR REPLACE FUNCTION fatura.search_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_expand text[],
   /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/,
-  p_parts bytea[], p_others bytea[], p_ids bytea[], p_other_ids bytea[])
+  p_parts bytea[], p_others bytea[], p_ids bytea[], p_other_ids bytea[], p_at_most bigint)
 RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $body$
 DECLARE v_version bigint; v_ids text[]; v_total bigint; v_page bigint; v_summaries text;
 BEGIN
-  SELECT c.version INTO v_version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
+  SELECT c.total, c.version INTO v_total, v_version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
+  IF v_total > p_at_most THEN
+    RETURN NULL;
+  END IF;
   v_ids := ARRAY(
     WITH words AS MATERIALIZED (
       SELECT * FROM unnest(p_parts, p_others, p_ids, p_other_ids) AS given (part, other, id, other_id))
@@ -229,13 +240,14 @@ BEGIN
     ORDER BY r.issued_at DESC, r.id DESC);
   v_total := cardinality(v_ids);
   v_page := greatest(1, least(p_page, (v_total + p_page_size - 1) / p_page_size));
-  SELECT string_agg((SELECT i.summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
+  SELECT string_agg((SELECT /*shown*/ CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || CASE WHEN 'document' = ANY (p_expand) THEN ',"document":' || i.expanded_document ELSE '' END || CASE WHEN 'payment' = ANY (p_expand) THEN ',"payment":' || i.expanded_payment ELSE '' END || '}' END /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
   INTO v_summaries FROM unnest(v_ids[(v_page - 1) * p_page_size + 1 : v_page * p_page_size]) k (id);
   RETURN v_total || ' ' || coalesce(v_version, 0) || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
 END $body$;
 
 -- Sums by currency, status and month: of the counters where there are some, else of the rows. Sums are texts: as a JSON number,
--- one beyond 2^53 would be rounded when it is read.
+-- one beyond 2^53 would be rounded when it is read. Those of open invoices stand in read_open as well: on Citus, a function that both
+-- called would be one more to distribute and to plan.
 CREATE OR REPLACE FUNCTION fatura.read_sums(p_customer_id text, OUT sums text, OUT credited text, OUT open_sums text, OUT version bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET jit = off AS $body$
@@ -272,7 +284,7 @@ BEGIN
 END $body$;
 
 -- What is to be paid: the sums of open invoices by currency and due day, and the first of them. Those due before a day come first,
--- the oldest due day before the others; then those without a due day, then the rest.
+-- the oldest due day before the others; then those without a due day, then the rest. The sums stand in read_sums as well, see there.
 CREATE OR REPLACE FUNCTION fatura.read_open(p_customer_id text, p_day text, OUT sums text, OUT invoices text, OUT version bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET jit = off AS $body$
@@ -301,6 +313,37 @@ BEGIN
   INTO invoices FROM unnest(v_ids) WITH ORDINALITY k (id, place);
 END $body$;
 
+-- A part of a customer's account: sums by currency before the period and of it, a page of its entries, and the sums of those
+-- before the page.
+CREATE OR REPLACE FUNCTION fatura.read_account(p_customer_id text, p_from text, p_to text, p_page bigint, p_page_size bigint,
+  OUT opening text, OUT period text, OUT earlier text, OUT entries text, OUT page bigint, OUT version bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET jit = off AS $body$
+DECLARE v_total bigint; v_skip bigint;
+BEGIN
+  SELECT c.version INTO version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
+  SELECT json_agg(json_build_array(r.currency, r.cents::text)) INTO opening FROM (
+    SELECT e.currency, sum(e.cents) AS cents FROM fatura.account_entries e
+    WHERE e.customer_id = p_customer_id AND e.day < p_from GROUP BY e.currency) r;
+  SELECT json_agg(json_build_array(r.currency, r.n, r.debit::text, r.credit::text)), coalesce(sum(r.n), 0)
+  INTO period, v_total FROM (
+    SELECT e.currency, count(*) AS n, sum(greatest(e.cents, 0)) AS debit, sum(greatest(-e.cents, 0)) AS credit
+    FROM fatura.account_entries e
+    WHERE e.customer_id = p_customer_id AND e.day >= p_from AND e.day <= p_to GROUP BY e.currency) r;
+  page := greatest(1, least(p_page, (v_total + p_page_size - 1) / p_page_size));
+  v_skip := (page - 1) * p_page_size;
+  SELECT json_agg(json_build_array(r.currency, r.cents::text)) INTO earlier FROM (
+    SELECT s.currency, sum(s.cents) AS cents FROM (
+      SELECT e.currency, e.cents FROM fatura.account_entries e
+      WHERE e.customer_id = p_customer_id AND e.day >= p_from AND e.day <= p_to
+      ORDER BY e.day, e.invoice_id, e.place LIMIT v_skip) s
+    GROUP BY s.currency) r;
+  SELECT json_agg(json_build_array(r.day, r.currency, r.cents, r.entry) ORDER BY r.day, r.invoice_id, r.place) INTO entries FROM (
+    SELECT e.day, e.currency, e.cents, e.entry, e.invoice_id, e.place FROM fatura.account_entries e
+    WHERE e.customer_id = p_customer_id AND e.day >= p_from AND e.day <= p_to
+    ORDER BY e.day, e.invoice_id, e.place LIMIT p_page_size OFFSET v_skip) r;
+END $body$;
+
 -- Functions that writers call, with no rights of their own. Each runs where the rows lie: a batch is one call, on Citus one to
 -- each shard. There, statements name the tables of one shard, and Citus has nothing to plan.
 
@@ -316,14 +359,15 @@ BEGIN
     ORDER BY t.place);
 END $body$;
 
--- What is known of invoices by their keys: [customer_id, id, summary, observed_at, claim, document, payment], without a summary
--- when deleted.
+-- What is known of invoices by their keys: [customer_id, id, summary, observed_at, answered_at, claim, document, payment], without
+-- a summary when deleted.
 CREATE OR REPLACE FUNCTION fatura.find_known(p_customer_id text, p_is_spread boolean, p_customers text[], p_ids text[])
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE v_known json;
 BEGIN
   EXECUTE format($sql$
     SELECT json_agg(json_build_array(g.customer_id, g.id, i.summary, coalesce(i.observed_at, t.observed_at),
+      coalesce(i.answered_at, t.answered_at),
       CASE WHEN i.id IS NOT NULL THEN l.claim END, i.document, i.payment))
     FROM unnest($1, $2) AS g (customer_id, id)
     LEFT JOIN LATERAL (SELECT * FROM %1$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true
@@ -346,15 +390,20 @@ DECLARE v_large json;
 BEGIN
   EXECUTE format($sql$
     WITH saved AS (
-      INSERT INTO %1$s AS stored (customer_id, version, total, head)
-      SELECT changed.customer_id, changed.version, changed.added,
-        coalesce((
-          SELECT string_agg(newest.summary, ',') FROM (
-            SELECT summary FROM %2$s WHERE customer_id = changed.customer_id
-            ORDER BY issued_at DESC, id DESC LIMIT /*head*/ 10 /*end*/) newest), '')
+      INSERT INTO %1$s AS stored (customer_id, version, total, first_page_size, first_page, first_expansions)
+      SELECT changed.customer_id, changed.version, changed.added, /*pageSize*/ 10 /*end*/,
+        coalesce(first.page, ''), coalesce(first.expansions, '')
       FROM unnest($1, $2, $3) AS changed (customer_id, added, version)
+      CROSS JOIN LATERAL (
+        SELECT string_agg(newest.summary, ',') AS page,
+          string_agg(newest.expanded_document || E'\n' || newest.expanded_payment, E'\n') AS expansions
+        FROM (
+          SELECT summary, expanded_document, expanded_payment FROM %2$s WHERE customer_id = changed.customer_id
+          ORDER BY issued_at DESC, id DESC LIMIT /*pageSize*/ 10 /*end*/) newest) first
       ON CONFLICT (customer_id) DO UPDATE SET version = greatest(stored.version + 1, excluded.version),
-        total = stored.total + excluded.total, head = excluded.head
+        total = stored.total + excluded.total,
+        first_page_size = excluded.first_page_size, first_page = excluded.first_page,
+        first_expansions = excluded.first_expansions
       RETURNING stored.customer_id, stored.total, stored.counted)
     SELECT json_agg(customer_id) FROM saved WHERE NOT counted AND total > /*counted*/ 2000 /*end*/$sql$,
     VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'customers', 'invoices'))

@@ -1,15 +1,23 @@
+import type { StoredEntry } from '../../account.ts'
+import type { Expansion } from '../../expanded.ts'
+import { expandSummaries } from '../../expansion.ts'
 import { checkVersion } from '../migrations.ts'
 import {
   type CreditRow,
-  isForHead,
+  firstDay,
+  isForFirstPage,
+  lastDay,
   type OpenSumRow,
+  type PeriodRow,
   type SumRow,
   toCredits,
   toOpenSum,
+  toPeriod,
   toSum,
+  toSums,
 } from '../read-model/counting.ts'
 import { rowFilterNames } from '../read-model/filters.ts'
-import type { SearchWord } from '../read-model/search.ts'
+import { type SearchWord, searchedAtOnce } from '../read-model/search.ts'
 import { changeReads, feedStatements } from '../shared/changes.ts'
 import { places } from '../shared/db.ts'
 import type {
@@ -22,22 +30,25 @@ import type {
   TokenAccess,
 } from '../store.ts'
 import { hasCitus } from './distribute.ts'
-import { rememberFreshness } from './freshness.ts'
+import { type FreshnessRow, rememberFreshness } from './freshness.ts'
 import { openPipelines } from './pipelined-connections.ts'
 import { checkCrowd, openReadPools, read, twiceIfBroken } from './pool.ts'
 import { checkSchema, schema } from './schema-version.ts'
 
 function filterValues(query: InvoiceQuery): unknown[] {
-  return [query.customer_id, query.page, query.page_size, ...rowFilterNames.map(name => query[name])]
+  const { customer_id, page, page_size, expand = [] } = query
+  const shown = expand.length === 0 ? null : expand
+  return [customer_id, page, page_size, shown, ...rowFilterNames.map(name => query[name])]
 }
 
 /** Every request is one round trip: a prepared call of one function, which takes the customer. */
 const calls = {
-  first: 'SELECT fatura.first_page($1) AS page',
-  list: `SELECT fatura.list_invoices(${places(3 + rowFilterNames.length)}) AS page`,
-  search: `SELECT fatura.search_invoices(${places(7 + rowFilterNames.length)}) AS page`,
+  first: 'SELECT fatura.first_page($1, $2) AS page',
+  list: `SELECT fatura.list_invoices(${places(4 + rowFilterNames.length)}) AS page`,
+  search: `SELECT fatura.search_invoices(${places(9 + rowFilterNames.length)}) AS page`,
   sums: 'SELECT * FROM fatura.read_sums($1)',
   open: 'SELECT * FROM fatura.read_open($1, $2)',
+  account: 'SELECT * FROM fatura.read_account($1, $2, $3, $4, $5)',
   snapshot: 'SELECT fatura.read_version($1) AS version',
   freshness: 'SELECT * FROM fatura.read_freshness()',
   invoice: 'SELECT * FROM fatura.find_invoice($1, $2)',
@@ -52,7 +63,7 @@ export async function openPostgresReader(url: string): Promise<ReadStore> {
   const pools = openReadPools(url)
   const [askByKey, askOthers] = [openPipelines(pools.by_key), openPipelines(pools.others, checkCrowd)]
   /** Reads a row by its key. */
-  const ask = async <Row extends object>(name: keyof typeof calls, ...values: string[]) =>
+  const ask = async <Row extends object>(name: keyof typeof calls, ...values: (string | boolean)[]) =>
     (await twiceIfBroken(() => askByKey<Row>({ name, text: calls[name], values })))[0]
   /** Reads what may take some milliseconds. */
   const call = <Row extends object>(name: keyof typeof calls, ...values: unknown[]) =>
@@ -60,7 +71,7 @@ export async function openPostgresReader(url: string): Promise<ReadStore> {
   /** Reads what may take seconds. */
   const search = <Row extends object>(...values: unknown[]) =>
     read<Row>(pools.searches, { name: 'search', text: calls.search, values })
-  const freshness = rememberFreshness(async () => (await ask<Freshness>('freshness')) as Freshness)
+  const freshness = rememberFreshness(async () => (await ask<FreshnessRow>('freshness')) as FreshnessRow)
   const end = async () => {
     for (const pool of Object.values(pools)) await pool.end()
   }
@@ -76,14 +87,17 @@ export async function openPostgresReader(url: string): Promise<ReadStore> {
   }
 
   return {
-    async listInvoices(query) {
-      const { customer_id, words } = query
+    async listInvoices(query, inTurn = search => search()) {
+      const { customer_id, words, expand = [] } = query
       const fresh = await freshness()
-      if (isForHead(query)) return readPage(await ask('first', customer_id), fresh)
-      const [row] = await (words === undefined
-        ? call<PageRow>('list', ...filterValues(query))
-        : search<PageRow>(...filterValues(query), ...listTexts(words)))
-      return readPage(row, fresh)
+      const isExpanded = expand.length > 0
+      const kept = isForFirstPage(query) ? await ask<PageRow>('first', customer_id, isExpanded) : undefined
+      if (typeof kept?.page === 'string') return expandPage(readPage(kept, fresh), expand)
+      if (words === undefined) return readPage((await call('list', ...filterValues(query)))[0], fresh)
+      const values = [...filterValues(query), ...listTexts(words)]
+      const [found] = await call<PageRow>('search', ...values, searchedAtOnce)
+      if (found?.page !== null) return readPage(found, fresh)
+      return inTurn(async () => readPage((await search<PageRow>(...values, null))[0], fresh))
     },
     async readSums(customerId) {
       const fresh = await freshness()
@@ -102,6 +116,20 @@ export async function openPostgresReader(url: string): Promise<ReadStore> {
       const found = JSON.parse(row?.invoices ?? '[]') as [string, string, string | null][]
       const invoices = found.map(([summary, payment, document]) => ({ summary, payment, document }))
       return { sums: readOpenSums(row?.sums), invoices, version: row?.version ?? 0, ...fresh }
+    },
+    async readAccount({ customer_id, from = firstDay, to = lastDay, page, page_size }) {
+      const fresh = await freshness()
+      const [row] = await call<AccountRow>('account', customer_id, from, to, page, page_size)
+      const read = (name: 'opening' | 'period' | 'earlier' | 'entries') => JSON.parse(row?.[name] ?? '[]')
+      return {
+        opening: toSums(read('opening') as CreditRow[]),
+        period: (read('period') as PeriodRow[]).map(toPeriod),
+        earlier: toSums(read('earlier') as CreditRow[]),
+        entries: read('entries') as StoredEntry[],
+        page: row?.page ?? 1,
+        version: row?.version ?? 0,
+        ...fresh,
+      }
     },
     async readSnapshot(customerId) {
       const fresh = await freshness()
@@ -136,8 +164,8 @@ export async function openPostgresReader(url: string): Promise<ReadStore> {
 }
 
 /** A line of total, version and number of the page, then the summaries. */
-function readPage(row: PageRow | undefined, fresh: Freshness): InvoicePage {
-  const { page: text } = row as PageRow
+function readPage(row: Partial<PageRow> | undefined, fresh: Freshness): InvoicePage {
+  const text = row?.page as string
   const end = text.indexOf('\n')
   const [total, version, page = 1] = text.slice(0, end).split(' ')
   return {
@@ -147,6 +175,12 @@ function readPage(row: PageRow | undefined, fresh: Freshness): InvoicePage {
     version: Number(version),
     ...fresh,
   }
+}
+
+function expandPage(page: InvoicePage, expand: readonly Expansion[]): InvoicePage {
+  if (expand.length === 0) return page
+  const [summaries = '', ...expansions] = page.summaries.split('\n')
+  return { ...page, summaries: expandSummaries(summaries, expansions, expand) }
 }
 
 function readOpenSums(text: string | null | undefined) {
@@ -160,7 +194,10 @@ type SumsRow = {
   version: number | null
 }
 type OpenRow = { sums: string | null; invoices: string | null; version: number | null }
-type PageRow = { page: string }
+type AccountRow = Record<'opening' | 'period' | 'earlier' | 'entries', string | null> &
+  Record<'page' | 'version', number | null>
+/** Null for a search among too many invoices, and where the kept first page is of another size. */
+type PageRow = { page: string | null }
 
 /** The texts that each word is found by: two in the text, and two in the ids; null where it has fewer. */
 function listTexts(words: readonly SearchWord[]): (Buffer | null)[][] {

@@ -1,4 +1,5 @@
 /** Saves rows of invoices, their lines and the ids of their payments. The customers are locked: what is read stays as it is. */
+import type { StoredEntry } from '../../account.ts'
 import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
 import type { PaymentFacts } from '../../payment.ts'
 import type { Countable } from '../read-model/counting.ts'
@@ -12,6 +13,7 @@ export interface Given {
   record: InvoiceRecord
   row: InvoiceRow
   observed_at: number
+  answered_at: number
 }
 
 type StoredRow = Countable &
@@ -27,10 +29,12 @@ interface Saved extends Given {
 
 const columns = {
   ...({ customer_id: 'text', id: 'text', issued_at: 'bigint', status: 'text', ix_status: 'text' } as const),
-  ...({ currency: 'text', total_cents: 'bigint', summary: 'text', observed_at: 'bigint' } as const),
+  ...({ currency: 'text', total_cents: 'bigint', summary: 'text' } as const),
+  ...({ observed_at: 'bigint', answered_at: 'bigint' } as const),
   ...({ search_text: 'bytea', long_text: 'bytea', search_ids: 'bytea' } as const),
   ...({ document: 'text', credited_cents: 'bigint', payment: 'text', due_date: 'text' } as const),
   ...({ to_pay_cents: 'bigint', in_favour_cents: 'bigint' } as const),
+  ...({ expanded_document: 'text', expanded_payment: 'text' } as const),
 }
 const columnNames = Object.keys(columns) as (keyof typeof columns)[]
 
@@ -55,6 +59,15 @@ const paymentInsertion: Insertion = {
   rest: '',
 }
 
+const entryInsertion: Insertion = {
+  into: 'fatura.account_entries',
+  columns: {
+    ...({ customer_id: 'text', invoice_id: 'text', place: 'bigint', day: 'text' } as const),
+    ...({ currency: 'text', cents: 'bigint', entry: 'text' } as const),
+  },
+  rest: '',
+}
+
 /** What was observed later than what is given stays as it is, its lines included, and is not returned; what is alike is only seen again. */
 export async function saveRows(db: PostgresDb, given: readonly Given[]): Promise<Saved[]> {
   const stored = await findStored(db, given)
@@ -62,9 +75,12 @@ export async function saveRows(db: PostgresDb, given: readonly Given[]): Promise
     const before = stored.get(keyOf(each.row)) ?? null
     return before !== null && before.observed_at > each.observed_at ? [] : compare(each, before)
   })
-  await saveOthers(
+  const others = compared.filter(({ isOther }) => isOther)
+  await saveOthers(db, others)
+  await saveEntries(
     db,
-    compared.filter(({ isOther }) => isOther),
+    rowsOf(others),
+    others.flatMap(({ row, before }) => (before === null ? [] : row)),
   )
   await seeAgain(
     db,
@@ -94,10 +110,11 @@ function compare(given: Given, before: StoredRow | null) {
   return { ...given, before, isOther, hasOtherLines, hasOtherPayment, isChanged: isOther || hasOtherLines }
 }
 
-const keysOf = (given: readonly Given[]) => [
-  given.map(({ row }) => row.customer_id),
-  given.map(({ row }) => row.id),
+const keysOf = (rows: readonly InvoiceRow[]) => [
+  rows.map(({ customer_id }) => customer_id),
+  rows.map(({ id }) => id),
 ]
+const rowsOf = (given: readonly Given[]) => given.map(({ row }) => row)
 
 async function findStored(db: PostgresDb, given: readonly Given[]): Promise<Map<string, StoredRow>> {
   const rows = await db.query<StoredRow>(
@@ -108,7 +125,7 @@ async function findStored(db: PostgresDb, given: readonly Given[]): Promise<Map<
      JOIN fatura.invoices i ON i.customer_id = given.customer_id AND i.id = given.id
      LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
      WHERE ${ofGivenCustomers(db, 'i')}`,
-    keysOf(given),
+    keysOf(rowsOf(given)),
   )
   return new Map(rows.map(row => [keyOf(row), row]))
 }
@@ -118,7 +135,9 @@ const ofGivenCustomers = (db: PostgresDb, table: string) =>
   db.isCitus ? `${table}.customer_id = ANY ($1)` : 'true'
 
 async function saveOthers(db: PostgresDb, given: readonly Given[]): Promise<void> {
-  const rows = given.map(({ row, observed_at }) => ({ ...row, ...splitText(row), observed_at }))
+  const rows = given.map(({ row, observed_at, answered_at }) => {
+    return { ...row, ...splitText(row), observed_at, answered_at }
+  })
   await db.insert(
     rowInsertion,
     rows.map(row => columnNames.map(name => row[name])),
@@ -128,10 +147,15 @@ async function saveOthers(db: PostgresDb, given: readonly Given[]): Promise<void
 async function seeAgain(db: PostgresDb, given: readonly Given[]): Promise<void> {
   if (given.length === 0) return
   await db.query(
-    `UPDATE fatura.invoices AS stored SET observed_at = given.observed_at
-     FROM unnest($1::text[], $2::text[], $3::bigint[]) AS given (customer_id, id, observed_at)
+    `UPDATE fatura.invoices AS stored SET observed_at = given.observed_at, answered_at = given.answered_at
+     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
+       AS given (customer_id, id, observed_at, answered_at)
      WHERE stored.customer_id = given.customer_id AND stored.id = given.id AND ${ofGivenCustomers(db, 'stored')}`,
-    [...keysOf(given), given.map(({ observed_at }) => observed_at)],
+    [
+      ...keysOf(rowsOf(given)),
+      given.map(({ observed_at }) => observed_at),
+      given.map(({ answered_at }) => answered_at),
+    ],
   )
 }
 
@@ -143,7 +167,22 @@ async function saveLines(db: PostgresDb, given: readonly Given[]): Promise<void>
     linesInsertion,
     known.map(({ row }) => [row.customer_id, row.id, row.lines]),
   )
-  await deleteOf(db, 'invoice_lines', unknown)
+  await deleteOf(db, 'invoice_lines', rowsOf(unknown))
+}
+
+/** Entries of rows in the place of those that some of them had. */
+export async function saveEntries(
+  db: PostgresDb,
+  rows: readonly InvoiceRow[],
+  former: readonly InvoiceRow[],
+): Promise<void> {
+  await deleteOf(db, 'account_entries', former)
+  await db.insert(
+    entryInsertion,
+    rows.flatMap(({ customer_id, id, entries }) =>
+      (JSON.parse(entries) as StoredEntry[]).map((entry, place) => [customer_id, id, place, ...entry]),
+    ),
+  )
 }
 
 async function savePayments(
@@ -153,7 +192,7 @@ async function savePayments(
   await deleteOf(
     db,
     'invoice_payments',
-    given.filter(({ before }) => before !== null),
+    given.flatMap(({ row, before }) => (before === null ? [] : row)),
   )
   await db.insert(
     paymentInsertion,
@@ -165,14 +204,14 @@ async function savePayments(
 
 async function deleteOf(
   db: PostgresDb,
-  table: 'invoice_lines' | 'invoice_payments',
-  given: readonly Given[],
+  table: 'invoice_lines' | 'invoice_payments' | 'account_entries',
+  rows: readonly InvoiceRow[],
 ): Promise<void> {
-  if (given.length === 0) return
+  if (rows.length === 0) return
   await db.query(
     `DELETE FROM fatura.${table} AS stored USING unnest($1::text[], $2::text[]) AS given (customer_id, id)
      WHERE stored.customer_id = given.customer_id AND stored.invoice_id = given.id
        AND ${ofGivenCustomers(db, 'stored')}`,
-    keysOf(given),
+    keysOf(rows),
   )
 }

@@ -21,8 +21,8 @@ export const tables = placed<Place>({
     'endpoints',
   ],
   customer_id: [
-    ...['invoices', 'invoice_lines', 'invoice_payments', 'customers', 'counts'],
-    ...['tombstones', 'links', 'journal', 'changes'],
+    ...['invoices', 'invoice_lines', 'invoice_payments', 'account_entries', 'customers'],
+    ...['counts', 'tombstones', 'links', 'journal', 'changes'],
   ],
   // A document is known before its invoice is, and may never have one.
   id: ['documents', 'document_clients', 'document_relations'],
@@ -31,7 +31,7 @@ export const tables = placed<Place>({
 /** `key` and `list`: called where the rows of the customer lie that is the first argument. `everywhere`: called on any node. */
 export const functions = placed<'key' | 'list' | 'everywhere'>({
   key: ['first_page', 'read_version', 'find_invoice', 'customer_changes'],
-  list: ['list_invoices', 'search_invoices', 'read_sums', 'read_open'],
+  list: ['list_invoices', 'search_invoices', 'read_sums', 'read_open', 'read_account'],
   everywhere: [
     ...['list_counted', 'read_freshness', 'read_token', 'read_key', 'covers_customer'],
     ...['read_batches', 'batch_changes', 'schema_version', 'schema_state'],

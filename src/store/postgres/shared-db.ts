@@ -70,7 +70,6 @@ export function createDb(asked: Pick<Pool, 'query'>, isCitus: boolean, isPrepare
       return true
     },
     isCitus,
-    keepRow: 'FOR SHARE',
     customersAsJson: 'to_json(customers)::text AS customers',
     customersFromJson: json => json && JSON.parse(json),
   } satisfies Db

@@ -7,16 +7,17 @@ import { keyOf, saveLinks } from '../shared/links.ts'
 import type { EngineWrites } from '../shared/transaction-writes.ts'
 import { stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
-import { saveRows } from './save-rows.ts'
+import { saveEntries, saveRows } from './save-rows.ts'
 import type { PostgresDb } from './shared-db.ts'
 import { splitText } from './split-text.ts'
 
-/** `customer_id`, `id`, `summary`, `observed_at`, `claim`, `document` and `payment`. */
-type KnownRow = [string, string, string | null, number, string | null, string | null, string | null]
+/** `customer_id`, `id`, `summary`, `observed_at`, `answered_at`, `claim`, `document` and `payment`. */
+type KnownRow = [string, string, string | null, number, number, string | null, string | null, string | null]
 
 const relinkedColumns = [
   ...(['customer_id', 'id', 'ix_status', 'search_text', 'long_text', 'search_ids'] as const),
   ...(['summary', 'document', 'credited_cents', 'in_favour_cents'] as const),
+  ...(['expanded_document', 'expanded_payment'] as const),
 ]
 
 /** Nothing is updated but the lock. */
@@ -59,9 +60,12 @@ export function engineWrites(db: PostgresDb): EngineWrites {
       }
       return large
     },
-    async saveInvoices(counting, records, observedAt) {
+    async saveInvoices(counting, records, observedAt, answeredAt) {
       const given = inListOrder(
-        records.map((record, i) => ({ record, row: toRow(record), observed_at: stampOf(observedAt, i) })),
+        records.map((record, i) => ({
+          ...{ record, row: toRow(record) },
+          ...{ observed_at: stampOf(observedAt, i), answered_at: stampOf(answeredAt, i) },
+        })),
       )
       await counting.lock(given.map(({ row }) => row.customer_id))
       const saved = await saveRows(db, given)
@@ -88,12 +92,13 @@ export function engineWrites(db: PostgresDb): EngineWrites {
         some => [some.map(({ customer_id }) => customer_id), some.map(({ id }) => id)],
       )
       return answers.flatMap(({ told }) =>
-        told.map(([customer_id, id, summary, observed_at, claim, document, payment]) => {
+        told.map(([customer_id, id, summary, observed_at, answered_at, claim, document, payment]) => {
           return {
             customer_id,
             id,
             summary,
             observed_at,
+            answered_at,
             claim: claim && JSON.parse(claim),
             document,
             payment,
@@ -108,13 +113,15 @@ export function engineWrites(db: PostgresDb): EngineWrites {
         `UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, search_text = given.search_text,
            long_text = given.long_text, search_ids = given.search_ids, summary = given.summary,
            document = given.document, credited_cents = given.credited_cents,
-           in_favour_cents = given.in_favour_cents
+           in_favour_cents = given.in_favour_cents, expanded_document = given.expanded_document,
+           expanded_payment = given.expanded_payment
          FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[], $8::text[],
-             $9::bigint[], $10::bigint[]) AS given (${relinkedColumns.join(', ')})
+             $9::bigint[], $10::bigint[], $11::text[], $12::text[]) AS given (${relinkedColumns.join(', ')})
          WHERE stored.customer_id = given.customer_id AND stored.id = given.id
            ${db.isCitus ? 'AND stored.customer_id = ANY ($1)' : ''}`,
         relinkedColumns.map(name => rows.map(row => row[name])),
       )
+      await saveEntries(db, given, given)
     },
   }
 }

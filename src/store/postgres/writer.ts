@@ -66,7 +66,6 @@ async function transactOnce<T>(
     const result = await work(writing)
     await explain(commit(client, await writing.finish()))
     client.release()
-    writing.committed()
     return result
   } catch (error) {
     // A server that takes no writes any more is left: of several hosts, another one does.

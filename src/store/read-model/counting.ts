@@ -3,10 +3,11 @@
  * has a counter for each month, status, ix_status and currency of its invoices: their number, and the sum of their totals. The
  * transaction that changes rows adds to them what it changed.
  */
+import type { FoundEntries } from '../../account.ts'
 import type { OpenSum } from '../../balance.ts'
 import { dayMs, lastDayOf, monthOf } from '../../calendar.ts'
 import type { ChangeKind } from '../../change.ts'
-import type { InvoiceKey, InvoiceStatus, InvoiceSum } from '../../invoice.ts'
+import { defaultPageSize, type InvoiceKey, type InvoiceStatus, type InvoiceSum } from '../../invoice.ts'
 import type { InvoiceQuery } from '../store.ts'
 import {
   type EngineName,
@@ -21,12 +22,6 @@ import type { InvoiceRow } from './invoice-row.ts'
 /** Above this many invoices a customer has counters. Up to it, scanning the index takes no longer than adding them up. */
 export const countedAbove = 2_000
 
-/**
- * How many of a customer's newest invoices are kept joined as they are sent: a first page of this size is then one row. It is the default
- * page size, and does not follow it: stores hold pages that were kept before. Another size needs a migration that makes them again.
- */
-export const headSize = 10
-
 /** Whether counters save a customer who has them a scan: of what a filter takes, or of what lies before a page. */
 export function isCountable(query: InvoiceQuery): boolean {
   if (rowFilterNames.some(name => query[name] !== undefined && rowFilters[name].counted === null))
@@ -38,8 +33,12 @@ export function isFiltered(filter: InvoiceFilter): boolean {
   return filterNames.some(name => filter[name] !== undefined)
 }
 
-export function isForHead(query: InvoiceQuery): boolean {
-  return query.page === 1 && query.page_size === headSize && !isFiltered(query)
+/**
+ * Whether it is the page that is kept for every customer, joined as it is sent. A row tells the size that its page was kept for:
+ * one of another default is not used.
+ */
+export function isForFirstPage(query: InvoiceQuery): boolean {
+  return query.page === 1 && query.page_size === defaultPageSize && !isFiltered(query)
 }
 
 export type Countable = Pick<InvoiceRow, 'issued_at' | 'status' | 'ix_status' | 'currency' | 'total_cents'>
@@ -79,6 +78,22 @@ export type CreditRow = [currency: string, creditedCents: ExactSum]
 export function toCredits(rows: readonly CreditRow[]): Map<string, bigint> {
   return new Map(rows.map(([currency, creditedCents]) => [currency, BigInt(creditedCents)]))
 }
+
+/** Sums of entries by currency, as those of credits. */
+export const toSums = toCredits
+
+/** Number of entries of a currency, what they add and what they take off. */
+export type PeriodRow = [
+  ...[currency: string, n: number | bigint],
+  ...[debitCents: ExactSum, creditCents: ExactSum],
+]
+
+export function toPeriod([currency, n, debit, credit]: PeriodRow): FoundEntries['period'][number] {
+  return { currency, count: Number(n), debit: BigInt(debit), credit: BigInt(credit) }
+}
+
+/** Every day is between them. */
+export const [firstDay, lastDay] = ['', '~']
 
 export type OpenSumRow = [
   ...[currency: string, dueDate: string | null, n: number | bigint],

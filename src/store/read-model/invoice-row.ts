@@ -1,6 +1,8 @@
 /** An invoice as its tables have it: texts and numbers alone, all that can be made of it without the database. */
+import { storedEntries } from '../../account.ts'
 import { inFavourCents } from '../../balance.ts'
 import { documentColumns } from '../../document-json.ts'
+import { expansionColumns } from '../../expansion.ts'
 import type { InvoiceRecord } from '../../invoice.ts'
 import { serializeLines, serializeSummary } from '../../invoice-json.ts'
 import { completePaymentFacts, serializePaymentFacts, toPayCents } from '../../payment.ts'
@@ -31,5 +33,8 @@ export function toRow({
     due_date: payment.due_date,
     to_pay_cents: toPayCents(invoice, payment),
     in_favour_cents: inFavourCents(invoice, payment, document),
+    ...expansionColumns(invoice, payment, document),
+    /** `StoredEntry` each, as JSON: rows of a table of their own. */
+    entries: JSON.stringify(storedEntries(invoice, payment, document)),
   }
 }

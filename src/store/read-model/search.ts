@@ -5,6 +5,9 @@
  */
 import type { Invoice, InvoiceDocument } from '../../invoice.ts'
 
+/** A search among up to so many invoices of a customer costs no more than a page, and is answered as one is. */
+export const searchedAtOnce = 1_000
+
 /** How many words a query may have, when those that others imply are left out: each makes a search slower. */
 export const maxSearchWords = 10
 

@@ -14,11 +14,13 @@ import {
   type SetAside,
 } from '../connector-store.ts'
 import { removeRows, writeRows } from './contents.ts'
-import { type Db, type Insertion, literals, queryColumn, returnsAny } from './db.ts'
+import { type Db, type Insertion, literals, queryColumn } from './db.ts'
 
 const hourMs = 60 * 60_000
 const hourOf = (moment: number) => Math.floor(moment / hourMs)
 const rechecksKeptHours = 7 * 24
+
+const setAsideColumns = 'system, kind, id, reason, asked_stamp, due_at, first_at, last_at, tries'
 
 const correctionInsertion: Insertion = {
   into: 'fatura.corrections',
@@ -34,18 +36,23 @@ export function connectorReads(db: Db): ConnectorReads {
   return {
     listPins: () => db.query<Pin>('SELECT system, account, pinned_at FROM fatura.pins ORDER BY system'),
     async readLease() {
-      const [lease] = await db.query<Lease>('SELECT holder, epoch, beats FROM fatura.lease')
+      const [lease] = await db.query<Lease>(
+        'SELECT holder, epoch, beats, life FROM fatura.lease, fatura.freshness',
+      )
       if (lease === undefined) throw new Error('The lease has no row: the store is damaged.')
       return lease
     },
     // A try in the future was stored by a clock that was ahead: it is the oldest, so that it does not wait for its moment.
-    listSetAside: (limit, system, { kind, id, reason, newestFirst = false } = {}) =>
+    listSetAside: (limit, system, { kind, id, reason, dueAt, newestFirst = false } = {}) =>
       db.query<SetAside>(
-        `SELECT system, kind, id, reason, first_at, last_at, tries FROM fatura.set_aside
+        `SELECT ${setAsideColumns} FROM fatura.set_aside
          WHERE system = coalesce($1, system) AND kind = coalesce($2, kind) AND id = coalesce($3, id)
-           AND reason = coalesce($4, reason)
+           AND reason = coalesce($4, reason)${dueAt === undefined ? '' : ' AND due_at IS NOT NULL AND (due_at <= $7 OR last_at > $7)'}
          ORDER BY CASE WHEN last_at > $6 THEN 0 ELSE last_at END ${newestFirst ? 'DESC' : ''}, system, kind, id LIMIT $5`,
-        [system ?? null, kind ?? null, id ?? null, reason ?? null, limit, Date.now()],
+        [
+          ...[system ?? null, kind ?? null, id ?? null, reason ?? null, limit, Date.now()],
+          ...(dueAt === undefined ? [] : [dueAt]),
+        ],
       ),
     readRechecks: at =>
       db.query<Recheck>(
@@ -84,35 +91,34 @@ export function leaseWrites(db: Db): LeaseWrites {
     async takeLease({ epoch, beats }, holder) {
       const [taken] = await db.query<Lease>(
         `UPDATE fatura.lease SET holder = $1, epoch = epoch + 1, beats = 0
-         WHERE epoch = $2 AND beats = $3 RETURNING holder, epoch, beats`,
+         WHERE epoch = $2 AND beats = $3
+         RETURNING holder, epoch, beats, (SELECT life FROM fatura.freshness) AS life`,
         [holder, epoch, beats],
       )
       return taken ?? null
     },
-    renewLease: epoch =>
-      returnsAny(
-        db,
-        'UPDATE fatura.lease SET beats = beats + 1 WHERE epoch = $1 AND holder IS NOT NULL RETURNING epoch',
-        [epoch],
-      ),
+    renewLease: epoch => beatLease(db, epoch),
     async releaseLease(epoch) {
       await db.query('UPDATE fatura.lease SET holder = NULL WHERE epoch = $1', [epoch])
     },
   }
 }
 
+async function beatLease(db: Db, epoch: number): Promise<number | null> {
+  const sql =
+    'UPDATE fatura.lease SET beats = beats + 1 WHERE epoch = $1 AND holder IS NOT NULL RETURNING beats'
+  return (await queryColumn<number>(db, sql, [epoch]))[0] ?? null
+}
+
 const atRisk: Record<Loss, string> = {
   // As the index of unsettled invoices has it, and of these the drafts.
   deletion: `fatura.invoices WHERE status IN (${literals(unsettledStatuses)}) AND status = 'draft'`,
-  downgrade: 'fatura.links WHERE ix_id IS NOT NULL',
+  lost_document: 'fatura.links WHERE ix_id IS NOT NULL',
 }
 
 export function connectorWrites(db: Db): ConnectorWrites {
   return {
-    holdsLease(epoch) {
-      const sql = `SELECT epoch FROM fatura.lease WHERE epoch = $1 AND holder IS NOT NULL ${db.keepRow}`
-      return returnsAny(db, sql, [epoch])
-    },
+    beatLease: epoch => beatLease(db, epoch),
     savePin: ({ system, account, pinned_at }) => writeRows(db, 'pins', [[system, account, pinned_at]]),
     async countAtRisk(loss) {
       return (await queryColumn<number>(db, `SELECT count(*) FROM ${atRisk[loss]}`))[0] ?? 0
@@ -138,13 +144,19 @@ export function connectorWrites(db: Db): ConnectorWrites {
         `DELETE FROM fatura.corrections WHERE ${db.isAmong('id', '$1')} AND found_at <= $2 RETURNING customer_id, id`,
         [ids, foundUntil],
       ),
-    async setAside({ system, kind, id, reason }, at) {
+    findSetAside: ids =>
+      db.query<SetAside>(`SELECT ${setAsideColumns} FROM fatura.set_aside WHERE ${db.isAmong('id', '$1')}`, [
+        ids,
+      ]),
+    listSetAsideIds: (system, kind) =>
+      queryColumn(db, 'SELECT id FROM fatura.set_aside WHERE system = $1 AND kind = $2', [system, kind]),
+    async setAside({ system, kind, id, reason, asked_stamp = 0, due_at }, at) {
       await db.query(
-        `INSERT INTO fatura.set_aside AS s (system, kind, id, reason, first_at, last_at, tries)
-         VALUES ($1, $2, $3, $4, $5, $5, 1)
-         ON CONFLICT (system, kind, id) DO UPDATE SET
-           reason = excluded.reason, last_at = excluded.last_at, tries = s.tries + 1`,
-        [system, kind, id, reason, at],
+        `INSERT INTO fatura.set_aside AS s (system, kind, id, reason, asked_stamp, due_at, first_at, last_at, tries)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7, 1)
+         ON CONFLICT (system, kind, id) DO UPDATE SET reason = excluded.reason, asked_stamp = excluded.asked_stamp,
+           due_at = excluded.due_at, last_at = excluded.last_at, tries = s.tries + 1`,
+        [system, kind, id, reason, asked_stamp, due_at, at],
       )
     },
     clearSetAside: keys =>

@@ -45,7 +45,8 @@ export function contentsReads(db: Db): ContentsReads {
 
 function sourceOf(name: KindName): string {
   return name === 'invoices'
-    ? `(SELECT i.customer_id, i.id, i.summary, l.lines, i.observed_at, i.document, i.payment FROM fatura.invoices i
+    ? `(SELECT i.customer_id, i.id, i.summary, l.lines, i.observed_at, i.answered_at, i.document, i.payment
+        FROM fatura.invoices i
         LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id) AS whole`
     : `fatura.${kinds[name].tables[0]}`
 }
@@ -61,7 +62,7 @@ export function contentsWrites(db: Db, tx: InvoiceWrites): ContentsWrites {
     async writeContents(name, contents) {
       if (name === 'invoices') {
         await removeLater(tx, contents)
-        await tx.saveInvoices(contents.map(readRecord), contents.map(stampOf))
+        await tx.saveInvoices(contents.map(readRecord), contents.map(stampOf), contents.map(answeredAtOf))
       } else if (name === 'streams')
         for (const [name, cursor, succeeded_at, failed_at, error] of contents)
           await tx.saveStream({ name, cursor, succeeded_at, failed_at, error } as Stream)
@@ -92,7 +93,7 @@ async function removeLater(tx: InvoiceWrites, contents: readonly Content[]): Pro
     if (observed_at > (stamps.get(`${customer_id} ${id}`) ?? 0)) await tx.removeInvoice(customer_id, id)
 }
 
-function readRecord([, , summary, lines, , document, payment]: Content): InvoiceRecord {
+function readRecord([, , summary, lines, , , document, payment]: Content): InvoiceRecord {
   return {
     invoice: JSON.parse(String(summary)) as Invoice,
     lines: lines === null ? null : JSON.parse(String(lines)),
@@ -103,6 +104,10 @@ function readRecord([, , summary, lines, , document, payment]: Content): Invoice
 
 function stampOf([, , , , observedAt]: Content): number {
   return Number(observedAt)
+}
+
+function answeredAtOf([, , , , , answeredAt]: Content): number {
+  return Number(answeredAt)
 }
 
 /** Puts rows as they are in the place of those with their keys. */

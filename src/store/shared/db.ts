@@ -18,8 +18,6 @@ export interface Db {
   holdNames(alone: readonly string[], shared: readonly string[]): Promise<boolean>
   /** Whether rows lie on several nodes: each sends as many as are asked for in all. */
   isCitus: boolean
-  /** A clause that keeps others from changing a row that was read, until the transaction's end; empty where nobody else can. */
-  keepRow: string
   /** The column `customers` of a token or a key as JSON text, under its own name. */
   customersAsJson: string
   /** The value of that column from JSON text. */

@@ -75,7 +75,7 @@ export async function askForClients(db: Db, ids: readonly number[]): Promise<voi
 export const keyOf = ({ customer_id, id }: InvoiceKey) => `${customer_id} ${id}`
 
 /** Ties invoices to other documents. `update` writes what the documents change of their rows. */
-export async function relinkInvoices(
+export async function saveDerivedLinks(
   db: Db,
   counting: Counting,
   given: readonly Relinked[],

@@ -9,6 +9,12 @@ import { type Db, literals, queryColumn } from './db.ts'
 import { endpointReads } from './endpoints.ts'
 import { documentReads } from './read-documents.ts'
 
+/** As the index `invoices_by_email` has it: null for an address with characters that JSON escapes. */
+export const emailOf = {
+  sqlite: "lower(json_extract(summary, '$.customer_email'))",
+  postgres: `lower(substring(summary from '"customer_email":"([^"\\\\]{1,254})"'))`,
+}
+
 export function operatorReads(db: Db): Omit<OperatorStore, 'walkInvoices' | 'checkCounts' | 'close'> {
   return {
     ...documentReads(db),
@@ -21,6 +27,13 @@ export function operatorReads(db: Db): Omit<OperatorStore, 'walkInvoices' | 'che
       queryColumn(db, `SELECT customer_id FROM fatura.customers WHERE ${db.isAmong('customer_id', '$1')}`, [
         ids,
       ]),
+    findCustomersByEmail: email =>
+      queryColumn(
+        db,
+        `SELECT DISTINCT customer_id FROM fatura.invoices
+         WHERE ${emailOf[db.engine]} = $1 ORDER BY customer_id LIMIT 50`,
+        [email],
+      ),
     readInvoices: (after, limit) =>
       db.query<StoredRecord>(
         `SELECT i.customer_id, i.id, i.summary, i.payment, l.lines

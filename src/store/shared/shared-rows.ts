@@ -2,6 +2,7 @@
 import type { Value } from '../contents.ts'
 import type { EngineName } from '../read-model/filters.ts'
 import type { Stream } from '../store.ts'
+import { currentFreshness } from './current-freshness.ts'
 
 export type SharedRows = ReturnType<typeof gatherSharedRows>
 
@@ -53,10 +54,10 @@ const saveBatch = 'INSERT INTO fatura.batches (seq, batch, n) SELECT last_seq, $
 const holdFreshness = 'UPDATE fatura.observation SET last_at = last_at WHERE only_one'
 
 const saveFreshness: Record<EngineName, string> = {
-  sqlite: 'UPDATE fatura.freshness SET synced_at = (SELECT synced_at FROM fatura.current_freshness)',
+  sqlite: `UPDATE fatura.freshness SET synced_at = (${currentFreshness})`,
   // Streams are read first: other nodes of Citus do not know them.
   postgres: `DO $body$ DECLARE v_synced_at bigint; BEGIN
-    SELECT synced_at INTO v_synced_at FROM fatura.current_freshness;
+    v_synced_at := (${currentFreshness});
     UPDATE fatura.freshness SET synced_at = v_synced_at WHERE only_one AND synced_at IS DISTINCT FROM v_synced_at;
   END $body$`,
 }

@@ -8,7 +8,7 @@ import { contentsWrites } from './contents.ts'
 import { type Counting, type CustomerWrites, keepCounts } from './counts.ts'
 import type { Db } from './db.ts'
 import { endpointWrites } from './endpoints.ts'
-import { relinkInvoices } from './links.ts'
+import { saveDerivedLinks } from './links.ts'
 import { gatherSharedRows } from './shared-rows.ts'
 import { documentWrites } from './write-documents.ts'
 
@@ -27,7 +27,6 @@ export type Writing = ReturnType<typeof startWriting>
 export function startWriting(db: Db, engine: EngineWrites) {
   const rows = gatherSharedRows()
   const counting = keepCounts(db, engine, rows)
-  const actions: (() => void)[] = []
 
   async function remove(customerId: string, invoiceId: string): Promise<boolean> {
     await counting.lock([customerId])
@@ -36,7 +35,7 @@ export function startWriting(db: Db, engine: EngineWrites) {
        RETURNING issued_at, status, ix_status, currency, total_cents`,
       [customerId, invoiceId],
     )
-    for (const table of ['invoice_lines', 'invoice_payments', 'links']) {
+    for (const table of ['invoice_lines', 'invoice_payments', 'account_entries', 'links']) {
       const sql = `DELETE FROM fatura.${table} WHERE customer_id = $1 AND invoice_id = $2`
       await db.query(sql, [customerId, invoiceId])
     }
@@ -45,18 +44,20 @@ export function startWriting(db: Db, engine: EngineWrites) {
   }
 
   const invoices = {
-    saveInvoices(records, observedAt = observationStamp()) {
-      for (const stamp of [observedAt].flat()) rows.raiseObserved(stamp)
-      return engine.saveInvoices(counting, records, observedAt)
+    saveInvoices(records, observedAt = observationStamp(), answeredAt = observedAt) {
+      for (const stamp of [observedAt, answeredAt].flat()) rows.raiseObserved(stamp)
+      return engine.saveInvoices(counting, records, observedAt, answeredAt)
     },
-    async deleteInvoice(customerId, invoiceId, observedAt = observationStamp()) {
-      rows.raiseObserved(observedAt)
+    async deleteInvoice(customerId, invoiceId, observedAt = observationStamp(), answeredAt = observedAt) {
+      rows.raiseObserved(answeredAt)
       const wasThere = await remove(customerId, invoiceId)
       await db.query(
-        `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at) VALUES ($1, $2, $3)
-         ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = excluded.observed_at
+        `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at, answered_at)
+         VALUES ($1, $2, $3, $4)
+         ON CONFLICT (customer_id, id) DO UPDATE SET
+           observed_at = excluded.observed_at, answered_at = excluded.answered_at
          WHERE stored.observed_at < excluded.observed_at`,
-        [customerId, invoiceId, observedAt],
+        [customerId, invoiceId, observedAt, answeredAt],
       )
       return wasThere
     },
@@ -64,7 +65,7 @@ export function startWriting(db: Db, engine: EngineWrites) {
       await remove(customerId, invoiceId)
     },
     findKnown: engine.findKnown,
-    relinkInvoices: given => relinkInvoices(db, counting, given, engine.updateDocuments),
+    saveDerivedLinks: given => saveDerivedLinks(db, counting, given, engine.updateDocuments),
     saveStream: rows.saveStream,
     saveSuccess: rows.saveSuccess,
   } satisfies Partial<WriteTransaction>
@@ -76,7 +77,6 @@ export function startWriting(db: Db, engine: EngineWrites) {
     ...changeWrites(db),
     ...endpointWrites(db),
     ...contentsWrites(db, invoices),
-    afterCommit: action => void actions.push(action),
   }
   return {
     db,
@@ -85,9 +85,6 @@ export function startWriting(db: Db, engine: EngineWrites) {
     async finish() {
       await counting.flush()
       return rows.statements(db.engine)
-    },
-    committed() {
-      for (const action of actions) action()
     },
   }
 }

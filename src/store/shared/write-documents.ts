@@ -58,7 +58,7 @@ function holdDocuments(db: Db, alone: Partial<DocumentNames>, shared: Partial<Do
 export function documentWrites(
   db: Db,
   { raiseObserved }: Pick<SharedRows, 'raiseObserved'>,
-): Omit<DocumentWrites, 'relinkInvoices'> {
+): Omit<DocumentWrites, 'saveDerivedLinks'> {
   return {
     async saveDocuments(documents, observedAt) {
       await holdDocuments(db, {
@@ -138,6 +138,8 @@ export function documentWrites(
     },
     findClaimants: wanted => findClaimants(db, wanted),
     findLinked: wanted => findNamed(db, wanted),
+    findTombstones: ids =>
+      db.query(`SELECT customer_id, id FROM fatura.tombstones WHERE ${db.isAmong('id', '$1')}`, [ids]),
     async saveEntries(entries) {
       const rows = entries.map(({ customer_id, id, cause, type, happened_at, at, outcome, detail }) => {
         return [customer_id, id, cause, type, happened_at, at, outcome, detail]

@@ -1,6 +1,8 @@
 /** Pages of lists and searches: several statements, all from one snapshot of the connection. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { openInvoicesShown } from '../../balance.ts'
+import type { Expansion } from '../../expanded.ts'
+import { columnOfExpansion } from '../../expansion.ts'
 import { countPages } from '../../invoice.ts'
 import {
   boundsOf,
@@ -19,6 +21,13 @@ import { prepareOnce } from './shared-db.ts'
 
 export const joinSummaries = "coalesce(group_concat(summary, ','), '')"
 
+/** A summary as it is sent: what `expand` adds stands at its end. */
+function shownOf(expand: readonly Expansion[] = []): string {
+  if (expand.length === 0) return 'summary'
+  const members = expand.map(name => `',"${name}":' || ${columnOfExpansion[name]}`)
+  return `substr(summary, 1, length(summary) - 1) || ${members.join(' || ')} || '}'`
+}
+
 const openOf = `invoices INDEXED BY invoices_open WHERE customer_id = ?1 AND status = 'open'`
 
 export function readPages(db: DatabaseSync) {
@@ -28,9 +37,12 @@ export function readPages(db: DatabaseSync) {
   const standing = db.prepare(`
     SELECT coalesce(total, 0) AS total, coalesce(version, 0) AS version, counted, synced_at, life
     FROM freshness LEFT JOIN customers ON customer_id = ?1`)
-  const summariesAt = db.prepare(
-    `SELECT ${joinSummaries} AS summaries FROM json_each(?1) CROSS JOIN invoices ON invoices.rowid = value`,
-  )
+  const summariesAt = ({ expand }: InvoiceQuery, places: readonly number[]) => {
+    const statement = prepare(`
+      SELECT ${joinSummaries} AS summaries
+      FROM (SELECT ${shownOf(expand)} AS summary FROM json_each(?1) CROSS JOIN invoices ON invoices.rowid = value)`)
+    return statement.get(JSON.stringify(places))?.summaries as string
+  }
   const seek = seekByCounters(prepare)
   const sumCounters = db.prepare(`
     SELECT month, status, currency, sum(n), sum(total_cents) FROM counts
@@ -85,7 +97,7 @@ export function readPages(db: DatabaseSync) {
     const cut = cutOut(values, query.page_size, 0)
     const statement = prepare(`
       SELECT ${unlessCounted(total)} AS total, coalesce(version, 0) AS version, synced_at, life,
-        ${unlessCounted(`(SELECT ${joinSummaries} FROM (SELECT summary ${from} ${order} ${cut}))`)} AS summaries
+        ${unlessCounted(`(SELECT ${joinSummaries} FROM (SELECT ${shownOf(query.expand)} AS summary ${from} ${order} ${cut}))`)} AS summaries
       FROM freshness LEFT JOIN customers ON customer_id = ?1`)
     for (let { page } = query; ; ) {
       values[values.length - 1] = (page - 1) * query.page_size
@@ -144,8 +156,7 @@ export function readPages(db: DatabaseSync) {
         // The counters may have gone since.
         if (!isSearch && counted !== 1) return readAtOnce(query)
         const { places, ...found } = isSearch ? find(query) : seek(query)
-        const summaries = summariesAt.get(JSON.stringify(places))?.summaries as string
-        return { ...found, summaries, version, synced_at, life }
+        return { ...found, summaries: summariesAt(query, places), version, synced_at, life }
       } finally {
         end.run()
       }
@@ -204,7 +215,10 @@ function seekByCounters(prepare: (sql: string) => StatementSync) {
 
 type Value = string | number
 
-function clampPage({ page, page_size }: InvoiceQuery, total: number): { page: number; skip: number } {
+export function clampPage(
+  { page, page_size }: Pick<InvoiceQuery, 'page' | 'page_size'>,
+  total: number,
+): { page: number; skip: number } {
   const clamped = Math.max(1, Math.min(page, countPages(total, page_size)))
   return { page: clamped, skip: (clamped - 1) * page_size }
 }

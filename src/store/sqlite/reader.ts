@@ -1,8 +1,12 @@
+import { expandSummaries } from '../../expansion.ts'
+import { defaultPageSize } from '../../invoice.ts'
 import { checkVersion } from '../migrations.ts'
-import { isForHead } from '../read-model/counting.ts'
+import { isForFirstPage } from '../read-model/counting.ts'
+import { searchedAtOnce } from '../read-model/search.ts'
 import { changeReadsOf } from '../shared/changes.ts'
 import {
   type InvoicePage,
+  type InvoiceQuery,
   type KeyAccess,
   type ReadStore,
   type StoredInvoice,
@@ -13,12 +17,10 @@ import {
 import { closeUnless, openReadOnly } from './database.ts'
 import { attemptRead } from './failures.ts'
 import { checkSchema, schema } from './migrations.ts'
+import { readAccounts } from './read-accounts.ts'
 import { readPages } from './read-pages.ts'
 import { openSearchThreads } from './search-threads.ts'
 import { createDb } from './shared-db.ts'
-
-/** A search among more invoices than these takes longer than the way to another thread and back. */
-const searchedHereAtMost = 1_000
 
 /** All of it is read from one file: once that is replaced, everything is opened again, or nothing is answered. */
 export function openSqliteReader(path: string): ReadStore {
@@ -42,13 +44,15 @@ export function openSqliteReader(path: string): ReadStore {
   }
 
   return {
-    async listInvoices(query) {
-      if (isForHead(query)) return read(({ firstPage }) => firstPageOf(firstPage.get(query.customer_id)))
-      const page = read(({ pages }) => pages.readPage(query, searchedHereAtMost))
-      return page ?? opened.searches.search(query)
+    async listInvoices(query, inTurn = search => search()) {
+      const kept = isForFirstPage(query) ? read(file => readFirstPage(file, query)) : null
+      if (kept !== null) return kept
+      const page = read(({ pages }) => pages.readPage(query, searchedAtOnce))
+      return page ?? inTurn(() => opened.searches.search(query))
     },
     readSums: async customerId => read(({ pages }) => pages.readSums(customerId)),
     readOpen: async (customerId, day) => read(({ pages }) => pages.readOpen(customerId, day)),
+    readAccount: async query => read(({ account }) => account(query)),
     readSnapshot: async customerId => read(({ pages }) => pages.readSnapshot(customerId)),
     readFreshness: async () => read(({ pages }) => pages.readSnapshot('')),
     async findInvoice(customerId, invoiceId) {
@@ -64,6 +68,10 @@ export function openSqliteReader(path: string): ReadStore {
     close: () => close(opened),
   }
 }
+
+const firstPage = (more: string) => `
+  SELECT total, first_page AS summaries, ${more} first_page_size AS size, version, synced_at, life
+  FROM freshness LEFT JOIN customers ON customer_id = ?1`
 
 /** It may be complete a moment later. */
 function openAgain(path: string): OpenFile {
@@ -81,10 +89,11 @@ function openFile(path: string) {
   return {
     db,
     pages: readPages(db),
+    account: readAccounts(db),
     searches: openSearchThreads(path),
     ...changeReadsOf(createDb(db)),
-    firstPage: db.prepare(`
-      SELECT total, head AS summaries, version, synced_at, life FROM freshness LEFT JOIN customers ON customer_id = ?1`),
+    firstPage: db.prepare(firstPage('')),
+    expandedPage: db.prepare(firstPage('first_expansions AS expansions,')),
     invoice: db.prepare(`
       SELECT summary, lines, document, payment, (SELECT synced_at FROM freshness) AS synced_at
       FROM invoices
@@ -114,8 +123,18 @@ function readScoped<T>(row: Row): T | null {
   return row === undefined ? null : ({ ...row, every_customer: row.every_customer === 1 } as T)
 }
 
-/** Of a customer without invoices, all is null but what is the store's. */
-function firstPageOf(row: Row): InvoicePage {
-  const { total, summaries, version, synced_at, life } = row as unknown as InvoicePage
-  return { total: total ?? 0, page: 1, summaries: summaries ?? '', version: version ?? 0, synced_at, life }
+/** Null where the kept page is of another size. Of a customer without invoices, all is null but what is the store's. */
+function readFirstPage(
+  { firstPage, expandedPage }: OpenFile,
+  { customer_id, expand = [] }: InvoiceQuery,
+): InvoicePage | null {
+  const isExpanded = expand.length > 0
+  const row = (isExpanded ? expandedPage : firstPage).get(customer_id) as unknown as KeptPage
+  if (row.size !== null && row.size !== defaultPageSize) return null
+  const { total, version, synced_at, life } = row
+  const plain = row.summaries ?? ''
+  const summaries = isExpanded ? expandSummaries(plain, row.expansions?.split('\n') ?? [], expand) : plain
+  return { total: total ?? 0, page: 1, summaries, version: version ?? 0, synced_at, life }
 }
+
+type KeptPage = InvoicePage & { size: number | null; expansions: string | null }

@@ -45,7 +45,6 @@ export function createDb(db: StoreFile): Db {
     // A write transaction is the only one: nobody else changes anything.
     holdNames: async () => false,
     isCitus: false,
-    keepRow: '',
     customersAsJson: 'customers',
     customersFromJson: json => json,
   }

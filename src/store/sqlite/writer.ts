@@ -40,7 +40,6 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     })
     // A commit to a file that was taken away meanwhile is not stored.
     db.checkPlace()
-    writing.committed()
     return result
   }
 

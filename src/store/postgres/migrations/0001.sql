@@ -13,7 +13,9 @@ CREATE TABLE fatura.invoices (
   long_text   bytea,
   search_ids  bytea NOT NULL,
   summary     text COLLATE "C" NOT NULL,
+  -- When the payment platform was asked, and when it had answered: stamps, in microseconds.
   observed_at bigint NOT NULL,
+  answered_at bigint NOT NULL CHECK (answered_at >= observed_at),
   -- The associated document as the text that is sent, and the sum of its credit notes in force.
   document       text COLLATE "C",
   credited_cents bigint NOT NULL CHECK (credited_cents >= 0),
@@ -22,6 +24,8 @@ CREATE TABLE fatura.invoices (
   due_date        text COLLATE "C",
   to_pay_cents    bigint NOT NULL CHECK (to_pay_cents >= 0),
   in_favour_cents bigint NOT NULL CHECK (in_favour_cents >= 0),
+  expanded_document text COLLATE "C" NOT NULL,
+  expanded_payment  text COLLATE "C" NOT NULL,
   PRIMARY KEY (customer_id, id)
 );
 
@@ -54,6 +58,10 @@ CREATE INDEX invoices_credited ON fatura.invoices (customer_id, currency, credit
 CREATE INDEX invoices_open ON fatura.invoices (customer_id, due_date, currency, id)
   INCLUDE (to_pay_cents, in_favour_cents) WHERE status = 'open';
 
+-- Customers by the address that they sign in with. Without a JSON parser: of a text with \u0000 it makes an error.
+CREATE INDEX invoices_by_email ON fatura.invoices
+  (lower(substring(summary from '"customer_email":"([^"\\]{1,254})"')));
+
 CREATE TABLE fatura.invoice_payments (
   customer_id text COLLATE "C" NOT NULL,
   invoice_id  text COLLATE "C" NOT NULL,
@@ -62,12 +70,27 @@ CREATE TABLE fatura.invoice_payments (
 );
 CREATE INDEX invoice_payments_by_payment ON fatura.invoice_payments (payment_id);
 
+-- See SQLite's 0001.sql.
+CREATE TABLE fatura.account_entries (
+  customer_id text COLLATE "C" NOT NULL,
+  invoice_id  text COLLATE "C" NOT NULL,
+  place       bigint NOT NULL,
+  day         text COLLATE "C" NOT NULL,
+  currency    text COLLATE "C" NOT NULL,
+  cents       bigint NOT NULL,
+  entry       text COLLATE "C" NOT NULL,
+  PRIMARY KEY (customer_id, invoice_id, place)
+);
+CREATE INDEX account_entries_in_order ON fatura.account_entries (customer_id, day, invoice_id, place) INCLUDE (currency, cents);
+
 CREATE TABLE fatura.tombstones (
   customer_id text COLLATE "C" NOT NULL,
   id          text COLLATE "C" NOT NULL,
   observed_at bigint NOT NULL,
+  answered_at bigint NOT NULL CHECK (answered_at >= observed_at),
   PRIMARY KEY (customer_id, id)
 );
+CREATE INDEX tombstones_by_id ON fatura.tombstones (id);
 
 CREATE TABLE fatura.invoice_lines (
   customer_id text COLLATE "C" NOT NULL,
@@ -81,8 +104,10 @@ CREATE TABLE fatura.customers (
   version     bigint NOT NULL,
   total       bigint NOT NULL DEFAULT 0,
   counted     boolean NOT NULL DEFAULT false,
-  -- The newest summaries, joined as they are sent: the page that most ask for.
-  head        text COLLATE "C" NOT NULL DEFAULT ''
+  -- See SQLite's 0001.sql.
+  first_page_size integer NOT NULL DEFAULT 0,
+  first_page      text COLLATE "C" NOT NULL DEFAULT '',
+  first_expansions text COLLATE "C" NOT NULL DEFAULT ''
 );
 
 -- See SQLite's 0001.sql.
@@ -131,15 +156,6 @@ CREATE TABLE fatura.streams (
   failed_at    bigint,
   error        text COLLATE "C"
 );
-
--- See SQLite's 0001.sql.
-CREATE VIEW fatura.current_freshness AS
-  SELECT CASE WHEN count(*) = count(succeeded_at)
-    THEN coalesce(min(CASE WHEN name LIKE '%:events' OR name LIKE 'ix:%' THEN succeeded_at END), min(succeeded_at))
-    END AS synced_at
-  FROM fatura.streams
-  WHERE name NOT LIKE '%:unsettled' AND name NOT LIKE '%:relist'
-    AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM fatura.streams WHERE name <> 'import'));
 
 CREATE TABLE fatura.freshness (
   only_one  boolean PRIMARY KEY DEFAULT true CHECK (only_one),
@@ -205,7 +221,7 @@ CREATE TABLE fatura.journal (
   type        text COLLATE "C" NOT NULL,
   happened_at bigint,
   at          bigint NOT NULL,
-  outcome     text COLLATE "C" NOT NULL CHECK (outcome IN ('applied', 'unchanged', 'superseded', 'ignored')),
+  outcome     text COLLATE "C" NOT NULL CHECK (outcome IN ('applied', 'unchanged', 'overlapped', 'ignored')),
   detail      text COLLATE "C" NOT NULL,
   PRIMARY KEY (customer_id, invoice_id, cause)
 );
@@ -260,11 +276,14 @@ CREATE TABLE fatura.set_aside (
   kind     text COLLATE "C" NOT NULL,
   id       text COLLATE "C" NOT NULL,
   reason   text COLLATE "C" NOT NULL,
+  asked_stamp bigint NOT NULL,
+  due_at   bigint,
   first_at bigint NOT NULL,
   last_at  bigint NOT NULL,
   tries    integer NOT NULL CHECK (tries > 0),
   PRIMARY KEY (system, kind, id)
 );
+CREATE INDEX set_aside_by_id ON fatura.set_aside (id);
 
 CREATE TABLE fatura.endpoints (
   id           text COLLATE "C" PRIMARY KEY,

@@ -11,7 +11,9 @@ CREATE TABLE invoices (
   search_text TEXT NOT NULL,
   search_ids  TEXT NOT NULL,
   summary     TEXT NOT NULL,
+  -- When the payment platform was asked, and when it had answered: stamps, in microseconds.
   observed_at INTEGER NOT NULL,
+  answered_at INTEGER NOT NULL CHECK (answered_at >= observed_at),
   -- The associated document as the text that is sent, and the sum of its credit notes in force.
   document       TEXT,
   credited_cents INTEGER NOT NULL CHECK (credited_cents >= 0),
@@ -21,6 +23,9 @@ CREATE TABLE invoices (
   due_date        TEXT,
   to_pay_cents    INTEGER NOT NULL CHECK (to_pay_cents >= 0),
   in_favour_cents INTEGER NOT NULL CHECK (in_favour_cents >= 0),
+  -- What `expand` adds, as JSON.
+  expanded_document TEXT NOT NULL,
+  expanded_payment  TEXT NOT NULL,
   PRIMARY KEY (customer_id, id)
 ) STRICT;
 
@@ -45,6 +50,9 @@ CREATE INDEX invoices_credited ON invoices (customer_id, currency, credited_cent
 CREATE INDEX invoices_open ON invoices (customer_id, due_date, currency, id, to_pay_cents, in_favour_cents)
   WHERE status = 'open';
 
+-- Customers by the address that they sign in with.
+CREATE INDEX invoices_by_email ON invoices (lower(json_extract(summary, '$.customer_email')));
+
 -- The invoices that a payment paid, or is to pay; made from `payment`.
 CREATE TABLE invoice_payments (
   customer_id TEXT NOT NULL,
@@ -54,13 +62,29 @@ CREATE TABLE invoice_payments (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX invoice_payments_by_payment ON invoice_payments (payment_id);
 
+-- The entries that invoices make in their customer's account; made from the invoices. `entry` is what is told of one, as JSON.
+CREATE TABLE account_entries (
+  customer_id TEXT NOT NULL,
+  invoice_id  TEXT NOT NULL,
+  place       INTEGER NOT NULL,
+  day         TEXT NOT NULL,
+  currency    TEXT NOT NULL,
+  cents       INTEGER NOT NULL,
+  entry       TEXT NOT NULL,
+  PRIMARY KEY (customer_id, invoice_id, place)
+) STRICT, WITHOUT ROWID;
+-- The order of statements, with all that their sums look at.
+CREATE INDEX account_entries_in_order ON account_entries (customer_id, day, invoice_id, place, currency, cents);
+
 -- Invoices that were deleted at their source: an older observation must not revive them.
 CREATE TABLE tombstones (
   customer_id TEXT NOT NULL,
   id          TEXT NOT NULL,
   observed_at INTEGER NOT NULL,
+  answered_at INTEGER NOT NULL CHECK (answered_at >= observed_at),
   PRIMARY KEY (customer_id, id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX tombstones_by_id ON tombstones (id);
 
 -- Apart from the rows, so that a list reads past none of them. No row: the lines are not known.
 CREATE TABLE invoice_lines (
@@ -76,8 +100,11 @@ CREATE TABLE customers (
   total       INTEGER NOT NULL DEFAULT 0,
   -- Whether there are counters: only for a customer of many invoices.
   counted     INTEGER NOT NULL DEFAULT 0 CHECK (counted IN (0, 1)),
-  -- The newest summaries, joined as they are sent: the page that most ask for.
-  head        TEXT NOT NULL DEFAULT ''
+  -- The page that most ask for: the newest summaries, so many at most, joined as they are sent. 0: none was made yet.
+  first_page_size INTEGER NOT NULL DEFAULT 0,
+  first_page      TEXT NOT NULL DEFAULT '',
+  -- What `expand` adds to it: of each invoice a line for the document, and one for the payment.
+  first_expansions TEXT NOT NULL DEFAULT ''
 ) STRICT;
 
 -- The feed of changes. A customer's changes are in the order of their versions; `previous` is the version before one, so that a
@@ -134,19 +161,8 @@ CREATE TABLE streams (
   error        TEXT
 ) STRICT, WITHOUT ROWID;
 
--- The moment until which the records follow their sources: the one at which the last round over events began, and at
--- which the last round of each kind over the documents did, once everything was read to its end. Streams that only look
--- for what was missed do not count. An import counts only where nothing else brings records.
-CREATE VIEW current_freshness AS
-  SELECT CASE WHEN count(*) = count(succeeded_at)
-    THEN coalesce(min(CASE WHEN name LIKE '%:events' OR name LIKE 'ix:%' THEN succeeded_at END), min(succeeded_at))
-    END AS synced_at
-  FROM streams
-  WHERE name NOT LIKE '%:unsettled' AND name NOT LIKE '%:relist'
-    AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM streams WHERE name <> 'import'));
-
--- The same, as of the last time that a stream was saved, and the store's life: every answer shows them. The creation, a copy and
--- a restored backup begin another life; ETags and cursors of a former one mean nothing. One row.
+-- The moment until which the records follow their sources, as of the last time that a stream was saved, and the store's life: every
+-- answer shows them. The creation, a copy and a restored backup begin another life; ETags and cursors of a former one mean nothing. One row.
 CREATE TABLE freshness (
   only_one INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_one = 1),
   synced_at INTEGER,
@@ -215,7 +231,7 @@ CREATE TABLE journal (
   type        TEXT NOT NULL,
   happened_at INTEGER,
   at          INTEGER NOT NULL,
-  outcome     TEXT NOT NULL CHECK (outcome IN ('applied', 'unchanged', 'superseded', 'ignored')),
+  outcome     TEXT NOT NULL CHECK (outcome IN ('applied', 'unchanged', 'overlapped', 'ignored')),
   detail      TEXT NOT NULL,
   PRIMARY KEY (customer_id, invoice_id, cause)
 ) STRICT, WITHOUT ROWID;
@@ -272,17 +288,21 @@ CREATE TABLE lease (
 INSERT INTO lease (holder, epoch, beats) VALUES (NULL, 0, 0);
 CREATE TRIGGER lease_stays BEFORE DELETE ON lease BEGIN SELECT RAISE(ABORT, 'the row of lease stays'); END;
 
--- Records of an upstream system that do not fit: tried again later, and counted until then.
+-- Records of an upstream system that could not be stored as they were answered, and are counted until they are. They are asked for
+-- again when they are due; NULL: never by itself. `asked_stamp` is the stamp of the last question.
 CREATE TABLE set_aside (
   system   TEXT NOT NULL,
   kind     TEXT NOT NULL,
   id       TEXT NOT NULL,
   reason   TEXT NOT NULL,
+  asked_stamp INTEGER NOT NULL,
+  due_at   INTEGER,
   first_at INTEGER NOT NULL,
   last_at  INTEGER NOT NULL,
   tries    INTEGER NOT NULL CHECK (tries > 0),
   PRIMARY KEY (system, kind, id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX set_aside_by_id ON set_aside (id);
 
 -- Receivers of webhooks: `cursor` is the last change of the feed that is delivered. `customer_ids` is JSON; NULL: every customer.
 CREATE TABLE endpoints (

@@ -1,0 +1,140 @@
+/** What happens in the demo: its first customer has something of everything, and goes on having it. */
+import type { DocumentAccount } from '../../../sandbox/invoicexpress/account.ts'
+import type { StripeAccount } from '../../../sandbox/stripe/account.ts'
+import type { ChangeKind } from '../../../sandbox/stripe/changes.ts'
+import type { StripeInvoice } from '../../../sandbox/stripe/objects.ts'
+
+const day = 86_400
+
+/** What is staged happens within so many days before the demo begins; all else is older. */
+export const stagedDays = 61
+
+/** Steps after which the first customer's story begins again. */
+export const storySteps = 120
+
+/** The first customer's invoices, the oldest first. */
+const staged: readonly { daysAgo: number; daysUntilDue: number; changes: readonly Happening[] }[] = [
+  { daysAgo: 58, daysUntilDue: 15, changes: ['finalize', 'document', 'uncollectible'] },
+  { daysAgo: 50, daysUntilDue: 30, changes: ['finalize', 'document', 'void'] },
+  { daysAgo: 42, daysUntilDue: 30, changes: ['finalize', 'ignored', 'pay'] },
+  { daysAgo: 35, daysUntilDue: 30, changes: ['finalize', 'document'] },
+  { daysAgo: 27, daysUntilDue: 30, changes: ['finalize', 'failed', 'pay'] },
+  { daysAgo: 20, daysUntilDue: 30, changes: ['finalize', 'document', 'pay', 'credit'] },
+  { daysAgo: 14, daysUntilDue: 30, changes: ['finalize', 'document', 'pay'] },
+  { daysAgo: 8, daysUntilDue: 30, changes: ['finalize', 'document'] },
+  { daysAgo: 0, daysUntilDue: 30, changes: ['finalize', 'creating'] },
+  { daysAgo: 0, daysUntilDue: 30, changes: [] },
+]
+
+/** A change at the payment platform, the document, or what the creator of documents records in its place. */
+type Happening = ChangeKind | 'document' | 'creating' | 'failed' | 'ignored'
+
+/** The first customer's story, by the step of its turn. */
+const story: Record<number, 'grow' | 'payPart' | 'document' | 'finalize' | 'create' | 'pay'> = {
+  0: 'grow',
+  6: 'payPart',
+  12: 'document',
+  18: 'finalize',
+  24: 'create',
+  30: 'pay',
+}
+
+/** Changes of the other customers' newest invoice, by its status; a new one follows on what is done with. */
+const next: Partial<Record<string, ChangeKind>> = { draft: 'finalize', open: 'pay' }
+
+/** A company that pays in euros; what it owes and has in draft from before is settled. */
+export function chooseFirst(account: StripeAccount): string {
+  const company = [...account.customers.values()].find(
+    customer => !customer.deleted && customer.currency === 'eur' && customer.business_name !== undefined,
+  )
+  if (company === undefined) throw new Error('the sandbox has no company that pays in euros')
+  for (const { id, status } of invoicesOf(account, company.id))
+    if (status === 'draft') account.change('delete', id)
+    else if (status === 'open' || status === 'uncollectible') account.change('pay', id)
+  return company.id
+}
+
+/** Days up to `now`: what the first customer has to show, and an invoice now and then for each of the others. */
+export function stage(account: StripeAccount, documents: DocumentAccount, first: string, now: number): void {
+  for (const { daysAgo, daysUntilDue, changes } of staged) {
+    account.clock = now - daysAgo * day
+    for (const id of othersOf(account, first))
+      make(account, documents, account.createInvoice(id, daysUntilDue), ['finalize', 'document', 'pay'])
+    const id = account.createInvoice(first, daysUntilDue)
+    make(account, documents, id, changes)
+    documents.follow()
+  }
+}
+
+function make(
+  account: StripeAccount,
+  documents: DocumentAccount,
+  id: string,
+  happenings: readonly Happening[],
+): void {
+  const ix_attempted_at = new Date(account.clock * 1000).toISOString()
+  for (const happening of happenings)
+    if (happening === 'document') documents.change('create', id)
+    else if (happening === 'creating') account.setMetadata(id, { ix_state: 'creating', ix_attempted_at })
+    else if (happening === 'ignored') account.setMetadata(id, { ix_state: 'ignored' })
+    else if (happening === 'failed')
+      account.setMetadata(id, { ix_state: 'failed', ix_error, ix_attempted_at })
+    else account.change(happening, id)
+}
+
+const ix_error = 'O NIF do cliente não é válido.'
+
+/** One step at the given time; numbers of steps go up from 0. */
+export function live(
+  account: StripeAccount,
+  documents: DocumentAccount,
+  first: string,
+  step: number,
+  now: number,
+): void {
+  account.clock = Math.max(account.clock, now)
+  const happening = story[step % storySteps]
+  if (happening !== undefined) goOn(account, documents, first, happening)
+  const others = othersOf(account, first)
+  const other = step % 2 === 0 ? undefined : others[(step >> 1) % others.length]
+  if (other === undefined) return
+  const newest = invoicesOf(account, other).at(-1)
+  const kind = next[newest?.status ?? '']
+  if (newest === undefined || kind === undefined) account.createInvoice(other, 30)
+  else account.change(kind, newest.id)
+}
+
+/** Never pays what is overdue, nor the last that is to pay. */
+function goOn(
+  account: StripeAccount,
+  documents: DocumentAccount,
+  first: string,
+  happening: (typeof story)[number],
+): void {
+  const invoices = invoicesOf(account, first)
+  const drafts = invoices.filter(({ status }) => status === 'draft')
+  const toPay = invoices.filter(
+    ({ status, due_date }) => status === 'open' && (due_date ?? 0) > account.clock,
+  )
+  const awaited = invoices.filter(({ metadata }) => metadata.ix_state === 'creating')
+  const [draft] = drafts
+  const [oldest] = toPay
+  if (happening === 'create' && draft === undefined) account.createInvoice(first, 30)
+  if (happening === 'grow' && draft !== undefined) account.change('update', draft.id)
+  if (happening === 'finalize' && draft !== undefined)
+    make(account, documents, draft.id, ['finalize', 'creating'])
+  if (happening === 'document') for (const { id } of awaited) documents.change('create', id)
+  if (oldest === undefined || toPay.length < 2) return
+  if (happening === 'payPart' && oldest.amount_paid === 0) account.change('pay_part', oldest.id)
+  if (happening === 'pay') account.change('pay', oldest.id)
+}
+
+/** The oldest first. */
+function invoicesOf(account: StripeAccount, customerId: string): StripeInvoice[] {
+  return Array.from({ length: account.order.length }, (_, index) => account.order.at(index))
+    .flatMap(id => account.invoices.get(id) ?? [])
+    .filter(({ customer }) => customer === customerId)
+}
+
+const othersOf = (account: StripeAccount, first: string): string[] =>
+  [...account.customers.values()].filter(({ id, deleted }) => id !== first && !deleted).map(({ id }) => id)

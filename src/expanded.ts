@@ -1,0 +1,42 @@
+/** The domain: the members that `expand` adds to an invoice, as they are sent. */
+
+/** What `expand` adds to an invoice of a list and to a detail. */
+export const expansions = ['document', 'payment'] as const
+export type Expansion = (typeof expansions)[number]
+
+/** Absent unless `expand` asks for it. */
+export interface Expanded {
+  /** Null until a certified document is associated and was read. */
+  document?: DocumentBrief | null
+  payment?: PaymentBrief
+}
+
+/** The certified document in short. */
+export interface DocumentBrief {
+  /** As printed, such as "FR A/123"; null before it is issued, and so is the next but one. */
+  number: string | null
+  /** The invoicing system's own word, as the status. */
+  type: string
+  atcud: string | null
+  /** YYYY-MM-DD, as the next. */
+  date: string | null
+  due_date: string | null
+  status: string
+  /** Path of its PDF on the service's host; null while it is a draft. */
+  pdf: string | null
+}
+
+/** What is owed on an invoice and what was paid. */
+export interface PaymentBrief {
+  /** YYYY-MM-DD, in UTC; null without one: then it is due at once, and never overdue. */
+  due_date: string | null
+  paid_cents: number
+  /** What is to be paid: of an open invoice alone, and never negative. */
+  remaining_cents: number
+  /** Whether something is to be paid and the due day has passed. */
+  overdue: boolean
+  /** Whether it can be paid on the payment platform's page. */
+  payable: boolean
+  /** Sum of the certified document's credit notes in force. */
+  credited_cents: number
+}

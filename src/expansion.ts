@@ -1,0 +1,87 @@
+/** The domain: what `expand` adds to an invoice, stored with it as the text that is sent. Pure. */
+import { isPayable } from './balance.ts'
+import { creditedCents } from './document-json.ts'
+import type { DocumentBrief, Expansion, PaymentBrief } from './expanded.ts'
+import { downloadPath, type Invoice, type InvoiceDocument } from './invoice.ts'
+import { type PaymentFacts, toPayCents } from './payment.ts'
+
+/** Columns of an invoice. Of `overdue` is stored the day after which it is true, until a request knows its day. */
+export interface ExpansionColumns {
+  expanded_document: string
+  expanded_payment: string
+}
+
+export const columnOfExpansion = {
+  document: 'expanded_document',
+  payment: 'expanded_payment',
+} as const satisfies Record<Expansion, keyof ExpansionColumns>
+
+export function expansionColumns(
+  invoice: Invoice,
+  facts: PaymentFacts,
+  document: InvoiceDocument | null,
+): ExpansionColumns {
+  const payment = {
+    due_date: facts.due_date,
+    paid_cents: facts.amount_paid_cents,
+    remaining_cents: toPayCents(invoice, facts),
+    overdue: (toPayCents(invoice, facts) > 0 && facts.due_date) || false,
+    payable: isPayable(invoice, facts, document),
+    credited_cents: creditedCents(document, invoice.currency),
+  } satisfies Record<keyof PaymentBrief, unknown>
+  return {
+    expanded_document: JSON.stringify(document && briefDocument(invoice, document)),
+    expanded_payment: JSON.stringify(payment),
+  }
+}
+
+function briefDocument({ customer_id, id }: Invoice, document: InvoiceDocument): DocumentBrief {
+  const { number, type, atcud, date, due_date, status } = document
+  const pdf = status === 'draft' ? null : downloadPath(customer_id, id, 'ix')
+  return { number, type, atcud, date, due_date, status, pdf }
+}
+
+/** What an expanded answer depends on beside the records. */
+export interface PaymentMoment {
+  /** YYYY-MM-DD, in UTC. */
+  day: string
+  /** Whether the payment platform's page is named. */
+  hasPage: boolean
+}
+
+/** Where it stands in a text, and nowhere else: inside a JSON string, a quote has a backslash before it. */
+const stored = /,"overdue":(?:false|"(\d{4}-\d\d-\d\d)"),"payable":(true|false),/g
+
+/** Completes stored texts by the day of the request. */
+export function completeExpansions(text: string, { day, hasPage }: PaymentMoment): string {
+  return text.replace(stored, (_, dueDate: string | undefined, isPayable: string) => {
+    const isOverdue = dueDate !== undefined && dueDate < day
+    return `,"overdue":${isOverdue},"payable":${hasPage && isPayable === 'true'},`
+  })
+}
+
+/** The members that are asked for, each with a comma before it, to stand at an object's end. */
+export function writeExpansions(expand: readonly Expansion[], columns: ExpansionColumns): string {
+  return expand.map(name => `,"${name}":${columns[columnOfExpansion[name]]}`).join('')
+}
+
+/**
+ * Adds to summaries, joined by commas, what is asked for: of each, `expansions` has the text of its document, then of its payment. A
+ * summary is flat: what the split looks for stands between two of them and, since a quote in a string has a backslash before it,
+ * nowhere else.
+ */
+export function expandSummaries(
+  summaries: string,
+  expansions: readonly string[],
+  expand: readonly Expansion[],
+): string {
+  if (summaries === '') return ''
+  const each = summaries.slice(0, -1).split(between)
+  const expanded = each.map((text, place) => {
+    const [expanded_document = '', expanded_payment = ''] = expansions.slice(2 * place)
+    return text + writeExpansions(expand, { expanded_document, expanded_payment })
+  })
+  return `${expanded.join(between)}}`
+}
+
+const between = '},{"id":'

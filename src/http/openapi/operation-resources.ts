@@ -1,0 +1,33 @@
+/** Bodies beside those of the contract's resources: errors, health, metadata. */
+import { errorCodes } from '../../errors.ts'
+import { object, oneOf, refer, resource, text, texts } from './schema-parts.ts'
+
+const error = {
+  code: refer('ErrorCode'),
+  message: text('For people: the fault, and what is allowed.'),
+  param: text('The parameter at fault.'),
+  request_id: text('Names this request in the logs.'),
+}
+
+/** What concerns every route, and none of a customer's. */
+export const operationResources = [
+  resource('Health', 'The answer of a healthy process.', {
+    status: oneOf(['ok'], 'Always `ok`; a failure is an error.'),
+  }),
+  resource(
+    'ResourceMetadata',
+    'Protected resource metadata (RFC 9728).',
+    {
+      resource: text('The address of this API.'),
+      authorization_servers: texts('The issuers whose tokens are accepted.'),
+      scopes_supported: texts('The scopes that a token must have.'),
+      bearer_methods_supported: texts('Way to send a token: always `header`.'),
+      resource_name: text('Name of this API.'),
+    },
+    ['authorization_servers', 'scopes_supported'],
+  ),
+  resource('ErrorBody', 'Every error, on every route, has this shape.', {
+    error: { ...object(error, ['param']), description: 'The error.' },
+  }),
+  { $id: 'ErrorCode', ...oneOf(Object.keys(errorCodes), 'Stable; decide by this.') },
+]

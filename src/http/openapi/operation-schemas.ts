@@ -1,0 +1,57 @@
+/** Routes for operators, and for exploring the API: without a token. */
+import type { ErrorCode } from '../../errors.ts'
+import { errorResponses, jsonContent, requestIdHeader } from './responses.ts'
+
+function operationSchema(
+  operationId: string,
+  summary: string,
+  description: string,
+  answer: { description: string; content: object },
+  ...codes: ErrorCode[]
+) {
+  return {
+    tags: ['operations'],
+    security: [],
+    operationId,
+    summary,
+    description,
+    response: { 200: { ...answer, headers: requestIdHeader }, ...errorResponses(...codes) },
+  }
+}
+
+const yes = { description: 'Yes.', content: jsonContent('Health') }
+
+export const liveSchema = operationSchema(
+  'getLiveness',
+  'Is the process alive?',
+  'Answers without asking the store.',
+  yes,
+)
+
+export const readySchema = operationSchema(
+  'getReadiness',
+  'Can requests be served?',
+  'Asks the store. Send traffic to this process only while this answers 200.',
+  yes,
+  'unavailable',
+  'overloaded',
+)
+
+const openapi = { schema: { type: 'object', description: 'An OpenAPI 3.1 document.' } }
+
+export const openapiSchema = operationSchema(
+  'getOpenApi',
+  'This document',
+  'The OpenAPI description of this API.',
+  { description: 'The document.', content: { 'application/json': openapi } },
+  'overloaded',
+)
+
+export const resourceMetadataSchema = operationSchema(
+  'getResourceMetadata',
+  'Retrieve the identity provider',
+  'The identity provider whose JWTs are accepted, after RFC 9728.',
+  { description: 'The metadata.', content: jsonContent('ResourceMetadata') },
+  'route_not_found',
+  'overloaded',
+)

@@ -1,0 +1,62 @@
+/** Entries of customers' accounts: several statements, all from one snapshot of the connection. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { AccountQuery, StoredEntry } from '../../account.ts'
+import {
+  type CreditRow,
+  firstDay,
+  lastDay,
+  type PeriodRow,
+  toPeriod,
+  toSums,
+} from '../read-model/counting.ts'
+import type { AccountPage, Snapshot } from '../store.ts'
+import { clampPage } from './read-pages.ts'
+
+const inOrder = 'account_entries INDEXED BY account_entries_in_order'
+const ofPeriod = 'customer_id = ?1 AND day >= ?2 AND day <= ?3'
+const page = (skip: string, limit: string) =>
+  `ORDER BY day, invoice_id, place LIMIT ${limit} + 0 OFFSET ${skip} + 0`
+
+export function readAccounts(db: DatabaseSync): (query: AccountQuery) => AccountPage {
+  const begin = db.prepare('BEGIN')
+  const end = db.prepare('ROLLBACK')
+  const standing = db.prepare(`
+    SELECT coalesce(version, 0) AS version, synced_at, life FROM freshness LEFT JOIN customers ON customer_id = ?1`)
+  const opening = db.prepare(
+    `SELECT currency, sum(cents) FROM ${inOrder} WHERE customer_id = ?1 AND day < ?2 GROUP BY currency`,
+  )
+  const period = db.prepare(`
+    SELECT currency, count(*), sum(max(cents, 0)), sum(max(-cents, 0))
+    FROM ${inOrder} WHERE ${ofPeriod} GROUP BY currency`)
+  const earlier = db.prepare(`
+    SELECT currency, sum(cents)
+    FROM (SELECT currency, cents FROM ${inOrder} WHERE ${ofPeriod} ${page('0', '?4')}) GROUP BY currency`)
+  const entries = db.prepare(
+    `SELECT day, currency, cents, entry FROM ${inOrder} WHERE ${ofPeriod} ${page('?4', '?5')}`,
+  )
+  for (const statement of [opening, period, earlier]) {
+    statement.setReturnArrays(true)
+    statement.setReadBigInts(true)
+  }
+  entries.setReturnArrays(true)
+
+  return query => {
+    const { customer_id, from = firstDay, to = lastDay, page_size } = query
+    begin.run()
+    try {
+      const periods = (period.all(customer_id, from, to) as unknown as PeriodRow[]).map(toPeriod)
+      const total = periods.reduce((sum, { count }) => sum + count, 0)
+      const { page, skip } = clampPage(query, total)
+      return {
+        ...(standing.get(customer_id) as unknown as Snapshot),
+        opening: toSums(opening.all(customer_id, from) as unknown as CreditRow[]),
+        period: periods,
+        earlier: toSums(earlier.all(customer_id, from, to, skip) as unknown as CreditRow[]),
+        entries: entries.all(customer_id, from, to, skip, page_size) as unknown as StoredEntry[],
+        page,
+      }
+    } finally {
+      end.run()
+    }
+  }
+}

@@ -1,0 +1,75 @@
+/** Reads the clients of documents, for the comparison of tax IDs, and links what a tax ID decides. */
+import type { Document } from '../../document.ts'
+import { isNobody } from '../../linking/link.ts'
+import { invoicesNamedBy } from '../../linking/related.ts'
+import type { WriteTransaction } from '../../store/store.ts'
+import { forEachConcurrently, readBatches } from '../concurrency.ts'
+import { relinkInvoices } from '../link-invoices.ts'
+import type { DocumentContext } from './document-context.ts'
+import type { Round } from './document-round.ts'
+import { atOnce, fetchRecord, unlessForbidden } from './fetch-documents.ts'
+import { clearAside } from './set-aside-documents.ts'
+
+/** A client's moment until its documents are linked: after a crash, it is due, and they are linked again. */
+const beingLinked = 1
+
+export function fetchClients(
+  context: DocumentContext,
+  { source, counts }: Round,
+  ids: AsyncIterable<number> | Iterable<number>,
+): Promise<void> {
+  const message = `the ${source.name} key may not read clients: tax ids are not compared, and no number ties a document`
+  return unlessForbidden(context, message, () =>
+    forEachConcurrently(ids, atOnce, async id => {
+      const found = await fetchRecord(context, 'client', id, () => source.fetchClient(id))
+      if (found !== undefined)
+        counts.noteChanged(await saveClient(context, id, found.record?.tax_id ?? null, found.askedAt))
+    }),
+  )
+}
+
+/** Saves a client and links its documents by it. Returns how many invoices changed. */
+async function saveClient(
+  context: DocumentContext,
+  id: number,
+  taxId: string | null,
+  askedAt: number,
+): Promise<number> {
+  const { store, enqueue } = context
+  let changed = 0
+  if (await enqueue(() => store.transaction(tx => noteTaxId(tx, id, taxId)))) {
+    const read = (after: Document | null, limit: number) => store.readOfClient(id, after?.id ?? 0, limit)
+    for await (const some of readBatches(read))
+      changed += await enqueue(() => store.transaction(tx => relinkDocuments(tx, context, some)))
+  }
+  await enqueue(() =>
+    store.transaction(async tx => {
+      await tx.saveClient(id, taxId, askedAt)
+      await clearAside(tx, context, [id], ['client'])
+    }),
+  )
+  return changed
+}
+
+/** Returns whether the client's documents are to be linked again. */
+async function noteTaxId(tx: WriteTransaction, id: number, taxId: string | null): Promise<boolean> {
+  const before = await tx.findClient(id)
+  if (!before?.observed_at) await tx.keepClientTaxId(id, taxId)
+  const last = before?.tax_id ?? null
+  const isSame = last === taxId || (isNobody(last) && isNobody(taxId))
+  if (isSame && before?.observed_at !== beingLinked) return false
+  await tx.saveClient(id, taxId, beingLinked)
+  return true
+}
+
+async function relinkDocuments(
+  tx: WriteTransaction,
+  context: DocumentContext,
+  documents: readonly Document[],
+): Promise<number> {
+  const ids = documents.map(({ id }) => id)
+  // Whoever ties one of them at this moment, by the former tax ID, ends first.
+  await tx.findDocuments({ ids, references: [] })
+  const wanted = { documents: ids, ...invoicesNamedBy(documents, context.rules) }
+  return (await relinkInvoices(tx, wanted, 'client', context)).length
+}

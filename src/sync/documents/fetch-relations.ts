@@ -1,0 +1,61 @@
+/** Reads related documents and QR codes; and a document itself of which lists left fields out. */
+import type { Relations } from '../../document.ts'
+import type { RelationsKey } from '../../store/document-store.ts'
+import { forEachConcurrently } from '../concurrency.ts'
+import { relinkInvoices } from '../link-invoices.ts'
+import type { DocumentContext } from './document-context.ts'
+import type { Round } from './document-round.ts'
+import { atOnce, fetchDocument, fetchRecord, unlessForbidden } from './fetch-documents.ts'
+import { clearAside } from './set-aside-documents.ts'
+
+const savedAtOnce = 50
+
+interface Found {
+  id: number
+  record: Relations | null
+  askedAt: number
+}
+
+export function fetchRelations(
+  context: DocumentContext,
+  round: Round,
+  keys: readonly RelationsKey[],
+): Promise<void> {
+  const message = `the ${round.source.name} key may not read related documents or QR codes`
+  return unlessForbidden(context, message, async () => {
+    for (let at = 0; at < keys.length; at += savedAtOnce)
+      await fetchSome(context, round, keys.slice(at, at + savedAtOnce))
+  })
+}
+
+/** What was answered before a failure is stored. */
+async function fetchSome(
+  context: DocumentContext,
+  round: Round,
+  keys: readonly RelationsKey[],
+): Promise<void> {
+  const found: Found[] = []
+  try {
+    await forEachConcurrently(keys, atOnce, async key => {
+      if (key.isPartial) await fetchDocument(context, round, key)
+      const { id, hasQr } = key
+      const ask = () => round.source.fetchRelations(id, hasQr)
+      const one = await fetchRecord(context, 'relations', id, ask)
+      if (one !== undefined) found.push({ id, ...one })
+    })
+  } finally {
+    if (found.length > 0) round.counts.noteChanged(await saveRelations(context, found))
+  }
+}
+
+/** Returns how many invoices changed. */
+function saveRelations(context: DocumentContext, found: readonly Found[]): Promise<number> {
+  const ids = found.map(({ id }) => id)
+  return context.enqueue(() =>
+    context.store.transaction(async tx => {
+      for (const { id, record, askedAt } of found) await tx.saveRelations(id, record, askedAt)
+      await clearAside(tx, context, ids, ['relations'])
+      return (await relinkInvoices(tx, { documents: ids }, 'relations', context)).length
+    }),
+  )
+}

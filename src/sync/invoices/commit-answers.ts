@@ -1,0 +1,241 @@
+/** Asks the platform, with a stamp before the question and one after its answer, and commits what it answered. */
+import type { Logger } from 'pino'
+import type { AnswerPage, InvoiceAnswer } from '../../sources.ts'
+import { type SetAside, waitingKind } from '../../store/connector-store.ts'
+import type { NextStamp } from '../../store/stamps.ts'
+import { StoreUnavailable, type WriteStore, type WriteTransaction } from '../../store/store.ts'
+import { applyOutcomes, invoicesApplied } from '../../telemetry.ts'
+import type { LinkOptions } from '../link-invoices.ts'
+import { dueAtOf, noId, replaceSetAside, type Wanted } from '../set-aside.ts'
+import { type Applied, addApplied, applyAnswers, nothingApplied } from './apply-answers.ts'
+import type { Corrections } from './corrections.ts'
+import type { StampedAnswer } from './decide.ts'
+import type { Cause } from './outcomes.ts'
+
+interface Stamps {
+  askedAt: number
+  answeredAt: number
+}
+
+type Answered = Stamps & Pick<AnswerPage, 'answers'> & Partial<Pick<AnswerPage, 'unfit' | 'nameless'>>
+
+/** Why it was asked: an event; a list that looks again for what no event announced; or neither. */
+export type Why = Cause | 'recheck' | null
+
+export interface CommitOptions extends Omit<LinkOptions, 'now'> {
+  /** The system that set-aside records are stored under. */
+  system: string
+  store: WriteStore
+  log: Logger
+  corrections: Corrections
+  nextStamp: NextStamp
+}
+
+/** What was committed, and the invoices that are to be asked for again. */
+export interface Committed {
+  applied: Applied
+  overlaps: readonly string[]
+}
+
+type Alongside = (tx: WriteTransaction) => Promise<void>
+
+export type Commits = ReturnType<typeof createCommits>
+
+export function createCommits(options: CommitOptions) {
+  const { store, log, nextStamp } = options
+
+  async function commit(
+    pages: readonly Answered[],
+    why: Why = null,
+    alongside?: Alongside,
+  ): Promise<Committed> {
+    const committed = await commitWhole(options, pages, why, alongside).catch(async error => {
+      if (!(error instanceof StoreUnavailable)) throw error
+      const groups = await store.groupByNode(customersOf(pages))
+      if (groups === null) throw error
+      return commitByNode(options, pages, why, groups, alongside)
+    })
+    report(log, pages, committed.applied)
+    return committed
+  }
+
+  return {
+    commit,
+    async ask<T>(question: () => Promise<T>): Promise<T & Stamps> {
+      const askedAt = nextStamp()
+      const answer = await question()
+      return { ...answer, askedAt, answeredAt: nextStamp() }
+    },
+  }
+}
+
+/** Commits answers in one transaction; `alongside` writes with them what must not run ahead of them. */
+function commitWhole(
+  options: CommitOptions,
+  pages: readonly Answered[],
+  why: Why,
+  alongside?: Alongside,
+): Promise<Committed> {
+  return options.store.transaction(async tx => {
+    let committed = nothingCommitted
+    for (const some of withoutRepeats(pages))
+      committed = addCommitted(committed, await applyPages(tx, options, some, why, false))
+    await alongside?.(tx)
+    return committed
+  })
+}
+
+/** While a node is out of reach: commits the customers of each node alone, where possible. All are fetched again once it is back. */
+async function commitByNode(
+  options: CommitOptions,
+  pages: readonly Answered[],
+  why: Why,
+  groups: readonly (readonly string[])[],
+  alongside?: Alongside,
+): Promise<Committed> {
+  const { store, log } = options
+  let committed = nothingCommitted
+  let rest = pages
+  for (const customers of groups) {
+    const isTheirs = ({ customer_id, found }: InvoiceAnswer) =>
+      found !== null && customer_id !== null && customers.includes(customer_id)
+    try {
+      const some = await store.transaction(tx =>
+        applyPages(tx, options, keepAnswers(pages, isTheirs), why, true),
+      )
+      committed = addCommitted(committed, some)
+      rest = keepAnswers(rest, answer => !isTheirs(answer))
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+    }
+  }
+  await store.transaction(async tx => {
+    await saveUnfit(tx, options, pages)
+    for (const { askedAt, answers } of rest)
+      await replaceAll(tx, options, new Map(answers.map(({ id }) => [id, { askedAt, wanted: waiting }])))
+    await alongside?.(tx)
+  })
+  const waits = pages.reduce((sum, { answers }) => sum + answers.length, 0)
+  log.warn({ invoices: waits }, 'part of the database is out of reach; these are fetched again later')
+  return committed
+}
+
+/** The pages have no invoice in common. `isPartial`: while a node is out of reach, each answer counts as waiting. */
+async function applyPages(
+  tx: WriteTransaction,
+  options: CommitOptions,
+  pages: readonly Answered[],
+  why: Why,
+  isPartial: boolean,
+): Promise<Committed> {
+  const { rules, guard, corrections } = options
+  const answers = pages.flatMap(({ answers, askedAt, answeredAt }) =>
+    answers.map((answer): StampedAnswer => ({ ...answer, askedAt, answeredAt })),
+  )
+  const linking = { rules, guard, now: Date.now() }
+  const cause = why === 'recheck' ? null : why
+  const outcome = await applyAnswers(tx, answers, { ...linking, cause, isPartial })
+  const { applied, overlaps, setAside, different } = outcome
+  const askedAt = new Map(answers.map(answer => [answer.id, answer.askedAt]))
+  const wanted = new Map(
+    [...setAside].map(([id, wanted]) => {
+      return [id, { askedAt: askedAt.get(id) ?? 0, wanted: isPartial ? waiting : wanted }]
+    }),
+  )
+  const before = await replaceAll(tx, options, wanted)
+  if (isPartial) return { applied, overlaps: [] }
+  await saveUnfit(tx, options, pages)
+  if (why === 'recheck') {
+    // One that was set aside was announced, and did not fit then; a deletion that is let through was held back.
+    const unannounced = different.filter(key => !before.has(key.id) && !guard.isLetThrough('deletion', key))
+    await corrections.note(tx, answers.length, unannounced)
+  }
+  const nameless = pages.reduce((sum, { nameless = 0 }) => sum + nameless, 0)
+  if (nameless === 0) return { applied, overlaps }
+  await replaceAll(tx, options, new Map([[noId, { askedAt: 0, wanted: withoutId }]]))
+  return { applied: addApplied(applied, { ...nothingApplied, refused: { no_id: nameless } }), overlaps }
+}
+
+async function saveUnfit(
+  tx: WriteTransaction,
+  options: CommitOptions,
+  pages: readonly Answered[],
+): Promise<void> {
+  for (const { askedAt, unfit = [] } of pages)
+    await replaceAll(
+      tx,
+      options,
+      new Map(unfit.map(({ id, reason }) => [id, { askedAt, wanted: { kind: 'invoice', reason } }])),
+    )
+}
+
+/** An invoice is set aside once, under the kind of the last answer. Returns the ids of those that were set aside before. */
+async function replaceAll(
+  tx: WriteTransaction,
+  { system }: CommitOptions,
+  records: ReadonlyMap<string, { askedAt: number; wanted: Wanted | null }>,
+): Promise<Set<string>> {
+  if (records.size === 0) return new Set()
+  const found = (await tx.findSetAside([...records.keys()])).filter(row => row.system === system)
+  const rows = Map.groupBy(found, ({ id }) => id)
+  const cleared: SetAside[] = []
+  for (const [id, { askedAt, wanted }] of records) {
+    const change = replaceSetAside(rows.get(id) ?? [], askedAt, wanted)
+    cleared.push(...change.cleared)
+    if (wanted === null) continue
+    const due_at = dueAtOf(wanted.kind, id, Date.now())
+    await tx.setAside({ system, id, ...wanted, asked_stamp: change.asked_stamp, due_at }, Date.now())
+  }
+  if (cleared.length > 0) await tx.clearSetAside(cleared)
+  return new Set(rows.keys())
+}
+
+const nothingCommitted: Committed = { applied: nothingApplied, overlaps: [] }
+
+function addCommitted(a: Committed, b: Committed): Committed {
+  return { applied: addApplied(a.applied, b.applied), overlaps: [...a.overlaps, ...b.overlaps] }
+}
+
+const waiting: Wanted = { kind: waitingKind, reason: 'part of the database was out of reach' }
+const withoutId: Wanted = { kind: 'refused', reason: 'no_id' }
+
+function report(log: Logger, pages: readonly Answered[], applied: Applied): void {
+  for (const { unfit = [] } of pages)
+    for (const { id, reason } of unfit)
+      log.warn({ invoice: id, reason }, 'an invoice does not fit and is set aside')
+  for (const [reason, count] of Object.entries(applied.refused))
+    log.debug({ reason, count }, 'invoices refused')
+  if (!invoicesApplied.hasSubscribers) return
+  const { changed, deleted, overlapped } = applied
+  const refused = Object.values(applied.refused).reduce((a, b) => a + b, 0)
+  const counts = { changed, deleted, overlapped, refused }
+  for (const outcome of applyOutcomes) invoicesApplied.publish({ outcome, count: counts[outcome] })
+}
+
+function customersOf(pages: readonly Answered[]): string[] {
+  const customers = pages.flatMap(({ answers }) => answers.map(({ customer_id }) => customer_id))
+  return [...new Set(customers)].filter(customer => customer !== null)
+}
+
+function keepAnswers(pages: readonly Answered[], isKept: (answer: InvoiceAnswer) => boolean): Answered[] {
+  return pages.flatMap(({ askedAt, answeredAt, answers }) => {
+    const kept = answers.filter(isKept)
+    return kept.length === 0 ? [] : [{ askedAt, answeredAt, answers: kept }]
+  })
+}
+
+/** Groups pages, in their order, so that no group holds an invoice twice: a later answer must find the earlier one stored. */
+function withoutRepeats(pages: readonly Answered[]): Answered[][] {
+  const together: Answered[][] = []
+  const seen = new Set<string>()
+  for (const page of pages) {
+    const ids = [...page.answers, ...(page.unfit ?? [])].map(({ id }) => id)
+    if (together.length === 0 || ids.some(id => seen.has(id))) {
+      together.push([])
+      seen.clear()
+    }
+    together.at(-1)?.push(page)
+    for (const id of ids) seen.add(id)
+  }
+  return together
+}

@@ -1,0 +1,128 @@
+/**
+ * Decides what the platform's answer about one invoice changes in the store. Pure: no store, no network, no clock.
+ *
+ * Each answer has two stamps: before its question was asked, and after it had arrived. What it says was true at some moment between
+ * the two. So an answer that was asked for after the stored one had arrived is newer. Of two that overlap, either may be: if they
+ * differ, the platform is asked again, and that answer is newer than both.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { Claim } from '../../document.ts'
+import { type Invoice, type InvoiceKey, type InvoiceRecord, invoiceFields } from '../../invoice.ts'
+import { changedFacts, completePaymentFacts } from '../../payment.ts'
+import { completeRecord, type PlatformInvoice, type Previous } from '../../platform-invoice.ts'
+import type { InvoiceAnswer } from '../../sources.ts'
+import type { RefusalReason } from '../../store/connector-store.ts'
+
+export interface StampedAnswer extends InvoiceAnswer {
+  askedAt: number
+  answeredAt: number
+}
+
+/** An invoice as the store has it under one customer. */
+export interface PriorInvoice extends InvoiceKey {
+  /** Null when it was seen deleted. */
+  previous: Previous | null
+  /** Null when it did not come from the platform. */
+  claim: Claim | null
+  /** What is sent of its document, as JSON. */
+  document: string | null
+  answeredAt: number
+}
+
+export type Decision =
+  | {
+      action: 'save'
+      record: InvoiceRecord
+      before: PriorInvoice | null
+      formerly: readonly PriorInvoice[]
+    }
+  | { action: 'delete'; key: InvoiceKey; before: PriorInvoice | null }
+  /** Not stored, or left as it is stored. */
+  | { action: 'refuse'; reason: RefusalReason; key: InvoiceKey | null; isStored: boolean; why: string }
+  | { action: 'overlap'; key: InvoiceKey }
+  | { action: 'nothing' }
+
+/** `stored`: the invoice under each customer that it was ever seen with. */
+export function decide(answer: StampedAnswer, stored: readonly PriorInvoice[]): Decision {
+  const { id, found } = answer
+  const customer_id = ownerOf(answer, stored)
+  if (customer_id === null)
+    return found === null
+      ? { action: 'nothing' }
+      : { action: 'refuse', reason: 'no_customer', key: null, isStored: false, why: 'it has no customer' }
+  const key = { customer_id, id }
+  const own = stored.find(each => each.customer_id === customer_id) ?? null
+  if (stored.some(({ answeredAt }) => answer.askedAt < answeredAt))
+    return showsTheSame(answer, stored) ? { action: 'nothing' } : { action: 'overlap', key }
+  if (found === null) return decideGone(key, own)
+  if ('refusal' in found) {
+    const isStored = stored.some(({ previous }) => previous !== null)
+    return { action: 'refuse', reason: found.refusal, key, isStored, why: `none of ours: ${found.refusal}` }
+  }
+  const formerly = stored.filter(each => each.customer_id !== customer_id && each.previous !== null)
+  const record = recordOf(found, customer_id, own)
+  const [former] = formerly
+  // What a document says of it goes with it.
+  if (former?.previous) record.invoice = { ...record.invoice, ...documentFieldsOf(former.previous.invoice) }
+  return { action: 'save', record, before: own, formerly }
+}
+
+/** The platform may not return the customer of a deleted invoice, or return a later one: then the stored one counts. */
+function ownerOf({ customer_id, found }: StampedAnswer, stored: readonly PriorInvoice[]): string | null {
+  const known = stored.findLast(({ previous }) => previous !== null)?.customer_id ?? null
+  return found === null ? (known ?? customer_id) : (customer_id ?? known)
+}
+
+/** Only a draft can be deleted. An invoice that is no draft is never gone: the API key is wrong, or may not see it. */
+function decideGone(key: InvoiceKey, before: PriorInvoice | null): Decision {
+  const status = before?.previous?.invoice.status ?? 'draft'
+  if (status === 'draft') return { action: 'delete', key, before }
+  const why = `not found, though it is ${status}: only a draft can be deleted`
+  return { action: 'refuse', reason: 'missing', key, isStored: true, why }
+}
+
+/** Whether an answer surely shows an invoice as it is stored. Lines are not compared, and those of a draft may change: so a draft never does. */
+function showsTheSame({ customer_id, found }: StampedAnswer, stored: readonly PriorInvoice[]): boolean {
+  const [known, ...others] = stored.filter(({ previous }) => previous !== null)
+  if (found === null || known === undefined) return found === null && known === undefined
+  if ('refusal' in found || known.customer_id !== (customer_id ?? known.customer_id) || others.length > 0)
+    return false
+  const record = recordOf(found, known.customer_id, known)
+  return record.invoice.status !== 'draft' && !isDifferent(known, record)
+}
+
+/** It is the owner's, also where the platform names nobody any more. */
+function recordOf(found: PlatformInvoice, customer_id: string, own: PriorInvoice | null): InvoiceRecord {
+  const { invoice, ...rest } = found
+  return completeRecord({ ...rest, invoice: { ...invoice, customer_id } }, own?.previous ?? null)
+}
+
+/** Whether an invoice, but for its lines, is other than it is stored. One that did not come from the platform may be anything. */
+export function isDifferent(before: PriorInvoice | null, record: InvoiceRecord): boolean {
+  if (before === null || before.previous === null) return true
+  if (before.claim === null) return false
+  return describeChange(before, record) !== null || !isDeepStrictEqual(before.claim, record.claim)
+}
+
+/** The change in words; null when nothing but lines differs. */
+export function describeChange(
+  stored: PriorInvoice | null,
+  { invoice, payment }: InvoiceRecord,
+): string | null {
+  const before = stored?.previous ?? null
+  if (before === null) return `new, ${invoice.status}`
+  const facts = payment ?? completePaymentFacts(invoice)
+  const names = [
+    ...invoiceFields.filter(name => before.invoice[name] !== invoice[name]),
+    ...changedFacts(before.payment ?? facts, facts),
+  ]
+  if (names.length === 0) return null
+  const others = names.filter(name => name !== 'status').join(', ')
+  const status =
+    before.invoice.status === invoice.status ? '' : `${before.invoice.status} → ${invoice.status}`
+  return [status, others && `changed: ${others}`].filter(Boolean).join('; ')
+}
+
+function documentFieldsOf({ ix_sync_state, ix_id, ix_status, ix_created_at }: Invoice) {
+  return { ix_sync_state, ix_id, ix_status, ix_created_at }
+}

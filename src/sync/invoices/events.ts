@@ -1,0 +1,160 @@
+/** Follows the platform's events: each names an invoice, which is fetched, or a customer, whose invoices are listed. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Notification, SourceError } from '../../sources.ts'
+import type { JournalEntry } from '../../store/document-store.ts'
+import { StoreUnavailable, type Stream } from '../../store/store.ts'
+import { forEachConcurrently } from '../concurrency.ts'
+import { type Applied, addApplied, nothingApplied } from './apply-answers.ts'
+import { lateEventsMs } from './corrections.ts'
+import { type AccountLists, earliestEventMs } from './list-account.ts'
+import { mergedEntries, type Refetch } from './refetch-invoices.ts'
+import type { SyncContext } from './sync-context.ts'
+
+/** Events that become visible late: those shortly before the cursor are read again. */
+const lateSeconds = lateEventsMs / 1_000
+const atOnce = 16
+
+/** The cursor is the `created` of the newest event seen: no clock is compared with the platform's, which may differ from ours. */
+export class EventReader {
+  private readonly context: SyncContext
+  private readonly refetch: Refetch
+  private readonly lists: AccountLists
+  /** When the newest event came to this process, by a monotonic clock. */
+  private newestCameMs = performance.now()
+  /** Whether events were read once more after every event before the newest one had become visible. */
+  private isSettled = false
+
+  constructor(context: SyncContext, refetch: Refetch, lists: AccountLists) {
+    this.context = context
+    this.refetch = refetch
+    this.lists = lists
+  }
+
+  /** Applies the events since the last call. Lists of whole customers are awaited for `patienceMs`, or until their end. */
+  read(patienceMs: number | undefined): Promise<Applied> {
+    const { streams, names } = this.context
+    return streams.run(names.events, stream => this.readFrom(stream, patienceMs))
+  }
+
+  private async readFrom(stream: Stream, patienceMs: number | undefined): Promise<Applied> {
+    // Until the backfill has begun there is no moment to read from, and nothing to miss.
+    if (stream.cursor === null) return nothingApplied
+    const { source, log } = this.context
+    const since = Number(stream.cursor)
+    // The records are as fresh as the first request, not as the last page that was applied.
+    const begun = { at: Date.now(), elapsedMs: performance.now() }
+    const reading = new Reading()
+    await this.readPages(reading, this.isSettled ? since : Math.max(0, since - lateSeconds))
+    // After the request: the process may have slept for weeks before it.
+    if (await this.isGap(since)) {
+      log.warn(`events reach back ${source.eventsKeptDays} days only; listing everything again`)
+      await this.lists.listAgain()
+      return reading.applied
+    }
+    const listing = this.listCustomers(reading)
+    await Promise.race([
+      listing,
+      ...(patienceMs === undefined ? [] : [sleep(patienceMs, undefined, { ref: false })]),
+    ])
+    if (reading.ofCustomers.every(({ id }) => this.refetch.handled.has(id)))
+      await this.end(stream, begun, Math.max(since, reading.newest))
+    else if (patienceMs === undefined)
+      throw new SourceError('failed', "a customer's invoices could not be listed")
+    return reading.applied
+  }
+
+  /** Reads the events to their end, and applies those of invoices page by page. */
+  private async readPages(reading: Reading, from: number): Promise<void> {
+    const starts = new Set<string>()
+    for (let after: string | null = null; ; ) {
+      const page = await this.context.source.listNotifications(from, after)
+      reading.newest = Math.max(reading.newest, page.newest ?? 0)
+      const fresh = page.notifications.filter(({ id }) => !this.refetch.handled.has(id))
+      const byInvoice = Map.groupBy(fresh, ({ invoice_id }) => invoice_id)
+      reading.ofCustomers.push(...(byInvoice.get(null) ?? []))
+      byInvoice.delete(null)
+      await forEachConcurrently(byInvoice, atOnce, ([invoiceId, notifications]) =>
+        this.applyOne(reading, String(invoiceId), notifications),
+      )
+      if (page.next === null) return
+      if (starts.has(page.next)) throw new SourceError('failed', 'the pages of the events lead in a circle')
+      starts.add(page.next)
+      after = page.next
+    }
+  }
+
+  /** An invoice is fetched by its newest event: later pages hold older ones, which the journal keeps. */
+  private async applyOne(
+    reading: Reading,
+    invoiceId: string,
+    notifications: readonly Notification[],
+  ): Promise<void> {
+    const newest = reading.fetched.get(invoiceId)
+    if (newest === undefined) reading.add(await this.refetch.applyNotifications(notifications))
+    else await this.saveEntries(mergedEntries(newest, notifications))
+    for (const { id } of notifications) this.refetch.handled.add(id)
+    reading.fetched.set(invoiceId, newest ?? String(notifications[0]?.id))
+  }
+
+  /** Events of other customers do not wait for a long list; until it is done, the events that led to it count as not read. */
+  private async listCustomers(reading: Reading): Promise<void> {
+    const byCustomer = Map.groupBy(reading.ofCustomers, ({ customer_id }) => customer_id)
+    await Promise.all(
+      [...byCustomer.values()].map(async notifications => {
+        try {
+          reading.add(await this.refetch.applyNotifications(notifications))
+        } catch (error) {
+          this.context.log.error({ err: error }, "listing a customer's invoices failed; trying again")
+        }
+      }),
+    )
+  }
+
+  private async end(stream: Stream, begun: { at: number; elapsedMs: number }, newest: number): Promise<void> {
+    const { source, store, corrections, log } = this.context
+    const error = source.lacks?.() ?? null
+    if (error !== null && error !== stream.error) log.warn(error)
+    const failed_at = error === null ? null : begun.at
+    const isListed = await this.lists.isListed()
+    // After so long, events may be gone unread: a list that corrected their invoices closed the gap.
+    const isAfterGap = (stream.succeeded_at ?? 0) < earliestEventMs(source)
+    const afterCommit = await store.transaction(async tx => {
+      await tx.saveStream({ ...stream, cursor: String(newest), succeeded_at: begun.at, failed_at, error })
+      if (isAfterGap) return corrections.forget(tx)
+      return isListed ? corrections.confirm(tx, begun.elapsedMs) : null
+    })
+    afterCommit?.()
+    const isNew = newest > Number(stream.cursor)
+    if (isNew) this.newestCameMs = performance.now()
+    this.isSettled = !isNew && begun.elapsedMs - this.newestCameMs >= lateSeconds * 1_000
+  }
+
+  /** Whether some events may be gone unread: the newest one seen and the last list are both older than events reach back. */
+  private async isGap(since: number): Promise<boolean> {
+    const earliestMs = earliestEventMs(this.context.source)
+    return since * 1_000 < earliestMs && (await this.lists.listedAt()) < earliestMs
+  }
+
+  /** A part of the store that is out of reach does not hold back an event for the sake of its journal. */
+  private async saveEntries(entries: readonly JournalEntry[]): Promise<void> {
+    await this.context.store
+      .transaction(tx => tx.saveEntries(entries))
+      .catch(error => {
+        if (!(error instanceof StoreUnavailable)) throw error
+      })
+  }
+}
+
+/** What one reading of the events found so far. */
+class Reading {
+  applied = nothingApplied
+  /** The `created` of the newest event. */
+  newest = 0
+  /** Invoices that were fetched, by their newest event. */
+  readonly fetched = new Map<string, string>()
+  readonly ofCustomers: Notification[] = []
+
+  add(more: Applied): void {
+    this.applied = addApplied(this.applied, more)
+  }
+}

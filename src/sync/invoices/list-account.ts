@@ -1,0 +1,230 @@
+/** Lists of the account: all of it once; again, for changes without an event; and the invoices that may still change. */
+import { dayMs } from '../../calendar.ts'
+import { type InvoiceKey, unsettledStatuses } from '../../invoice.ts'
+import type { BillingSource } from '../../sources.ts'
+import type { Stream } from '../../store/store.ts'
+import { createQueue, readBatches } from '../concurrency.ts'
+import { type Applied, addApplied, nothingApplied } from './apply-answers.ts'
+import type { Why } from './commit-answers.ts'
+import { type ListOptions, listAndCommit } from './list-ranges.ts'
+import { type ListCursor, readListCursor, wholeList, writeListCursor } from './ranges.ts'
+import type { Refetch } from './refetch-invoices.ts'
+import type { SyncContext } from './sync-context.ts'
+
+/** Ranges read at once: at half a second an answer, enough to use the whole rate limit. */
+export const partsAtOnce = 16
+const unsettledAtOnce = 8
+const batchSize = 100
+
+/** How a list is read, and the streams that succeeded at its end. */
+type How = Pick<ListOptions, 'parallel' | 'urgency' | 'pagesAtMost'> & {
+  step: string
+  stop?: AbortSignal
+  why: Why
+  done: readonly string[]
+}
+
+/** Events before this moment may be gone: a day for lists that take long, and a day for a clock of ours that is wrong. */
+export function earliestEventMs({ eventsKeptDays }: Pick<BillingSource, 'eventsKeptDays'>): number {
+  return Date.now() - (eventsKeptDays - 2) * dayMs
+}
+
+export class AccountLists {
+  private readonly context: SyncContext
+  private readonly refetch: Refetch
+  private readonly enqueue = createQueue()
+  /** The backfill that is under way. */
+  private running: { stop: AbortController; ended: Promise<Applied> } | null = null
+  private beginning: Promise<void> = Promise.resolve()
+
+  constructor(context: SyncContext, refetch: Refetch) {
+    this.context = context
+    this.refetch = refetch
+  }
+
+  /** Whether the whole account was listed. False again after a gap in the events that only a list can close. */
+  async isListed(): Promise<boolean> {
+    const { succeeded_at, cursor } = await this.read('backfill')
+    return succeeded_at !== null && cursor === null
+  }
+
+  /** When everything was listed last, or the list that is under way began, by our calendar; 0 before the first list. */
+  async listedAt(): Promise<number> {
+    const [backfill, relist] = [await this.read('backfill'), await this.read('relist')]
+    const begunAt = backfill.cursor === null ? null : readListCursor(backfill.cursor).begunAt
+    return Math.max(backfill.succeeded_at ?? 0, relist.succeeded_at ?? 0, begunAt ?? 0)
+  }
+
+  /** Resolves when a list that is about to begin has stored the moment to read events from. */
+  begun(): Promise<void> {
+    return this.beginning
+  }
+
+  /** Lists everything once, several ranges at a time; goes on where it was cut off. */
+  backfill(): Promise<Applied> {
+    if (this.running !== null) return this.running.ended
+    const { streams, names } = this.context
+    const stop = new AbortController()
+    const begun = Promise.withResolvers<void>()
+    this.beginning = begun.promise
+    const ended = this.enqueue(async () =>
+      (await this.isListed())
+        ? nothingApplied
+        : streams.run(names.backfill, stream => this.listOnce(stream, stop.signal, begun.resolve)),
+    ).finally(() => {
+      begun.resolve()
+      this.running = null
+    })
+    this.running = { stop, ended }
+    return ended
+  }
+
+  /** Begins a new list of everything; events are read from the newest of this moment on. */
+  listAgain(): Promise<unknown> {
+    this.running?.stop.abort()
+    return this.enqueue(async () =>
+      this.begin({ ...(await this.read('backfill')), failed_at: null, error: null }, true),
+    )
+  }
+
+  /** Lists everything again. A forced list runs at full speed, and so does one of `pagesAtMost` pages; the next call goes on with what was cut off. */
+  relist(isForced: boolean, pagesAtMost = Number.POSITIVE_INFINITY): Promise<Applied> {
+    const { streams, names } = this.context
+    return streams.run(names.relist, async found => {
+      const kept = readListCursor(found.cursor)
+      const isAnew = found.cursor === null || kept.since === null || (isForced && !kept.isForced)
+      const cursor = isAnew ? this.newRelist(isForced) : kept
+      // Before the first relist, the backfill was the last list of everything.
+      const listed_at = found.succeeded_at ?? (await this.read('backfill')).succeeded_at
+      const stream = { ...found, succeeded_at: listed_at, failed_at: null, error: null }
+      const isFast = cursor.isForced || pagesAtMost < Number.POSITIVE_INFINITY
+      return this.listEverything(stream, cursor, {
+        ...{ step: 'listed again', why: await this.whyAgain(), done: [names.relist], pagesAtMost },
+        ...{ urgency: isFast ? 'soon' : 'slowly', parallel: isFast ? partsAtOnce : 1 },
+      })
+    })
+  }
+
+  /** Has the next relist list everything at full speed. A backfill that is still to end does that itself. */
+  async forceRelist(): Promise<void> {
+    const found = await this.read('relist')
+    if (!(await this.isListed()) || readListCursor(found.cursor).isForced) return
+    const stream = { ...found, cursor: writeListCursor(this.newRelist(true)) }
+    await this.context.store.transaction(tx => tx.saveStream(stream))
+  }
+
+  private newRelist(isForced: boolean): ListCursor {
+    return { since: this.context.nextStamp(), begunAt: Date.now(), isForced, ranges: [wholeList] }
+  }
+
+  /** Fetches again the invoices that may still change or be deleted, in case an event was missed. With a stamp, it does nothing if every such invoice was observed since. */
+  rereadUnsettled(unlessSince?: number): Promise<Applied> {
+    const { store, streams, names, nextStamp } = this.context
+    return streams.run(names.unsettled, async () => {
+      const since = unlessSince ?? nextStamp()
+      const [left] = await store.readUnsettled(null, 1, since)
+      const applied = left === undefined ? nothingApplied : await this.listUnsettled(since)
+      await store.transaction(tx => tx.saveSuccess(names.unsettled, Date.now()))
+      return applied
+    })
+  }
+
+  private read(name: 'backfill' | 'relist' | 'events'): Promise<Stream> {
+    return this.context.streams.read(this.context.names[name])
+  }
+
+  /** Before everything was listed, and after a gap in the events, what a list corrects was not missed. */
+  private async whyAgain(): Promise<Why> {
+    return (await this.isListed()) ? 'recheck' : null
+  }
+
+  private async listOnce(stream: Stream, stop: AbortSignal, onBegun: () => void): Promise<Applied> {
+    const { backfill, relist } = this.context.names
+    const begun = await this.begin(stream, false)
+    onBegun()
+    return this.listEverything(begun, readListCursor(begun.cursor), {
+      ...{ step: 'listed', why: null, parallel: partsAtOnce, stop },
+      // Everything was listed at its end: the relist is due a while from there.
+      done: [backfill, relist],
+    })
+  }
+
+  /** Changes made while the list is read come as events: these are read from before its first page. */
+  private async begin(stream: Stream, isAgain: boolean): Promise<Stream> {
+    const { source, store, nextStamp, corrections } = this.context
+    const events = await this.read('events')
+    if (!isAgain && events.cursor !== null && stream.cursor !== null) return stream
+    const begunAt = Date.now()
+    const { newest } = await source.listNotifications(0, null)
+    // The list replaces all earlier events: until its end there is no success.
+    // Invoices that came before the first list, by webhooks, may have gone before it, too. In an empty store there are none to look for.
+    const isEmpty = !isAgain && (await store.readLastObserved()) === 0
+    const since = isEmpty ? null : nextStamp()
+    const cursor = writeListCursor({ since, begunAt, isForced: false, ranges: [wholeList] })
+    const begun = { ...stream, succeeded_at: null, cursor }
+    const afterCommit = await store.transaction(async tx => {
+      await tx.saveStream({ ...events, cursor: String(newest ?? 0) })
+      await tx.saveStream(begun)
+      return corrections.forget(tx)
+    })
+    afterCommit()
+    return begun
+  }
+
+  /** Lists what a cursor leaves, and keeps it with the stream. At its end fetches invoices that were not listed. */
+  private async listEverything(
+    stream: Stream,
+    { ranges, ...about }: ListCursor,
+    { step, done, ...how }: How,
+  ): Promise<Applied> {
+    const { store, corrections, reportProgress } = this.context
+    const isRecheck = how.why === 'recheck'
+    const listed = await listAndCommit(this.context, {
+      ...how,
+      ranges,
+      async alongside(tx, left) {
+        // At the end the cursor stays until the invoices that were not listed are fetched too.
+        if (left.length > 0)
+          await tx.saveStream({ ...stream, cursor: writeListCursor({ ...about, ranges: left }) })
+      },
+      onProgress: (invoices, part) => reportProgress?.(step, invoices, part),
+    })
+    const applied = await this.refetch.fetchOverlaps(listed, isRecheck)
+    if (!listed.isWhole) return applied
+    // Drafts that were deleted without an event are in no list.
+    const unlisted = about.since === null ? nothingApplied : await this.fetchUnlisted(about.since, isRecheck)
+    const afterCommit = await store.transaction(async tx => {
+      for (const name of done) await tx.saveSuccess(name, this.endOf(about.begunAt))
+      return isRecheck ? null : corrections.forget(tx)
+    })
+    afterCommit?.()
+    return addApplied(applied, unlisted)
+  }
+
+  /** A list under way for longer than events are kept, as when the process slept, says nothing about that time: it is as old as its beginning. */
+  private endOf(begunAt: number | null): number {
+    const isOutlived = begunAt !== null && begunAt < earliestEventMs(this.context.source)
+    return isOutlived ? begunAt : Date.now()
+  }
+
+  private async listUnsettled(since: number): Promise<Applied> {
+    const how = { parallel: unsettledAtOnce, why: await this.whyAgain() }
+    const isRecheck = how.why === 'recheck'
+    let total = nothingApplied
+    for (const status of unsettledStatuses) {
+      const listed = await listAndCommit(this.context, { ...how, filter: { status } })
+      total = addApplied(total, await this.refetch.fetchOverlaps(listed, isRecheck))
+    }
+    return addApplied(total, await this.fetchUnlisted(since, isRecheck))
+  }
+
+  /** Fetches each invoice that is stored as unsettled and was not listed since: it is settled by now, or gone. */
+  private async fetchUnlisted(since: number, isRecheck: boolean): Promise<Applied> {
+    const { store } = this.context
+    let total = nothingApplied
+    const read = (after: InvoiceKey | null, limit: number) => store.readUnsettled(after, limit, since)
+    for await (const keys of readBatches(read, batchSize))
+      total = addApplied(total, await this.refetch.fetchEach(keys, isRecheck))
+    return total
+  }
+}

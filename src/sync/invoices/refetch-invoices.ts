@@ -1,0 +1,164 @@
+/** Fetches single invoices, or lists those of a customer: because of a notification, or to check what is stored. */
+import type { InvoiceKey } from '../../invoice.ts'
+import { type Notification, UnfitRecord, type Urgency, unlessMissing } from '../../sources.ts'
+import type { JournalEntry } from '../../store/document-store.ts'
+import { eventApplied } from '../../telemetry.ts'
+import { coalesce, forEachConcurrently } from '../concurrency.ts'
+import { type Applied, addApplied, nothingApplied } from './apply-answers.ts'
+import type { Committed } from './commit-answers.ts'
+import { listAndCommit } from './list-ranges.ts'
+import type { Cause } from './outcomes.ts'
+import type { SyncContext } from './sync-context.ts'
+
+const fetchesAtOnce = 16
+const parallel = 8
+/** Events remembered as applied: they come by webhook and in the list, and again when they are read twice. */
+const rememberedEvents = 20_000
+
+interface FetchCause {
+  customerId: string | null
+  notifications: readonly Notification[]
+  /** Whether a list of everything did not have it. */
+  isRecheck: boolean
+}
+
+export class Refetch {
+  /** Events that are applied. */
+  readonly handled = new HandledEvents()
+  private readonly context: SyncContext
+  /** Events that are being applied. */
+  private readonly applying = new Map<string, Promise<unknown>>()
+  /** Of one invoice or one customer, calls that come while a fetch is under way share the next one. */
+  private readonly fetchOne = coalesce(
+    (id: string, causes: readonly FetchCause[]) => this.fetchNow(id, causes),
+    nothingApplied,
+  )
+  private readonly listCustomer = coalesce(
+    (customerId: string, causes: readonly (readonly Notification[])[]) =>
+      this.listNow(customerId, causes.flat()),
+    nothingApplied,
+  )
+
+  constructor(context: SyncContext) {
+    this.context = context
+  }
+
+  /** Applies notifications of one invoice or one customer; the change is committed once it resolves. */
+  async applyNotifications(notifications: readonly Notification[]): Promise<Applied> {
+    // An event that comes again needs no second fetch.
+    const repeated = notifications.flatMap(({ id }) => this.applying.get(id) ?? [])
+    const fresh = notifications.filter(({ id }) => !this.handled.has(id) && !this.applying.has(id))
+    const applied = this.apply(fresh)
+    for (const { id } of fresh) this.applying.set(id, applied)
+    try {
+      await Promise.all([applied, ...repeated])
+      await this.context.corrections.announce(fresh)
+      for (const { id } of fresh) this.handled.add(id)
+      return await applied
+    } finally {
+      for (const { id } of fresh) this.applying.delete(id)
+    }
+  }
+
+  /** Fetches each of these; without a `customer_id`, the stored one is used. */
+  async fetchEach(
+    keys: readonly (Pick<InvoiceKey, 'id'> & Partial<InvoiceKey>)[],
+    isRecheck = false,
+  ): Promise<Applied> {
+    const { store } = this.context
+    let total = nothingApplied
+    await forEachConcurrently(keys, fetchesAtOnce, async ({ id, customer_id }) => {
+      // The platform does not return the customer of a deleted invoice.
+      const customerId = customer_id ?? (await store.findLinkedById(id))[0]?.customer_id ?? null
+      const applied = await this.fetchOne(id, { customerId, notifications: [], isRecheck })
+      total = addApplied(total, applied)
+    })
+    return total
+  }
+
+  /** Fetches the invoices of a list whose answer overlapped with another one, and differed. */
+  async fetchOverlaps({ applied, overlaps }: Committed, isRecheck = false): Promise<Applied> {
+    const keys = [...new Set(overlaps)].map(id => ({ id }))
+    return addApplied(applied, await this.fetchEach(keys, isRecheck))
+  }
+
+  private async apply(notifications: readonly Notification[]): Promise<Applied> {
+    const [first] = notifications
+    if (first === undefined) return nothingApplied
+    const { invoice_id, customer_id: customerId } = first
+    if (invoice_id !== null) return this.fetchOne(invoice_id, { customerId, notifications, isRecheck: false })
+    return customerId === null ? nothingApplied : this.listCustomer(customerId, notifications)
+  }
+
+  private async fetchNow(id: string, causes: readonly FetchCause[]): Promise<Applied> {
+    const { commits, signal } = this.context
+    const customerId = causes.find(cause => cause.customerId !== null)?.customerId ?? null
+    const notifications = causes.flatMap(cause => cause.notifications)
+    const why = causes.every(cause => cause.isRecheck) ? 'recheck' : causeOf(notifications, id)
+    const urgency = notifications.length > 0 ? 'now' : 'soon'
+    let total = nothingApplied
+    // An answer that overlaps with another and differs decides nothing: then it is asked for once more.
+    for (let isOver = false; !isOver; ) {
+      signal.throwIfAborted()
+      const page = await commits.ask(() => this.askFor(id, customerId, urgency))
+      const { applied, overlaps } = await commits.commit([page], why)
+      total = addApplied(total, applied)
+      isOver = overlaps.length === 0
+    }
+    return total
+  }
+
+  /** A page of one answer; or of none, when the record does not fit. */
+  private async askFor(id: string, customerId: string | null, urgency: Urgency) {
+    try {
+      return { answers: [await this.context.source.fetchInvoice(id, customerId, urgency)], unfit: [] }
+    } catch (error) {
+      if (!(error instanceof UnfitRecord)) throw error
+      return { answers: [], unfit: [{ id, reason: error.message }] }
+    }
+  }
+
+  private async listNow(customerId: string, notifications: readonly Notification[]): Promise<Applied> {
+    const isDraftsOnly = notifications.every(({ only }) => only === 'draft')
+    const filter = { customerId, ...(isDraftsOnly && { status: 'draft' as const }) }
+    const why = causeOf(notifications, null)
+    // A customer that is gone has no invoices.
+    const listed = await unlessMissing(listAndCommit(this.context, { parallel, filter, why }))
+    return listed === null ? nothingApplied : this.fetchOverlaps(listed)
+  }
+}
+
+/** The newest notification is the cause; the journal keeps the others as read together with it. */
+function causeOf(notifications: readonly Notification[], invoiceId: string | null): Cause | null {
+  const [newest, ...others] = notifications.toSorted((a, b) => b.created - a.created)
+  if (newest === undefined) return null
+  const { id: cause, type, created } = newest
+  const merged = invoiceId === null ? [] : mergedEntries(cause, others)
+  return { cause, type, happened_at: created * 1000, others: merged }
+}
+
+/** Journal entries of notifications that needed no fetch of their own. */
+export function mergedEntries(newest: string, others: readonly Notification[]): JournalEntry[] {
+  const at = Date.now()
+  return others.flatMap(({ id: cause, type, created, invoice_id, customer_id }): JournalEntry[] => {
+    if (invoice_id === null || customer_id === null || cause === newest) return []
+    const detail = `read together with ${newest}: the invoice was fetched once, as it is now`
+    const happened_at = created * 1000
+    return [{ customer_id, id: invoice_id, cause, type, happened_at, at, outcome: 'ignored', detail }]
+  })
+}
+
+/** The newest events that were applied. */
+class HandledEvents {
+  private readonly ids = new Set<string>()
+
+  has(id: string): boolean {
+    return this.ids.has(id)
+  }
+
+  add(id: string): void {
+    if (!this.ids.delete(id) && eventApplied.hasSubscribers) eventApplied.publish(null)
+    this.ids.add(id)
+    if (this.ids.size > rememberedEvents) this.ids.delete(this.ids.values().next().value as string)
+  }
+}

@@ -1,0 +1,58 @@
+/** Fetches again invoices that were set aside. */
+import { overlappedKind, waitingKind } from '../../store/connector-store.ts'
+import { leftSince, realClocks } from '../schedule.ts'
+import { isRefusedKind, noId, type SetAsideKind } from '../set-aside.ts'
+import { type Applied, addApplied, nothingApplied } from './apply-answers.ts'
+import type { Refetch } from './refetch-invoices.ts'
+import type { SyncContext } from './sync-context.ts'
+
+/** In this order, so many at a time: refused invoices mostly stay refused, and are many where they are any. */
+const batches: readonly [kind: SetAsideKind, size: number][] = [
+  [overlappedKind, 100],
+  [waitingKind, 100],
+  ['invoice', 100],
+  ['refused', 10],
+  ['outdated', 10],
+]
+/** A record without an id cannot be fetched: it is forgotten once no list held one for this long. */
+const forgetNamelessMs = 3 * 24 * 60 * 60_000
+
+/** `due`: those whose time has come. `all`: whenever it comes, but for refused ones. Resolves with null when there was none. */
+export async function retrySetAside(
+  context: SyncContext,
+  refetch: Refetch,
+  which: 'due' | 'all',
+): Promise<Applied | null> {
+  await forgetNameless(context)
+  let total: Applied | null = null
+  for (const [kind, size] of batches)
+    for await (const batch of readBatches(context, kind, size, which))
+      total = addApplied(total ?? nothingApplied, await refetch.fetchEach(batch))
+  return total
+}
+
+/** Those tried longest ago first. One that is set aside again has been tried since, and does not come again. */
+async function* readBatches(
+  { source: { system }, store, signal }: SyncContext,
+  kind: SetAsideKind,
+  size: number,
+  which: 'due' | 'all',
+) {
+  const isEarly = which === 'all' && !isRefusedKind(kind)
+  const tried = new Set<string>()
+  while (!signal.aborted) {
+    const dueAt = isEarly ? Number.MAX_SAFE_INTEGER : Date.now()
+    const found = await store.listSetAside(size, system, { kind, dueAt })
+    const batch = found.filter(({ id }) => !tried.has(id))
+    if (batch.length === 0) return
+    for (const { id } of batch) tried.add(id)
+    yield batch
+    if (isRefusedKind(kind)) return
+  }
+}
+
+async function forgetNameless({ source: { system }, store }: SyncContext): Promise<void> {
+  const nameless = await store.listSetAside(1, system, { kind: 'refused', id: noId })
+  const old = nameless.filter(({ last_at }) => leftSince(last_at, forgetNamelessMs, realClocks) === 0)
+  if (old.length > 0) await store.transaction(tx => tx.clearSetAside(old))
+}

@@ -1,0 +1,23 @@
+/** Dependencies shared by the parts of the connector that follow the payment platform. */
+import type { Logger } from 'pino'
+import type { BillingSource } from '../../sources.ts'
+import type { NextStamp } from '../../store/stamps.ts'
+import type { WriteStore } from '../../store/store.ts'
+import type { BillingStreams } from '../../stream-names.ts'
+import type { Streams } from '../streams.ts'
+import type { Commits } from './commit-answers.ts'
+import type { Corrections } from './corrections.ts'
+
+export interface SyncContext {
+  source: BillingSource
+  store: WriteStore
+  streams: Streams
+  names: BillingStreams
+  nextStamp: NextStamp
+  commits: Commits
+  corrections: Corrections
+  log: Logger
+  signal: AbortSignal
+  /** `part` is the share of the list that is done, from 0 to 1; null when unknown. */
+  reportProgress?: ((step: string, invoices: number, part: number | null) => void) | undefined
+}

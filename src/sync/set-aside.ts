@@ -1,0 +1,61 @@
+/** Records that could not be stored as they were answered: when each is asked for again. Pure. */
+import {
+  type DocumentRecordKind,
+  type InvoiceRecordKind,
+  overlappedKind,
+  type RefusedKind,
+  refusedKinds,
+  type SetAside,
+  waitingKind,
+} from '../store/connector-store.ts'
+
+/** All records without an id are set aside as one, under this id. */
+export const noId = ''
+
+const minuteMs = 60_000
+
+export type SetAsideKind = InvoiceRecordKind | DocumentRecordKind | RefusedKind
+
+/** Pauses until a record is asked for again, by kind. */
+const pausesMs: Record<SetAsideKind, number> = {
+  [overlappedKind]: 0,
+  [waitingKind]: minuteMs / 2,
+  invoice: 5 * minuteMs,
+  // Mostly they stay refused, and every list of everything shows them.
+  refused: 60 * minuteMs,
+  outdated: 60 * minuteMs,
+  // With the next round over documents.
+  document: 0,
+  client: 0,
+  relations: 0,
+  field: 0,
+}
+
+/** In milliseconds; null for one that cannot be asked for, since it has no id. */
+export function dueAtOf(kind: SetAsideKind, id: string, now: number): number | null {
+  return id === noId ? null : now + pausesMs[kind]
+}
+
+export interface Wanted {
+  kind: SetAsideKind
+  reason: string
+}
+
+/** What an answer changes of the rows under its id. `wanted` is null when it fits. */
+export function replaceSetAside(
+  rows: readonly SetAside[],
+  askedAt: number,
+  wanted: Wanted | null,
+): { cleared: SetAside[]; asked_stamp: number } {
+  const lastAskedAt = Math.max(0, ...rows.map(({ asked_stamp }) => asked_stamp))
+  // An answer that was asked for earlier than the one that was set aside does not clear it.
+  if (wanted === null && askedAt < lastAskedAt) return { cleared: [], asked_stamp: lastAskedAt }
+  return {
+    cleared: rows.filter(({ kind }) => kind !== wanted?.kind),
+    asked_stamp: Math.max(askedAt, lastAskedAt),
+  }
+}
+
+export function isRefusedKind(kind: string): kind is RefusedKind {
+  return (refusedKinds as readonly string[]).includes(kind)
+}

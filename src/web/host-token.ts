@@ -1,0 +1,115 @@
+/** The token of a page around the element: asked for in time, and again after a failure or a refusal. */
+import { pauseAfterFailureMs, renewAfterMs } from './renewal.ts'
+import { readLife } from './session.ts'
+
+const longestTimerMs = 2_147_483_647
+
+export type FetchToken = () => Promise<string> | string
+
+interface Host {
+  /** The token, or what is known of it, changed. */
+  onChange(): void
+  onFailure(error: Error): void
+}
+
+export function keepHostToken({ onChange, onFailure }: Host) {
+  let token: string | null = null
+  let fetchToken: FetchToken | null = null
+  let isStarted = false
+  let hasFailed = false
+  let timer: ReturnType<typeof setTimeout> | undefined
+  /** The question that waits for its answer; null when none does. */
+  let asking: symbol | null = null
+  let askedAt = Number.NEGATIVE_INFINITY
+  /** Questions in a row that brought no token, and tokens in a row that the service refused. */
+  let failures = 0
+  let refusals = 0
+
+  function set(given: string | null): void {
+    token = given
+    hasFailed = false
+    clearTimeout(timer)
+    const waitMs = given === null ? null : renewAfterMs(readLife(given), Date.now())
+    if (waitMs !== null) schedule(waitMs, renew)
+    onChange()
+  }
+
+  function schedule(waitMs: number, step: () => void): void {
+    clearTimeout(timer)
+    if (isStarted && fetchToken !== null) timer = setTimeout(step, Math.min(waitMs, longestTimerMs))
+  }
+
+  /** The last token was good for all of its time. */
+  function renew(): void {
+    refusals = 0
+    void ask()
+  }
+
+  async function ask(): Promise<void> {
+    if (!isStarted || fetchToken === null || asking !== null) return
+    clearTimeout(timer)
+    const question = Symbol()
+    asking = question
+    askedAt = performance.now()
+    let outcome: string | Error
+    try {
+      outcome = checkToken(await fetchToken())
+    } catch (error) {
+      outcome = error instanceof Error ? error : new Error(String(error))
+    }
+    if (asking !== question) return
+    asking = null
+    if (typeof outcome !== 'string') return fail(outcome)
+    failures = 0
+    set(outcome)
+  }
+
+  /** A token that is still good stays in use. */
+  function fail(error: Error): void {
+    failures++
+    hasFailed = true
+    schedule(pauseAfterFailureMs(failures), ask)
+    onFailure(error)
+    onChange()
+  }
+
+  return {
+    get: () => token,
+    hasFailed: () => hasFailed,
+    hasSource: () => token !== null || fetchToken !== null,
+    set,
+    getFetch: () => fetchToken,
+    setFetch(given: FetchToken | null): void {
+      fetchToken = given
+      asking = null
+      failures = refusals = 0
+      clearTimeout(timer)
+      void ask()
+    },
+    start(): void {
+      isStarted = true
+      if (token === null) void ask()
+      else set(token)
+    },
+    stop(): void {
+      isStarted = false
+      asking = null
+      clearTimeout(timer)
+    },
+    /** The service refused the token: a host whose tokens are all refused is not asked all the time. */
+    replace(): void {
+      if (asking !== null || fetchToken === null) return
+      const pauseMs = pauseAfterFailureMs(refusals++)
+      schedule(Math.max(0, askedAt + pauseMs - performance.now()), ask)
+    },
+    /** Somebody wants it now. */
+    ask,
+  }
+}
+
+function checkToken(given: unknown): string {
+  if (typeof given === 'string' && /^[!-~]+$/.test(given)) return given
+  const what =
+    typeof given === 'string' ? 'a text that is no token' : `${given === null ? null : typeof given}`
+  throw new TypeError(`fetchToken gave ${what}; it must return a token, or a promise of one.`)
+}

@@ -1,0 +1,48 @@
+/** Documents about an invoice's certified one: credit notes, debit notes, receipts. */
+import type { DocumentAbout, InvoiceDetail, InvoiceDocument } from '../client/client.ts'
+import { usePage } from './context.ts'
+import { PdfButton } from './pdf-button.tsx'
+import type { Words } from './words.ts'
+
+export function RelatedDocuments({
+  invoice,
+  document,
+}: {
+  invoice: InvoiceDetail
+  document: InvoiceDocument
+}) {
+  const { words, format, downloads } = usePage()
+  if (!document.related?.length) return null
+  return (
+    <ul class="related stack">
+      {document.related.map(about => {
+        const { id, date, total_cents, status } = about
+        const facts = [
+          date && format.day(date),
+          total_cents !== null && format.amount(total_cents, document.currency),
+          status === 'canceled' && words.document.canceled,
+        ]
+        return (
+          <li class="row" key={id}>
+            <span>
+              <strong>{nameDocument(about, words)}</strong> {facts.filter(Boolean).join(' · ')}
+            </span>
+            {downloads.ix && status !== 'draft' && (
+              <PdfButton
+                invoice={invoice}
+                kind={{ related: id }}
+                text={words.pdf}
+                name={nameDocument(about, words)}
+              />
+            )}
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+/** As in "Credit note NC 4". */
+export function nameDocument({ type, number }: Pick<DocumentAbout, 'type' | 'number'>, words: Words): string {
+  return `${words.documentType[type] ?? type} ${number ?? ''}`.trim()
+}

@@ -1,0 +1,79 @@
+/** When a record that was set aside is asked for again, and what clears it. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { SetAside } from '../../src/store/connector-store.ts'
+import { plausibleLosses } from '../../src/sync/deletion-guard.ts'
+import { dueAtOf, noId, replaceSetAside, type Wanted } from '../../src/sync/set-aside.ts'
+
+const minute = 60_000
+
+describe('the moment at which a record is asked for again', () => {
+  it('follows from its kind', () => {
+    const pauses = {
+      overlapped: 0,
+      waiting: minute / 2,
+      invoice: 5 * minute,
+      refused: 60 * minute,
+      outdated: 60 * minute,
+      document: 0,
+      client: 0,
+      relations: 0,
+      field: 0,
+    } as const
+    for (const [kind, pause] of Object.entries(pauses))
+      assert.equal(dueAtOf(kind as keyof typeof pauses, 'in_1', 1_000), 1_000 + pause, kind)
+  })
+
+  it('never comes for a record without an ID', () => {
+    assert.equal(dueAtOf('refused', noId, 1_000), null)
+  })
+})
+
+describe('an answer about an invoice that is set aside', () => {
+  const row = (kind: string, asked_stamp: number): SetAside => {
+    return {
+      system: 'billing',
+      kind,
+      id: 'in_1',
+      reason: '',
+      asked_stamp,
+      due_at: 1,
+      first_at: 1,
+      last_at: 1,
+      tries: 1,
+    }
+  }
+  const wanted = (kind: Wanted['kind']): Wanted => ({ kind, reason: 'r' })
+  const cases: readonly [
+    what: string,
+    rows: SetAside[],
+    askedAt: number,
+    wanted: Wanted | null,
+    cleared: string[],
+    asked: number,
+  ][] = [
+    ['clears it when it fits', [row('invoice', 5)], 6, null, ['invoice'], 6],
+    ['clears nothing when it was asked for earlier', [row('invoice', 5)], 4, null, [], 5],
+    ['clears it when both were asked for at once', [row('invoice', 5)], 5, null, ['invoice'], 5],
+    ['replaces another kind', [row('refused', 5)], 6, wanted('invoice'), ['refused'], 6],
+    ['keeps its own kind, which is written anew', [row('invoice', 5)], 6, wanted('invoice'), [], 6],
+    ['keeps the later stamp', [row('invoice', 5)], 4, wanted('outdated'), ['invoice'], 5],
+    ['has nothing to clear where nothing is', [], 4, null, [], 4],
+  ]
+  for (const [what, rows, askedAt, given, cleared, asked] of cases)
+    it(what, () => {
+      const change = replaceSetAside(rows, askedAt, given)
+      assert.deepEqual([change.cleared.map(({ kind }) => kind), change.asked_stamp], [cleared, asked])
+    })
+})
+
+it('losses are plausible when there are few of them, or a tenth of what there is', () => {
+  for (const [atRisk, plausible] of [
+    [0, 20],
+    [200, 20],
+    [209, 20],
+    [210, 21],
+    [5_000, 500],
+  ] as const)
+    assert.equal(plausibleLosses(atRisk), plausible, `${atRisk}`)
+})
