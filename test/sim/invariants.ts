@@ -1,5 +1,7 @@
 /** The invariants of a store, held against the models after every commit and, in the end, for equality. */
 import { DatabaseSync } from 'node:sqlite'
+import type { AccountStatement } from '../../src/account.ts'
+import type { CustomerBalance } from '../../src/balance.ts'
 import { dayMs } from '../../src/calendar.ts'
 import type { Claim, Document } from '../../src/document.ts'
 import {
@@ -193,6 +195,29 @@ export function writeBalances(balances: readonly Balance[]): string {
     )
     .sort()
     .join('; ')
+}
+
+/** By each currency, a customer's account ends with what the balance shows; so does the last of its entries, where the page has one. */
+export function checkStatement(
+  customer: string,
+  { from, currencies, entries }: Pick<AccountStatement, 'from' | 'currencies' | 'entries'>,
+  balance: CustomerBalance,
+): void {
+  const last = new Map(entries.map(({ currency, balance_cents }) => [currency, balance_cents]))
+  const owed = balance.currencies.map(
+    ({ currency, remaining_cents, credit_cents }) => [currency, remaining_cents - credit_cents] as const,
+  )
+  const shown = new Map(currencies.map(({ currency, closing_cents }) => [currency, closing_cents]))
+  for (const [currency, expected] of new Map([
+    ...[...shown.keys()].map(code => [code, 0] as const),
+    ...owed,
+  ])) {
+    const ends = [shown.get(currency) ?? 0, last.get(currency) ?? expected]
+    if (ends.some(cents => cents !== expected))
+      throw new Violation(
+        `the statement of ${customer} from ${from} ends with ${ends} ${currency}, and the balance is ${expected}`,
+      )
+  }
 }
 
 export class Invariants {

@@ -371,6 +371,24 @@ export const planted: readonly Planted[] = [
     to: 'inReference',
   },
   {
+    name: 'the entries of an account stay as they were first',
+    file: 'src/store/sqlite/write-invoices.ts',
+    from: 'if (!isNew) deleteEntries.run(customer_id, id)',
+    to: 'if (!isNew) return',
+  },
+  {
+    name: 'what an invoice leaves in favour is in no statement',
+    file: 'src/account.ts',
+    from: 'toPayCents(invoice, facts) - inFavourCents(invoice, facts, document)',
+    to: 'toPayCents(invoice, facts)',
+  },
+  {
+    name: 'a statement opens with the entries of its first day',
+    file: 'src/store/sqlite/read-accounts.ts',
+    from: 'customer_id = ?1 AND day < ?2 GROUP',
+    to: 'customer_id = ?1 AND day <= ?2 GROUP',
+  },
+  {
     name: 'on PostgreSQL, the total of a customer is that of the last batch',
     file: 'src/store/postgres/functions.sql',
     from: 'total = stored.total + excluded.total',

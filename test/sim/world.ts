@@ -11,6 +11,7 @@ import { type Logger, pino } from 'pino'
 import { createRandom, integer, pick, type Random } from '../../sandbox/random.ts'
 import { createAuthenticate } from '../../src/access/authenticate.ts'
 import { createToken } from '../../src/access/token.ts'
+import type { AccountStatement } from '../../src/account.ts'
 import type { CustomerBalance } from '../../src/balance.ts'
 import { dayMs } from '../../src/calendar.ts'
 import type { ChangeList } from '../../src/change.ts'
@@ -50,6 +51,7 @@ import { changeMany, type Density, drawDensity, drawLongPause, populateDensely }
 import { addFaults } from './faulty-store.ts'
 import {
   type Committer,
+  checkStatement,
   Invariants,
   openTables,
   type Seen,
@@ -894,9 +896,8 @@ export class World {
   }
 
   private async checkBalance(customer: string): Promise<void> {
-    const { day, currencies } = JSON.parse(
-      (await this.get(customer, '/balance', this.steps)).body,
-    ) as CustomerBalance
+    const balance = JSON.parse((await this.get(customer, '/balance', this.steps)).body) as CustomerBalance
+    const { day, currencies } = balance
     const shown = writeBalances(
       currencies.map(({ currency, remaining_cents, count, overdue_cents, credit_cents }) => ({
         ...{ currency, toPay: remaining_cents, count, overdue: overdue_cents, inFavour: credit_cents },
@@ -904,6 +905,17 @@ export class World {
     )
     const expected = this.invariants.balanceOf(customer, day)
     if (shown !== expected) throw new Violation(`the balance of ${customer} is ${shown}, not ${expected}`)
+    const whole = await this.readStatement(customer, '')
+    checkStatement(customer, whole, balance)
+    const [first] = whole.entries
+    if (first === undefined) return
+    checkStatement(customer, await this.readStatement(customer, `&from=${first.day}`), balance)
+  }
+
+  /** Its last page, where the account ends. */
+  private async readStatement(customer: string, period: string): Promise<AccountStatement> {
+    const path = `/statement?page_size=50&page=${Number.MAX_SAFE_INTEGER}${period}`
+    return JSON.parse((await this.get(customer, path, this.steps)).body)
   }
 
   /** Reads on in a feed: every invoice that differs from the last time is named, each by what became of it. */
