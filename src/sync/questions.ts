@@ -21,7 +21,7 @@ export const customerPatienceMs = 2_000
  * about what is set aside has no stream.
  *
  * `end` and `beginning`: the end or the beginning of the stream's last success, which a restart does not forget. A question that was cut
- * off left a cursor, and goes on at once. One that failed is asked again after `retryPauseMs`.
+ * off left a cursor, and goes on at once. One that fails is asked again after 5 s, and then after twice as long each time, up to a minute.
  */
 type Counted =
   | { from: 'start'; stream: string | null }

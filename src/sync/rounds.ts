@@ -3,7 +3,7 @@ import type { Stream, WriteStore } from '../store/store.ts'
 import type { Swept } from './documents/document-round.ts'
 import type { Applied } from './invoices/apply-answers.ts'
 import type { Question } from './questions.ts'
-import { type Clocks, createTimer, everyMs, leftSince, type Step } from './schedule.ts'
+import { type Clocks, createTimer, everyMs, leftSince, pauseAfter, type Step } from './schedule.ts'
 import { newStream, readStreams } from './streams.ts'
 
 /** Between two sweeps, however long one takes. */
@@ -47,6 +47,7 @@ class FromStart implements Step {
   }
 
   run(): Promise<void> {
+    this.timer.restart()
     return this.ask()
   }
 
@@ -63,13 +64,14 @@ type Remembered = Exclude<Question, { from: 'start' }>
 
 /** Counts from the stream's last success. After the start, pauses run on a clock that nobody sets. */
 class FromSuccess extends FromStart {
-  readonly isBitByBit = true
   private readonly name: string
   private readonly needsAccount: boolean
   /** The success that the timer counts from. A later one, of a list that another question brought to its end, counts as well. */
   private counted: number | null
   /** Of what is under way, by the monotonic clock. */
   private begunAt: number | null = null
+  /** In a row. */
+  private failures = 0
 
   constructor(question: Remembered, options: RoundsOptions, { name, cursor, succeeded_at }: Stream) {
     const left = leftSince(succeeded_at, question.everyMs, options.clocks)
@@ -88,12 +90,23 @@ class FromSuccess extends FromStart {
     this.counted = succeeded_at
     if (left > 0) return this.restart(left)
     this.begunAt ??= options.clocks.elapsed()
-    await this.ask()
+    await this.askAndCount()
     const after = await this.read()
     this.counted = after.succeeded_at
     if (after.cursor !== null) return
     const age = question.from === 'beginning' ? options.clocks.elapsed() - this.begunAt : 0
     this.restart(Math.max(shortestPauseMs, question.everyMs - age))
+  }
+
+  /** A question that costs many calls is not asked every few seconds while it fails. */
+  private async askAndCount(): Promise<void> {
+    try {
+      await this.ask()
+      this.failures = 0
+    } catch (error) {
+      this.timer.restart(pauseAfter(++this.failures))
+      throw error
+    }
   }
 
   private async read(): Promise<Stream> {

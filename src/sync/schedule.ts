@@ -1,4 +1,6 @@
-/** Intervals and timers of steps that repeat. Pauses run on a monotonic clock; only stored moments are compared by the calendar. */
+/** Steps that repeat: intervals, timers, pauses. Pauses run on a monotonic clock; only stored moments are compared by the calendar. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
 
 const second = 1_000
 const minute = 60 * second
@@ -49,21 +51,49 @@ export function leftSince(moment: number | null, intervalMs: number, { calendar 
 
 export interface Step {
   timer: ReturnType<typeof createTimer>
-  /** Whether it stays due until it restarts its timer itself. */
-  isBitByBit?: true
+  /** Restarts the timer, unless more of it is due at once. It does so also when it fails: others have their turn before it. */
   run(): Promise<unknown>
 }
 
 /** A step with a constant interval, which is due at once, so also after each start. */
-export function every(ms: number, clocks: Clocks, run: Step['run']): Step {
-  return { timer: createTimer(ms, clocks), run }
+export function every(ms: number, clocks: Clocks, work: () => Promise<unknown>): Step {
+  const timer = createTimer(ms, clocks)
+  return {
+    timer,
+    run() {
+      timer.restart()
+      return work()
+    },
+  }
 }
 
-/** Runs the first due step; returns the milliseconds until the next. The step's timer restarts before the step runs: one that fails must not block others. */
+/** Runs the first due step; returns the milliseconds until the next. */
 export async function runDue(steps: readonly Step[]): Promise<number> {
   const due = steps.find(({ timer }) => timer.left() === 0)
   if (due === undefined) return Math.min(...steps.map(({ timer }) => timer.left()))
-  if (due.isBitByBit !== true) due.timer.restart()
   await due.run()
   return 0
+}
+
+export const retryPauseMs = 5_000
+const longestRetryPauseMs = 60_000
+
+/** The pause after so many failures in a row: twice as long each time, up to a minute. */
+export function pauseAfter(failures: number): number {
+  return Math.min(longestRetryPauseMs, retryPauseMs * 2 ** (failures - 1))
+}
+
+/** Repeats a step until the signal, after the pause that it resolves with, or the pause after a failure. */
+export async function repeat(step: () => Promise<number>, log: Logger, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const pauseMs = await step().catch(error => {
+      if (!signal.aborted) log.error({ err: error }, 'sync failed; trying again')
+      return retryPauseMs
+    })
+    await pause(pauseMs, signal)
+  }
+}
+
+export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await sleep(milliseconds, undefined, { signal }).catch(() => {})
 }

@@ -1,33 +1,15 @@
-/** A single run over all invoices; and the repetition of steps. */
-import { setTimeout as sleep } from 'node:timers/promises'
+/** A single run over all invoices. */
 import type { Logger } from 'pino'
 import type { Stream, WriteStore } from '../store/store.ts'
 import { billingStreams } from '../stream-names.ts'
 import type { Connector } from './invoices/connector.ts'
 import { customerPatienceMs, relistEveryOf } from './questions.ts'
 import type { ReportStep } from './rounds.ts'
-import { type Clocks, createTimer, everyMs, leftSince, realClocks, runDue } from './schedule.ts'
+import { type Clocks, createTimer, everyMs, leftSince, realClocks, repeat, runDue } from './schedule.ts'
 import { readStreams } from './streams.ts'
-
-export const retryPauseMs = 5_000
 
 /** Pages of a relist that a single run reads for each second since the last run: a tenth of the 20 pages that a second allows. */
 const [relistPagesPerSecond, relistPagesAtLeast] = [2, 20]
-
-/** Repeats a step until the signal, after the pause that it resolves with, or the pause after a failure. */
-export async function repeat(step: () => Promise<number>, log: Logger, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    const pauseMs = await step().catch(error => {
-      if (!signal.aborted) log.error({ err: error }, 'sync failed; trying again')
-      return retryPauseMs
-    })
-    await pause(pauseMs, signal)
-  }
-}
-
-export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  await sleep(milliseconds, undefined, { signal }).catch(() => {})
-}
 
 /** All invoices of the account. Events are followed meanwhile: the list of a large account takes hours. */
 export async function syncInvoices(

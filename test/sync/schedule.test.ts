@@ -10,7 +10,7 @@ import { nothingApplied } from '../../src/sync/invoices/apply-answers.ts'
 import type { Connector } from '../../src/sync/invoices/connector.ts'
 import { documentQuestions, invoiceQuestions } from '../../src/sync/questions.ts'
 import { createRounds } from '../../src/sync/rounds.ts'
-import { type Clocks, createTimer, leftSince, runDue, type Step } from '../../src/sync/schedule.ts'
+import { type Clocks, every, leftSince, runDue, type Step } from '../../src/sync/schedule.ts'
 import { relistPages } from '../../src/sync/sync-invoices.ts'
 
 const minute = 60_000
@@ -206,18 +206,12 @@ describe('the rhythm', () => {
   it('settles a step’s next turn before it runs: one that fails keeps no other from its turn', async () => {
     const { clocks } = createWorld()
     let others = 0
-    const fails = {
-      timer: createTimer(minute, clocks),
-      run: async () => {
-        throw new Error('no')
-      },
-    }
-    const works = {
-      timer: createTimer(minute, clocks),
-      run: async () => {
-        others++
-      },
-    }
+    const fails = every(minute, clocks, async () => {
+      throw new Error('no')
+    })
+    const works = every(minute, clocks, async () => {
+      others++
+    })
     await assert.rejects(runDue([fails, works]))
     assert.equal(await runDue([fails, works]), 0)
     assert.equal(others, 1)
@@ -236,6 +230,32 @@ describe('the rhythm', () => {
     await assert.rejects(world.pass(0, ...rounds), /HTTP 500/)
     await world.pass(15 * minute, ...rounds)
     assert.deepEqual(unlessSince, [1, undefined])
+  })
+
+  it('asks a question that counts from a stream’s success less and less often while it fails, and as before once it succeeds', async () => {
+    const world = createWorld([{ name: 'stripe:relist' }])
+    let isDown = true
+    const relist = async () => {
+      world.ran.push('asked')
+      if (isDown) throw new Error('HTTP 500')
+      return nothingApplied
+    }
+    const rounds = await followInvoices(world, { relist })
+    const fail = (milliseconds: number) => assert.rejects(world.pass(milliseconds, ...rounds), /HTTP 500/)
+    await fail(0)
+    for (const seconds of [5, 10, 20, 40, 60, 60]) {
+      const before = count(world.ran, 'asked')
+      await world.pass(seconds * 1_000 - 1, ...rounds)
+      assert.equal(count(world.ran, 'asked'), before, `before ${seconds} s`)
+      await fail(1)
+    }
+    isDown = false
+    await world.pass(minute, ...rounds)
+    assert.equal(count(world.ran, 'relist'), 1)
+    await world.pass(day, ...rounds)
+    isDown = true
+    await fail(day)
+    await fail(5_000)
   })
 
   it('knows what is left of a pause', () => {
