@@ -2,9 +2,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { openInvoicesShown } from '../src/balance.ts'
 import { expansions } from '../src/expanded.ts'
-import { columnOfExpansion } from '../src/expansion.ts'
 import { defaultPageSize } from '../src/invoice.ts'
 import { countedAbove } from '../src/store/read-model/counting.ts'
+import { expansionSql } from '../src/store/read-model/expansion-sql.ts'
 import { columnOf, type RowFilterName, rowFilterNames, rowFilters } from '../src/store/read-model/filters.ts'
 
 const functionsFile = new URL('../src/store/postgres/functions.sql', import.meta.url)
@@ -46,7 +46,7 @@ const uncounted = rowFilterNames.filter(name => rowFilters[name].counted === nul
 function showSummary(): string {
   const members = expansions.map(
     name =>
-      `CASE WHEN '${name}' = ANY (p_expand) THEN ',"${name}":' || i.${columnOfExpansion[name]} ELSE '' END`,
+      `CASE WHEN '${name}' = ANY (p_expand) THEN ',"${name}":' || ${expansionSql(name, 'postgres', 'i.')} ELSE '' END`,
   )
   return `CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || ${members.join(' || ')} || '}' END`
 }

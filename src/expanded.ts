@@ -1,7 +1,10 @@
 /** The domain: the members that `expand` adds to an invoice, as they are sent. */
 
+/** What `expand` adds that is kept beside each summary. */
+export const briefs = ['document', 'payment'] as const
+
 /** What `expand` adds to an invoice of a list and to a detail. */
-export const expansions = ['document', 'payment'] as const
+export const expansions = [...briefs, 'taxes'] as const
 export type Expansion = (typeof expansions)[number]
 
 /** Absent unless `expand` asks for it. */
@@ -9,6 +12,8 @@ export interface Expanded {
   /** Null until a certified document is associated and was read. */
   document?: DocumentBrief | null
   payment?: PaymentBrief
+  /** By rate, as certified, else as the payment platform has them; null when neither is known. */
+  taxes?: readonly TaxOfRate[] | null
 }
 
 /** The certified document in short. */
@@ -39,4 +44,13 @@ export interface PaymentBrief {
   payable: boolean
   /** Sum of the certified document's credit notes in force. */
   credited_cents: number
+}
+
+/** The tax of a rate. A field that is not known is null. */
+export interface TaxOfRate {
+  rate_percent: number | null
+  base_cents: number | null
+  tax_cents: number
+  /** The payment platform's own word for the reason of the rate, such as `reverse_charge`. Absent where the tax is the document's. */
+  reason?: string | null
 }

@@ -1,9 +1,10 @@
 /** The domain: what `expand` adds to an invoice, stored with it as the text that is sent. Pure. */
 import { isPayable } from './balance.ts'
 import { creditedCents } from './document-json.ts'
-import type { DocumentBrief, Expansion, PaymentBrief } from './expanded.ts'
+import type { briefs, DocumentBrief, Expansion, PaymentBrief } from './expanded.ts'
 import { downloadPath, type Invoice, type InvoiceDocument } from './invoice.ts'
 import { type PaymentFacts, toPayCents } from './payment.ts'
+import { taxesOf } from './taxes.ts'
 
 /** Columns of an invoice. Of `overdue` is stored the day after which it is true, until a request knows its day. */
 export interface ExpansionColumns {
@@ -14,7 +15,7 @@ export interface ExpansionColumns {
 export const columnOfExpansion = {
   document: 'expanded_document',
   payment: 'expanded_payment',
-} as const satisfies Record<Expansion, keyof ExpansionColumns>
+} as const satisfies Record<(typeof briefs)[number], keyof ExpansionColumns>
 
 export function expansionColumns(
   invoice: Invoice,
@@ -60,26 +61,35 @@ export function completeExpansions(text: string, { day, hasPage }: PaymentMoment
   })
 }
 
-/** The members that are asked for, each with a comma before it, to stand at an object's end. */
-export function writeExpansions(expand: readonly Expansion[], columns: ExpansionColumns): string {
-  return expand.map(name => `,"${name}":${columns[columnOfExpansion[name]]}`).join('')
+/** The members of one invoice that are asked for, each with a comma before it, to stand at an object's end. */
+export function expandOne(
+  expand: readonly Expansion[],
+  ...[invoice, facts, document]: Parameters<typeof expansionColumns>
+): string {
+  const { expanded_document, expanded_payment } = expansionColumns(invoice, facts, document)
+  const taxes = JSON.stringify(taxesOf(invoice, facts, document))
+  return writeMembers(expand, { document: expanded_document, payment: expanded_payment, taxes })
+}
+
+function writeMembers(expand: readonly Expansion[], texts: Partial<Record<Expansion, string>>): string {
+  return expand.map(name => `,"${name}":${texts[name]}`).join('')
 }
 
 /**
- * Adds to summaries, joined by commas, what is asked for: of each, `expansions` has the text of its document, then of its payment. A
- * summary is flat: what the split looks for stands between two of them and, since a quote in a string has a backslash before it,
+ * Adds to summaries, joined by commas, which of the briefs are asked for: of each, `kept` has the text of its document, then of its
+ * payment. A summary is flat: what the split looks for stands between two of them and, since a quote in a string has a backslash before it,
  * nowhere else.
  */
 export function expandSummaries(
   summaries: string,
-  expansions: readonly string[],
+  kept: readonly string[],
   expand: readonly Expansion[],
 ): string {
   if (summaries === '') return ''
   const each = summaries.slice(0, -1).split(between)
   const expanded = each.map((text, place) => {
-    const [expanded_document = '', expanded_payment = ''] = expansions.slice(2 * place)
-    return text + writeExpansions(expand, { expanded_document, expanded_payment })
+    const [document = '', payment = ''] = kept.slice(2 * place)
+    return text + writeMembers(expand, { document, payment })
   })
   return `${expanded.join(between)}}`
 }

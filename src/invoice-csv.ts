@@ -3,6 +3,7 @@ import type { Expanded } from './expanded.ts'
 import type { Invoice } from './invoice.ts'
 import { describeDocument, invoiceWords, documentTypeWords as types } from './invoice-words.ts'
 import { includedTaxOf, writeAmount } from './money.ts'
+import { sumBases, writeTaxes } from './taxes.ts'
 
 /** Without the mark, Excel takes the text for one without accents; a line that names the separator would defeat it. */
 export const byteOrderMark = '\ufeff'
@@ -20,8 +21,8 @@ export function createInvoiceCsv(language: 'pt' | 'en', dayOf: (moment: number) 
   const text = (value: string | number | null) => defuse(String(value ?? ''))
   const number = (value: string) => value.replace('.', point)
   const amount = (cents: number, { currency }: Invoice) => number(writeAmount(cents, currency))
-  const owed = (cents: number | undefined, invoice: Invoice) =>
-    cents === undefined ? '' : amount(cents, invoice)
+  const known = (cents: number | null | undefined, invoice: Invoice) =>
+    cents == null ? '' : amount(cents, invoice)
   const columns: [pt: string, en: string, cell: (invoice: Invoice & Expanded) => string][] = [
     ['Fatura', 'Invoice', invoice => text(invoice.number)],
     ['Data', 'Date', invoice => text(dayOf(Date.parse(invoice.issued_at)))],
@@ -49,9 +50,15 @@ export function createInvoiceCsv(language: 'pt' | 'en', dayOf: (moment: number) 
       invoice => amount(includedTaxOf(invoice), invoice),
     ],
     ['Total', 'Total', invoice => amount(invoice.total_cents, invoice)],
-    ['Pago', 'Paid', invoice => owed(invoice.payment?.paid_cents, invoice)],
-    ['Por pagar', 'To pay', invoice => owed(invoice.payment?.remaining_cents, invoice)],
-    ['Creditado', 'Credited', invoice => owed(invoice.payment?.credited_cents, invoice)],
+    ['Base tributável', 'Tax base', invoice => known(sumBases(invoice.taxes ?? null), invoice)],
+    [
+      'IVA por taxa',
+      'Tax by rate',
+      ({ taxes = null, currency }) => text(writeTaxes(taxes, currency)?.replaceAll('.', point) ?? null),
+    ],
+    ['Pago', 'Paid', invoice => known(invoice.payment?.paid_cents, invoice)],
+    ['Por pagar', 'To pay', invoice => known(invoice.payment?.remaining_cents, invoice)],
+    ['Creditado', 'Credited', invoice => known(invoice.payment?.credited_cents, invoice)],
     ['Moeda', 'Currency', invoice => text(invoice.currency.toUpperCase())],
     ['Fatura (ID)', 'Invoice (ID)', invoice => text(invoice.id)],
     ['Cliente (ID)', 'Customer (ID)', invoice => text(invoice.customer_id)],

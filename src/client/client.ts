@@ -28,7 +28,7 @@ export type {
 export type { AgingBucket, CurrencyBalance, CustomerBalance, OpenInvoice } from '../balance.ts'
 export type { Change, ChangeKind, ChangeList } from '../change.ts'
 export type { ErrorCode } from '../errors.ts'
-export type { DocumentBrief, Expansion, PaymentBrief } from '../expanded.ts'
+export type { DocumentBrief, Expansion, PaymentBrief, TaxOfRate } from '../expanded.ts'
 export type {
   ConvertedTotal,
   CustomerSummary,

@@ -10,7 +10,8 @@ import {
   lineFields,
 } from '../invoice.ts'
 import { writeAmount } from '../money.ts'
-import { type PaymentFacts, type TaxByRate, toPayCents } from '../payment.ts'
+import { type PaymentFacts, toPayCents } from '../payment.ts'
+import { sumBases, taxesOf, writeTaxes } from '../taxes.ts'
 
 /** `decimal`: an amount in the currency's major unit, as text; `moment`: ISO 8601 in UTC with milliseconds; `integer` fits a number. */
 export type ColumnKind = 'text' | 'integer' | 'number' | 'decimal' | 'moment'
@@ -102,8 +103,8 @@ const columnsBesideList: readonly Column<ExportedInvoice>[] = [
   { name: 'document_type', kind: 'text', read: ({ document }) => document?.type ?? null },
   { name: 'document_date', kind: 'text', read: ({ document }) => document?.date ?? null },
   { name: 'due_date', kind: 'text', read: ({ facts }) => facts?.due_date ?? null },
-  ...besideList('tax_base_cents', invoice => sumBases(taxesOf(invoice))),
-  { name: 'taxes_by_rate', kind: 'text', read: invoice => writeTaxes(taxesOf(invoice), invoice.currency) },
+  ...besideList('tax_base_cents', invoice => sumBases(readTaxes(invoice))),
+  { name: 'taxes_by_rate', kind: 'text', read: invoice => writeTaxes(readTaxes(invoice), invoice.currency) },
   ...besideList('paid_cents', ({ facts }) => facts?.amount_paid_cents ?? null),
   ...besideList('remaining_cents', invoice => (invoice.facts ? toPayCents(invoice, invoice.facts) : null)),
   ...besideList('credited_cents', ({ document, currency }) => creditedCents(document ?? null, currency)),
@@ -124,32 +125,8 @@ function besideList(
   ]
 }
 
-type ExportedTax = Omit<TaxByRate, 'reason'>
-
-/** As certified, where the document is in the invoice's currency; else as the payment platform has them. */
-function taxesOf({ document, facts, currency }: ExportedInvoice): readonly ExportedTax[] | null {
-  const certified = document?.currency === currency ? document.taxes : null
-  return certified ?? facts?.taxes ?? null
-}
-
-function sumBases(taxes: readonly ExportedTax[] | null): number | null {
-  if (taxes === null) return null
-  return taxes.reduce<number | null>(
-    (sum, { base_cents }) => (sum === null || base_cents === null ? null : sum + base_cents),
-    0,
-  )
-}
-
-/** Rate, base and tax of each, as in "23% 90.00 20.70; 6% 10.00 0.60". */
-function writeTaxes(taxes: readonly ExportedTax[] | null, currency: string): string | null {
-  if (taxes === null) return null
-  const write = (amount: number | null) => (amount === null ? '?' : writeAmount(amount, currency))
-  const parts = taxes.map(
-    ({ rate_percent, base_cents, tax_cents }) =>
-      `${rate_percent ?? '?'}% ${write(base_cents)} ${write(tax_cents)}`,
-  )
-  return parts.join('; ')
-}
+const readTaxes = (invoice: ExportedInvoice) =>
+  taxesOf(invoice, invoice.facts ?? null, invoice.document ?? null)
 
 export const invoiceColumns: readonly Column<ExportedInvoice>[] = [
   ...invoiceFields.flatMap(field => withDecimal<Invoice, ExportedInvoice>(field, field, invoice => invoice)),

@@ -4,6 +4,7 @@ import { expansionColumns } from '../expansion.ts'
 import type { Invoice } from '../invoice.ts'
 import { createInvoiceCsv } from '../invoice-csv.ts'
 import type { InvoiceWalk, OperatorStore, WalkedInvoice } from '../store/store.ts'
+import { taxesOf } from '../taxes.ts'
 import {
   createTextWriter,
   type ExportedInvoice,
@@ -117,6 +118,7 @@ function readExpanded(walked: WalkedInvoice): (Invoice & Expanded)[] {
       ...invoice,
       document: JSON.parse(columns.expanded_document),
       payment: JSON.parse(columns.expanded_payment),
+      taxes: taxesOf(invoice, facts, document),
     },
   ]
 }

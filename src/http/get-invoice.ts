@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { TakeTurn } from '../access/fair-queue.ts'
 import { ApiError } from '../errors.ts'
 import type { Expansion } from '../expanded.ts'
-import { expansionColumns, writeExpansions } from '../expansion.ts'
+import { expandOne } from '../expansion.ts'
 import { serializeDetail, serializeLines } from '../invoice-json.ts'
 import type { InvoicingSystem, PaymentPlatform } from '../sources.ts'
 import type { ReadStore, StoredInvoice } from '../store/store.ts'
@@ -60,8 +60,7 @@ export function addGetInvoice(
 /** The texts that lists have of a stored invoice, too. */
 function expansionsOf({ summary, payment, document }: StoredInvoice, expand: readonly Expansion[]): string {
   if (expand.length === 0) return ''
-  const columns = expansionColumns(JSON.parse(summary), JSON.parse(payment), document && JSON.parse(document))
-  return writeExpansions(expand, columns)
+  return expandOne(expand, JSON.parse(summary), JSON.parse(payment), document && JSON.parse(document))
 }
 
 export function documentNotFound(): ApiError {

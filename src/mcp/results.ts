@@ -40,15 +40,23 @@ export const expanded = {
     ...{ due_date: optionalText, overdue: type('boolean'), payable: type('boolean') },
     ...amounts('paid', 'remaining', 'credited'),
   }),
+  taxes: {
+    ...rows({ rate_percent: type('number', 'null'), ...amounts('base', 'tax') }),
+    type: ['array', 'null'],
+  },
 }
 const documentFields = 'number type atcud date due_date status pdf'.split(' ')
+const taxFields = 'rate_percent base_cents tax_cents'.split(' ')
 const paymentFields = 'due_date paid_cents remaining_cents overdue payable credited_cents'.split(' ')
 
 /** The members that were asked for. */
-export function showExpanded({ currency, document, payment }: Expanded & { currency: string }) {
+export function showExpanded({ currency, document, payment, taxes }: Expanded & { currency: string }) {
   return {
     ...(document !== undefined && { document: document && showRecord(document, documentFields) }),
     ...(payment && { payment: showRecord({ ...payment, currency }, paymentFields) }),
+    ...(taxes !== undefined && {
+      taxes: taxes?.map(tax => showRecord({ ...tax, currency }, taxFields)) ?? null,
+    }),
   }
 }
 

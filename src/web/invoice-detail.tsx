@@ -1,7 +1,7 @@
 /** One invoice: its state, what is owed, lines, totals, taxes, and all of its documents. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { CallOptions, InvoiceDetail as Detail, InvoiceDocument } from '../client/client.ts'
-import { expansions } from '../expanded.ts'
+import { briefs } from '../expanded.ts'
 import { usePage } from './context.ts'
 import { BackLink, Button, Heading } from './controls.tsx'
 import { describeExemption } from './exemptions.ts'
@@ -20,7 +20,7 @@ export function InvoiceDetail({ id }: { id: string }) {
   const { client, session, nav, words, format, opened } = usePage()
   const question = `invoice ${session.customer} ${id}`
   const { result, isCurrent, isBarred, problem, retry } = useLive<Detail>(question, call =>
-    client.invoice.get(session.customer, id, { ...call, expand: expansions }),
+    client.invoice.get(session.customer, id, { ...call, expand: briefs }),
   )
   const heading = useRef<HTMLHeadingElement>(null)
   const invoice = isCurrent ? result?.data : undefined

@@ -1,7 +1,7 @@
 /** The list: what is to be paid, filters, rows, pages, downloads, and the chart. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { InvoiceList as Answer, CustomerBalance, Invoice } from '../client/client.ts'
-import { expansions } from '../expanded.ts'
+import { briefs } from '../expanded.ts'
 import { Chart } from './chart.tsx'
 import { usePage } from './context.ts'
 import { Button, Heading, Link } from './controls.tsx'
@@ -19,7 +19,7 @@ export function InvoiceList() {
   const { client, session, nav, words, format, hidden } = usePage()
   const hasChart = !hidden.has('chart')
   const { filters, page, pageSize } = nav.state
-  const query = { ...filters, page, page_size: pageSize, expand: expansions }
+  const query = { ...filters, page, page_size: pageSize, expand: briefs }
   const question = JSON.stringify(query)
   const { result, isCurrent, isBarred, problem, retry } = useLive<Answer>(
     `list ${session.customer} ${question}`,

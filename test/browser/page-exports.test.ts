@@ -76,11 +76,11 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assert.equal(lines.length, paid.length + 1)
     assert.match(
       lines[1] ?? '',
-      /^FT-0123;2026-09-30;Padaria Simões, Lda\.;PT123456789;Paga;Emitido e liquidado;1000;FR A\/123;Fatura-recibo;ABCD1234-123;2026-03-02;;1003,71;0,00;23;230,85;0,00;1234,56;1234,56;0,00;0,00;EUR;in_0123;cus_ana$/,
+      /^FT-0123;2026-09-30;Padaria Simões, Lda\.;PT123456789;Paga;Emitido e liquidado;1000;FR A\/123;Fatura-recibo;ABCD1234-123;2026-03-02;;1003,71;0,00;23;230,85;0,00;1234,56;90,00;23% 90,00 20,70;1234,56;0,00;0,00;EUR;in_0123;cus_ana$/,
     )
     assert.ok(
-      lines.some(line => /;123468;123468;0;0;JPY;/.test(line)) ||
-        lines.some(line => /;1234\d\d;1234\d\d;0;0;JPY;/.test(line)),
+      lines.some(line => /;123468;;;123468;0;0;JPY;/.test(line)) ||
+        lines.some(line => /;1234\d\d;;;1234\d\d;0;0;JPY;/.test(line)),
     )
     await page.getByText('Concluído.').waitFor()
     assertClean()
@@ -107,7 +107,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
     const { bytes } = await take(page, 'CSV')
     const [, line] = bytes.toString().split('\r\n')
     assert.equal(line?.slice(0, 42), `'=1+1,2026-03-02,"'@cmd; ""quoted"", é",PT`)
-    assert.match(line ?? '', /,-10\.50,0\.00,0\.00,0\.00,EUR,in_hostile,cus_hostile$/)
+    assert.match(line ?? '', /,-10\.50,,,0\.00,0\.00,0\.00,EUR,in_hostile,cus_hostile$/)
     assertClean()
   })
 

@@ -84,7 +84,11 @@ const lineFields: Names<Line> = {
   currency: true,
 }
 
-const expanded: Names<Required<Pick<ListedInvoice, Expansion>>> = { document: true, payment: true }
+const expanded: Names<Required<Pick<ListedInvoice, Expansion>>> = {
+  document: true,
+  payment: true,
+  taxes: true,
+}
 const documentBrief: Names<DocumentBrief> = {
   number: true,
   type: true,

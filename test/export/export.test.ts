@@ -341,13 +341,24 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
       ],
       in_bare: ['', '', '', '', '', '123.00', '0.00', '0.00'],
     })
-    const inPt = 'Documento;Tipo;ATCUD;Data do documento;Vencimento;Pago;Por pagar;Creditado'.split(';')
+    const inPt =
+      'Documento;Tipo;ATCUD;Data do documento;Vencimento;Base tributável;IVA por taxa;Pago;Por pagar;Creditado'.split(
+        ';',
+      )
     const rows = readCsvPt(await run('--format', 'csv-pt'))
-    const row = rows.find(each => each['Fatura (ID)'] === 'in_own')
-    assert.deepEqual(
-      inPt.map(name => row?.[name]),
-      ['FR A/123', 'Fatura-recibo', 'ABCD1234-123', '2026-03-02', '2026-04-01', '3,00', '120,00', '11,07'],
-    )
+    const cellsOf = (id: string) => {
+      const row = rows.find(each => each['Fatura (ID)'] === id)
+      return inPt.map(name => row?.[name])
+    }
+    const printed = ['FR A/123', 'Fatura-recibo', 'ABCD1234-123', '2026-03-02', '2026-04-01']
+    assert.deepEqual(cellsOf('in_own'), [
+      ...printed,
+      ...['90,00', '23% 90,00 20,70', '3,00', '120,00', '11,07'],
+    ])
+    assert.deepEqual(cellsOf('in_usd'), [
+      ...printed,
+      ...['', '23% 100,00 23,00; ?% ? 0,05', '3,00', '120,00', '0,00'],
+    ])
   })
 
   it('csv has drafts where they are asked for, and the other formats have them always', async t => {

@@ -195,6 +195,45 @@ for (const engine of engines)
       }
     })
 
+    test('taxes are the document’s in the invoice’s currency, else the platform’s, on every page, search and detail', async t => {
+      const reason = 'reverse_charge'
+      const taxes = [
+        { rate_percent: 5.5, base_cents: 10_000, tax_cents: 550, reason: null },
+        { rate_percent: 0, base_cents: null, tax_cents: 0, reason },
+      ]
+      const abroad = { ...document, currency: 'usd' }
+      const kinds = [{ document }, { document: abroad }, {}, { document: { ...document, taxes: null } }]
+      const wanted = [document.taxes, taxes, taxes, taxes]
+      const made = makeRecords(2_100)
+      const records = made.map(({ document: _, payment, ...record }, i) => {
+        const { invoice } = record
+        const facts = { ...payment, taxes: i % 8 < 4 ? taxes : null }
+        return { ...record, invoice: { ...invoice, ...withDocument }, ...kinds[i % 4], payment: facts }
+      })
+      const service = await startService(t, engine, { records })
+      const seen = new Map<string, ListedInvoice>()
+      for (const query of ['', '?page_size=50', '?page=209', '?status=paid&page=2', '?q=lima&page=100']) {
+        const sign = query === '' ? '?' : '&'
+        const plain = await service.list(query)
+        for (const expand of ['taxes', 'taxes,document,payment']) {
+          const { json } = await service.list(`${query}${sign}expand=${expand}`)
+          for (const invoice of json.invoices) {
+            seen.set(invoice.id, { ...invoice })
+            const i = made.findIndex(({ invoice: { id } }) => id === invoice.id)
+            const known = i % 8 < 4 || i % 4 === 0
+            assert.deepEqual(invoice.taxes, known ? wanted[i % 4] : null, invoice.id)
+          }
+          for (const invoice of json.invoices) for (const name of expand.split(',')) delete invoice[name]
+          assert.equal(JSON.stringify(json), plain.text)
+        }
+      }
+      assert.ok(seen.size > 60)
+      for (const { id, taxes } of [...seen.values()].slice(0, 8)) {
+        const { json } = await service.get(`${paths.detail(id)}?expand=taxes`)
+        assert.deepEqual(json.taxes, taxes)
+      }
+    })
+
     test('is the same for a customer who has counters, and in a search of its own thread', async t => {
       const service = await startService(t, engine, { records: makeRecords(2_100) })
       for (const query of ['?page=208', '?status=paid&page=3', '?q=lima&page=100'])
@@ -254,7 +293,7 @@ for (const engine of engines)
       const { json } = await service.list('?expand=x')
       assert.equal(
         json.error.message,
-        'expand must be one or more of document, payment, separated by commas.',
+        'expand must be one or more of document, payment, taxes, separated by commas.',
       )
     })
   })

@@ -23,6 +23,7 @@ import {
   isInvoiceId,
   type ListQuery,
 } from '../../src/invoice.ts'
+import { taxesOf } from '../../src/taxes.ts'
 import { campaign } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
 import { findFaults } from '../support/fits-schema.ts'
@@ -259,6 +260,7 @@ function expandAs(invoice: Invoice, added: readonly Expansion[]): ListedInvoice 
     ...invoice,
     ...(added.includes('document') && { document }),
     ...(added.includes('payment') && { payment }),
+    ...(added.includes('taxes') && { taxes: taxesOf(invoice, null, document && exampleDocument) }),
   }
 }
 

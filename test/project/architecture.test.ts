@@ -36,6 +36,7 @@ const domain = [
   'balance',
   'account',
   'expanded',
+  'taxes',
   'expansion',
   'page-settings',
   'document',
@@ -85,7 +86,13 @@ const rules: Record<string, Rule> = {
   'src/invoice.ts': { ours: ['src/document.ts', 'src/expanded.ts', 'src/payment.ts'], packages: [] },
   'src/expanded.ts': { ours: [], packages: [] },
   'src/expansion.ts': {
-    ours: ['balance', 'document-json', 'expanded', 'invoice', 'payment'].map(name => `src/${name}.ts`),
+    ours: ['balance', 'document-json', 'expanded', 'invoice', 'payment', 'taxes'].map(
+      name => `src/${name}.ts`,
+    ),
+    packages: [],
+  },
+  'src/taxes.ts': {
+    ours: ['expanded', 'invoice', 'money', 'payment'].map(name => `src/${name}.ts`),
     packages: [],
   },
   'src/account.ts': {
@@ -110,7 +117,7 @@ const rules: Record<string, Rule> = {
   'src/invoice-words.ts': { ours: ['src/invoice.ts'], packages: [] },
   'src/page-settings.ts': { ours: [], packages: [] },
   'src/invoice-csv.ts': {
-    ours: ['invoice', 'expanded', 'invoice-words', 'money'].map(name => `src/${name}.ts`),
+    ours: ['invoice', 'expanded', 'invoice-words', 'money', 'taxes'].map(name => `src/${name}.ts`),
     packages: [],
   },
   'src/calendar.ts': { ours: [], packages: [] },

@@ -1,7 +1,7 @@
 /** The bodies that go out: the contract's resources, as the OpenAPI document describes them, and the JSON Schemas of their fields. */
 import { openInvoicesShown } from '../../balance.ts'
 import { changeKinds } from '../../change.ts'
-import { type Expansion, expansions } from '../../expanded.ts'
+import { expansions } from '../../expanded.ts'
 import {
   customerIdPattern,
   invoiceIdPattern,
@@ -9,6 +9,15 @@ import {
   maxPageSize,
   syncStates,
 } from '../../invoice.ts'
+import {
+  atcud,
+  documentDueDate,
+  dueDate,
+  expandedFields,
+  expandedResources,
+  payable,
+  printedFields,
+} from './expanded-resources.ts'
 import { operationResources } from './operation-resources.ts'
 import {
   cents,
@@ -67,10 +76,7 @@ const sums = {
 
 const documentFields = {
   id: whole('ID at the external invoicing system.', { minimum: 1 }),
-  type: text("The external system's own word, for example `InvoiceReceipt` or `CreditNote`."),
-  status: text("The external system's own word, for example `final` or `settled`."),
-  number: textOrNull('Number as printed, for example `FR A/123`; null until it is issued.'),
-  date: dayOrNull('Day that it carries, YYYY-MM-DD.'),
+  ...printedFields,
   gross_cents: centsOrNull('Amount before and with taxes, before any retention: what the document charges'),
   total_cents: centsOrNull('Amount to be paid: the gross amount less the retention'),
   in_invoice_currency: {
@@ -79,24 +85,6 @@ const documentFields = {
       "The total in the invoice's currency; null when the document has none beside its own currency.",
   },
 }
-
-const atcud = textOrNull("The tax authority's code of the document, for example `ABCD1234-123`.")
-const documentDueDate = dayOrNull('Day on which it is due, YYYY-MM-DD.')
-const dueDate = dayOrNull('Due day, YYYY-MM-DD; null without one: due at once, and never overdue.')
-const payable = {
-  type: 'boolean',
-  description:
-    "Whether it can be paid on the payment platform's page: something is to be paid, and its certified document is not credited in full.",
-}
-
-/** Of lists and details alike. */
-const expandedFields = {
-  document: {
-    anyOf: [refer('DocumentBrief'), { type: 'null' }],
-    description: 'With `expand=document`: the external document; null until one is associated and was read.',
-  },
-  payment: refer('PaymentBrief'),
-} satisfies Record<Expansion, object>
 
 const openOrder =
   'The oldest due day first; an invoice without one comes after those that are overdue, and before the others.'
@@ -124,26 +112,7 @@ export const components = [
     },
     expansions,
   ),
-  resource('DocumentBrief', 'The external document of an invoice in short.', {
-    number: documentFields.number,
-    type: documentFields.type,
-    atcud,
-    date: documentFields.date,
-    due_date: documentDueDate,
-    status: documentFields.status,
-    pdf: textOrNull('Path of its PDF on this host, for the same Bearer token; null while it is a draft.'),
-  }),
-  resource('PaymentBrief', 'With `expand=payment`: what is owed on an invoice, and what was paid.', {
-    due_date: dueDate,
-    paid_cents: cents('What was paid of it'),
-    remaining_cents: cents('What is to be paid: of an open invoice alone, and never negative'),
-    overdue: {
-      type: 'boolean',
-      description: 'Whether something is to be paid, and the due day was before the UTC day of the request.',
-    },
-    payable,
-    credited_cents: cents("Sum of the certified document's credit notes in force"),
-  }),
+  ...expandedResources,
   resource('InvoiceList', 'One page of a list.', {
     invoices: listOf('InvoiceSummary', 'The page: newest `issued_at` first, then highest `id`.', {
       maxItems: maxPageSize,

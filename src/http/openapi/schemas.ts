@@ -32,7 +32,7 @@ const expand = {
   items: refer('Expansion'),
   explode: false,
   description:
-    'Members to add to each invoice, separated by commas: `document`, its certified document in short, and `payment`, what is owed on it and what was paid.',
+    'Members to add to each invoice, separated by commas: `document`, its certified document in short, `payment`, what is owed on it and what was paid, and `taxes`, tax base and tax by rate.',
   examples: [expansions],
 }
 const listQuery = parameters({

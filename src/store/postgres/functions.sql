@@ -174,7 +174,7 @@ BEGIN
   IF cardinality(v_ids) <> least(p_page_size, total - v_skip) THEN
     RAISE 'The counters of a customer do not add up. Run: fatura doctor --repair';
   END IF;
-  SELECT string_agg((SELECT /*shown*/ CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || CASE WHEN 'document' = ANY (p_expand) THEN ',"document":' || i.expanded_document ELSE '' END || CASE WHEN 'payment' = ANY (p_expand) THEN ',"payment":' || i.expanded_payment ELSE '' END || '}' END /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
+  SELECT string_agg((SELECT /*shown*/ CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || CASE WHEN 'document' = ANY (p_expand) THEN ',"document":' || i.expanded_document ELSE '' END || CASE WHEN 'payment' = ANY (p_expand) THEN ',"payment":' || i.expanded_payment ELSE '' END || CASE WHEN 'taxes' = ANY (p_expand) THEN ',"taxes":' || coalesce(nullif(CASE WHEN i.document::json ->> 'currency' = i.currency THEN (i.document::json -> 'taxes')::text END, 'null'), (i.payment::json -> 'taxes')::text, 'null') ELSE '' END || '}' END /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
   INTO summaries FROM unnest(v_ids) k (id);
 END $body$;
 
@@ -204,7 +204,7 @@ BEGIN
   END IF;
   v_page := greatest(1, least(p_page, (v_total + p_page_size - 1) / p_page_size));
   SELECT string_agg(p.summary, ',') INTO v_summaries FROM (
-    SELECT /*shown*/ CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || CASE WHEN 'document' = ANY (p_expand) THEN ',"document":' || i.expanded_document ELSE '' END || CASE WHEN 'payment' = ANY (p_expand) THEN ',"payment":' || i.expanded_payment ELSE '' END || '}' END /*end*/ AS summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
+    SELECT /*shown*/ CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || CASE WHEN 'document' = ANY (p_expand) THEN ',"document":' || i.expanded_document ELSE '' END || CASE WHEN 'payment' = ANY (p_expand) THEN ',"payment":' || i.expanded_payment ELSE '' END || CASE WHEN 'taxes' = ANY (p_expand) THEN ',"taxes":' || coalesce(nullif(CASE WHEN i.document::json ->> 'currency' = i.currency THEN (i.document::json -> 'taxes')::text END, 'null'), (i.payment::json -> 'taxes')::text, 'null') ELSE '' END || '}' END /*end*/ AS summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
       /*matching*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991) /*end*/
     ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET (v_page - 1) * p_page_size) p;
   RETURN v_total || ' ' || v_version || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
@@ -240,7 +240,7 @@ BEGIN
     ORDER BY r.issued_at DESC, r.id DESC);
   v_total := cardinality(v_ids);
   v_page := greatest(1, least(p_page, (v_total + p_page_size - 1) / p_page_size));
-  SELECT string_agg((SELECT /*shown*/ CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || CASE WHEN 'document' = ANY (p_expand) THEN ',"document":' || i.expanded_document ELSE '' END || CASE WHEN 'payment' = ANY (p_expand) THEN ',"payment":' || i.expanded_payment ELSE '' END || '}' END /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
+  SELECT string_agg((SELECT /*shown*/ CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || CASE WHEN 'document' = ANY (p_expand) THEN ',"document":' || i.expanded_document ELSE '' END || CASE WHEN 'payment' = ANY (p_expand) THEN ',"payment":' || i.expanded_payment ELSE '' END || CASE WHEN 'taxes' = ANY (p_expand) THEN ',"taxes":' || coalesce(nullif(CASE WHEN i.document::json ->> 'currency' = i.currency THEN (i.document::json -> 'taxes')::text END, 'null'), (i.payment::json -> 'taxes')::text, 'null') ELSE '' END || '}' END /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
   INTO v_summaries FROM unnest(v_ids[(v_page - 1) * p_page_size + 1 : v_page * p_page_size]) k (id);
   RETURN v_total || ' ' || coalesce(v_version, 0) || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
 END $body$;

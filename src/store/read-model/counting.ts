@@ -35,10 +35,11 @@ export function isFiltered(filter: InvoiceFilter): boolean {
 
 /**
  * Whether it is the page that is kept for every customer, joined as it is sent. A row tells the size that its page was kept for:
- * one of another default is not used.
+ * one of another default is not used. The taxes are not kept beside it.
  */
 export function isForFirstPage(query: InvoiceQuery): boolean {
-  return query.page === 1 && query.page_size === defaultPageSize && !isFiltered(query)
+  const isKept = query.expand?.includes('taxes') !== true
+  return isKept && query.page === 1 && query.page_size === defaultPageSize && !isFiltered(query)
 }
 
 export type Countable = Pick<InvoiceRow, 'issued_at' | 'status' | 'ix_status' | 'currency' | 'total_cents'>

@@ -2,7 +2,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { openInvoicesShown } from '../../balance.ts'
 import type { Expansion } from '../../expanded.ts'
-import { columnOfExpansion } from '../../expansion.ts'
 import { countPages } from '../../invoice.ts'
 import {
   boundsOf,
@@ -15,6 +14,7 @@ import {
   toOpenSum,
   toSum,
 } from '../read-model/counting.ts'
+import { expansionSql } from '../read-model/expansion-sql.ts'
 import { conditionsOf, counterConditionsOf, monthIn } from '../read-model/filters.ts'
 import type { CustomerSums, InvoicePage, InvoiceQuery, OpenInvoices, Snapshot } from '../store.ts'
 import { prepareOnce } from './shared-db.ts'
@@ -24,7 +24,7 @@ export const joinSummaries = "coalesce(group_concat(summary, ','), '')"
 /** A summary as it is sent: what `expand` adds stands at its end. */
 function shownOf(expand: readonly Expansion[] = []): string {
   if (expand.length === 0) return 'summary'
-  const members = expand.map(name => `',"${name}":' || ${columnOfExpansion[name]}`)
+  const members = expand.map(name => `',"${name}":' || ${expansionSql(name, 'sqlite', '')}`)
   return `substr(summary, 1, length(summary) - 1) || ${members.join(' || ')} || '}'`
 }
 
