@@ -11,6 +11,7 @@ import { usualRules } from '../../src/linking/link.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
 import { createStamps } from '../../src/store/stamps.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
+import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
 import { createConnector } from '../../src/sync/invoices/connector.ts'
 import { readFlags } from '../options.ts'
@@ -26,10 +27,11 @@ await migrateStore(url)
 const store = await openWriteStore(url)
 const log = pino({ level: 'error' })
 const connector = await createConnector({
-  source: createBillingSource(
-    { apiKey: 'sk_test_sandbox', base: sandbox.address },
-    { perSecond: 10_000, attempts: 1, patienceMs: 20_000 },
-  ),
+  source: createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, usualKeys, {
+    perSecond: 10_000,
+    attempts: 1,
+    patienceMs: 20_000,
+  }),
   ...{ store, log, rules: usualRules, signal: new AbortController().signal },
   guard: await createDeletionGuard(store, log, false),
   nextStamp: createStamps(await store.readLastObserved()),

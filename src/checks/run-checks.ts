@@ -9,7 +9,7 @@ import { openOperatorStore, openWriteStore, useStore } from '../store/engines.ts
 import type { OnRecounted, OperatorStore } from '../store/store.ts'
 import { createBillingSource } from '../stripe/billing-source.ts'
 import type { StripeOptions } from '../stripe/client.ts'
-import type { MetadataKeys } from '../stripe/map-claim.ts'
+import { type MetadataKeys, usualKeys } from '../stripe/map-claim.ts'
 import { checkAccounts, checkConnector, checkEndpoints, checkStreams } from './check-connector.ts'
 import { checkCorrections } from './check-corrections.ts'
 import {
@@ -55,7 +55,7 @@ export async function runChecks(report: Report, checked: Checked, wanted: Wanted
     }
     if (store !== null && readable.stripe !== null)
       await checkAccounts(report, store, {
-        source: openBilling(readable.stripe),
+        source: openBilling(readable.stripe, usualKeys),
         invoicing: invoiceXpress && invoicingAccountOf(invoiceXpress),
       })
     if (isFirstRun && wanted.sample > 0)
@@ -69,8 +69,8 @@ export async function runChecks(report: Report, checked: Checked, wanted: Wanted
 const quick = { timeoutMs: answerLimitMs }
 const lookFirst = 'Look at the database first.'
 
-function openBilling(stripe: StripeOptions, keys?: MetadataKeys) {
-  return createBillingSource({ ...stripe, ...quick }, { ...quickPace, perSecond: 20 }, keys)
+function openBilling(stripe: StripeOptions, keys: MetadataKeys) {
+  return createBillingSource({ ...stripe, ...quick }, keys, { ...quickPace, perSecond: 20 })
 }
 
 /** The store is null when it could not be read. The caller closes it. */

@@ -25,7 +25,7 @@ import {
 } from './invoice-shape.ts'
 import { areDistinct, listLines, readLinePage } from './list-lines.ts'
 import { listPayments, readPaymentPage } from './list-payments.ts'
-import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
+import { type MetadataKeys, mapClaim } from './map-claim.ts'
 import { addsUp, customerOf, mapInvoice, percentageOf, rateIds } from './map-invoice.ts'
 import { mapPaymentFacts } from './map-payment.ts'
 import { checkPage, sortOut } from './read-page.ts'
@@ -43,8 +43,8 @@ const lacksPayments =
 
 export function createBillingSource(
   options: StripeOptions,
+  keys: MetadataKeys,
   pace: Pace = paceFor(options),
-  keys: MetadataKeys = usualKeys,
 ): BillingSource {
   const paced = createPacedCall(pace, stripeFailures)
   const call = <T>(endpoint: string, urgency: Urgency, work: () => Promise<T>) =>

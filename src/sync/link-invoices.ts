@@ -9,11 +9,15 @@ import type { KnownInvoice, WriteStore, WriteTransaction } from '../store/store.
 import { readBatches } from './concurrency.ts'
 import type { DeletionGuard } from './deletion-guard.ts'
 
-export interface LinkOptions {
+/** What decides about links, given once by the wiring. */
+export interface Linking {
   rules: LinkRules
   guard: DeletionGuard
-  /** In milliseconds; the current time when not given. */
-  now?: number
+}
+
+export interface LinkOptions extends Linking {
+  /** In milliseconds. */
+  now: number
 }
 
 interface Linked extends Link {
@@ -30,7 +34,7 @@ type Contested = Pick<InvoiceNames, 'documents' | 'invoices'>
 export async function linkInvoices(
   tx: WriteTransaction,
   given: readonly Claimed[],
-  { rules, guard, now = Date.now() }: LinkOptions,
+  { rules, guard, now }: LinkOptions,
 ): Promise<{ linked: Linked[]; contested: Contested }> {
   const documents = await tx.findDocuments(documentsOf(given, rules))
   const isGiven = new Set(given.map(({ invoice }) => keyOf(invoice)))
@@ -121,7 +125,7 @@ export async function relinkInvoices(
   tx: WriteTransaction,
   wanted: Partial<InvoiceNames>,
   cause: string,
-  { now = Date.now(), ...options }: LinkOptions,
+  options: LinkOptions,
 ): Promise<Linked[]> {
   const keys = await tx.findLinked(wanted)
   if (keys.length === 0) return []
@@ -129,7 +133,8 @@ export async function relinkInvoices(
     const own = readClaimed(known)
     return own === null ? [] : [{ ...own, document: known.document }]
   })
-  const { linked, contested } = await linkInvoices(tx, claimed, { ...options, now })
+  const { linked, contested } = await linkInvoices(tx, claimed, options)
+  const { now } = options
   const changed = linked.filter(({ isChanged }) => isChanged)
   await tx.saveDerivedLinks(
     linked.filter(
@@ -147,7 +152,7 @@ export async function relinkInvoices(
   // A document may have been another's until now: that of a claimant who is not among these.
   const gained = contested.documents.filter(id => changed.some(({ invoice }) => invoice.ix_id === id))
   if (gained.length === 0) return changed
-  const others = await relinkInvoices(tx, { documents: gained }, cause, { ...options, now })
+  const others = await relinkInvoices(tx, { documents: gained }, cause, options)
   return [...changed, ...others]
 }
 
@@ -159,11 +164,13 @@ export function readClaimed({ summary, claim, payment }: KnownInvoice): Claimed 
 }
 
 /** Links invoices again whose document is being created, since that fails after a while. Returns the number that changed. */
-export async function ageClaims(store: WriteStore, options: LinkOptions): Promise<number> {
+export async function ageClaims(store: WriteStore, linking: Linking): Promise<number> {
   let changed = 0
   for await (const keys of readBatches(store.readCreating)) {
     const wanted = { invoices: keys.map(({ id }) => id) }
-    const relinked = await store.transaction(tx => relinkInvoices(tx, wanted, 'time', options))
+    const relinked = await store.transaction(tx =>
+      relinkInvoices(tx, wanted, 'time', { ...linking, now: Date.now() }),
+    )
     changed += relinked.length
   }
   return changed

@@ -24,6 +24,7 @@ import { openOperatorStore, openWriteStore, prepareStore } from '../../src/store
 import { schema } from '../../src/store/sqlite/migrations.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
 import { neededEvents } from '../../src/stripe/events.ts'
+import { usualKeys } from '../../src/stripe/map-claim.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
 import { assertFits, type Outcome, unwrapped } from '../support/cli.ts'
 import { createDatabase, engines, postgresServer, runSql } from '../support/engines.ts'
@@ -134,7 +135,7 @@ async function open(t: TestContext, { ix: server, url, ...options }: Options = {
       try {
         await checkSample(report, {
           store,
-          payments: createBillingSource({ apiKey, base: world.sandbox.address }, quick),
+          payments: createBillingSource({ apiKey, base: world.sandbox.address }, usualKeys, quick),
           documents: createDocumentSource({ account: null, apiKey: ixKey, base: ix.address }, quick),
           rules: usualRules,
           count,

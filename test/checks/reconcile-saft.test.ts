@@ -212,7 +212,11 @@ async function plant(store: WriteStore, planted: readonly Planted[]): Promise<vo
       if (taxId !== undefined) await tx.saveClient(n, taxId, stamp++)
     }
     const ids = invoices.map(({ id }) => id)
-    await relinkInvoices(tx, { documents: [], invoices: ids }, 'test', { rules: usualRules, guard: noGuard })
+    await relinkInvoices(tx, { documents: [], invoices: ids }, 'test', {
+      rules: usualRules,
+      guard: noGuard,
+      now: Date.now(),
+    })
     for (const name of ['ix:all', 'ix:open'])
       await tx.saveStream({ name, cursor: null, succeeded_at: now, failed_at: null, error: null })
   })

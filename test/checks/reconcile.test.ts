@@ -82,7 +82,11 @@ async function plant(store: WriteStore, planted: readonly Planted[]): Promise<vo
       )
     }
     const invoices = planted.map(({ invoice }) => invoice.id)
-    await relinkInvoices(tx, { documents: [], invoices }, 'test', { rules: usualRules, guard: noGuard })
+    await relinkInvoices(tx, { documents: [], invoices }, 'test', {
+      rules: usualRules,
+      guard: noGuard,
+      now: Date.now(),
+    })
   })
 }
 

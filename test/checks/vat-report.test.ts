@@ -606,7 +606,7 @@ async function plant(store: WriteStore, planted: readonly Planted[]): Promise<vo
     await tx.saveInvoices(records, stamp++)
     await tx.saveDocuments(planted.flatMap(documentOf), stamp++)
     const wanted = { documents: [], invoices: planted.map(({ n }) => idOf(n)) }
-    await relinkInvoices(tx, wanted, 'test', { rules: usualRules, guard: noGuard })
+    await relinkInvoices(tx, wanted, 'test', { rules: usualRules, guard: noGuard, now: Date.now() })
     for (const each of planted)
       if (each.document !== null)
         await tx.saveRelations(each.n, { has_qr: false, documents: notesOf(each) }, stamp++)

@@ -9,6 +9,7 @@ import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { createMovingLine, createProgress } from '../../src/cli/terminal/progress.ts'
 import type { BillingSource, ListFilter } from '../../src/sources.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
+import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { listRanges } from '../../src/sync/invoices/list-ranges.ts'
 import { wholeList } from '../../src/sync/invoices/ranges.ts'
 
@@ -117,7 +118,7 @@ test('a long list shows its progress, though nobody counted it', async t => {
   const told: (number | null)[] = []
   let stamp = 0
   await listRanges({
-    source: createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }),
+    source: createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, usualKeys),
     log: pino({ level: 'silent' }),
     signal: t.signal,
     ranges: [wholeList],

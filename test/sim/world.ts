@@ -36,7 +36,7 @@ import {
 } from '../../src/store/store.ts'
 import { stripeIdentity } from '../../src/stripe/source-identity.ts'
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
-import { createDocumentSync } from '../../src/sync/documents/documents.ts'
+import { createDocumentSync, roundsApartMs } from '../../src/sync/documents/documents.ts'
 import { type Connector, createConnector } from '../../src/sync/invoices/connector.ts'
 import { fenceStore, waitForLease } from '../../src/sync/lease.ts'
 import { ageClaims, relinkInvoices } from '../../src/sync/link-invoices.ts'
@@ -461,9 +461,14 @@ export class World {
     const common = { store, ...linking, log, signal, nextStamp }
     const connector = await createConnector({ ...common, source: billing })
     const lost = { documents: [], invoices: guard.letThrough('lost_document').map(({ id }) => id) }
-    await store.transaction(tx => relinkInvoices(tx, lost, 'deletion_guard', linking))
+    await store.transaction(tx => relinkInvoices(tx, lost, 'deletion_guard', { ...linking, now: Date.now() }))
     const documents = this.hasDocuments
-      ? await createDocumentSync({ ...common, source, fetchesPerRun: this.fetchesPerRun })
+      ? await createDocumentSync({
+          ...common,
+          source,
+          fetchesPerRun: this.fetchesPerRun,
+          missesApartMs: roundsApartMs,
+        })
       : null
     if (isFull) await connector.forceRelist()
     const questions = [

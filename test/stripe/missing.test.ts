@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { type BillingSource, type PaymentPlatform, SourceError } from '../../src/sources.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
+import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { createPaymentPlatform } from '../../src/stripe/payment-platform.ts'
 
 const id = 'in_1asked'
@@ -32,7 +33,7 @@ async function answerWith(t: TestContext, status: number, type: string, body: st
   const options = { apiKey: 'sk_test_missing', base }
   const pace = { perSecond: 1_000, attempts: 1, patienceMs: 5_000 }
   return {
-    source: createBillingSource(options, pace),
+    source: createBillingSource(options, usualKeys, pace),
     platform: createPaymentPlatform(options),
     asked: () => asked,
   }

@@ -8,6 +8,7 @@ import type { Invoice, Line } from '../../src/invoice.ts'
 import { completeRecord } from '../../src/platform-invoice.ts'
 import type { InvoiceAnswer } from '../../src/sources.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
+import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { addsUp, mapLine } from '../../src/stripe/map-invoice.ts'
 import { campaign } from '../support/campaign.ts'
 import { eventually } from '../support/cli.ts'
@@ -243,7 +244,7 @@ describe('amounts that were read from an account', () => {
     t.after(() => sandbox.close())
     return {
       sandbox,
-      source: createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, pace),
+      source: createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, usualKeys, pace),
     }
   }
 

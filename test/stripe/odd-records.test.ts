@@ -10,6 +10,7 @@ import { usualRules } from '../../src/linking/link.ts'
 import { createStamps } from '../../src/store/stamps.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
 import { invoiceShape } from '../../src/stripe/invoice-shape.ts'
+import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { createConnector } from '../../src/sync/invoices/connector.ts'
 import { campaign, reportFigure } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
@@ -137,10 +138,11 @@ for (const engine of engines)
       const upstream = await startUpstream([...odd, ...good])
       t.after(upstream.close)
       const { store } = await openStores(t, engine)
-      const source = createBillingSource(
-        { apiKey: 'sk_test_odd', base: upstream.base },
-        { perSecond: 100_000, attempts: 0, patienceMs: 20_000 },
-      )
+      const source = createBillingSource({ apiKey: 'sk_test_odd', base: upstream.base }, usualKeys, {
+        perSecond: 100_000,
+        attempts: 0,
+        patienceMs: 20_000,
+      })
       const { log } = createLog()
       const signal = new AbortController().signal
       const connector = await createConnector({

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import type { Invoice } from '../../src/invoice.ts'
 import type { PaymentFacts } from '../../src/payment.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
+import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { assertTrue, eventsStream, readAll, startRig } from '../support/sync.ts'
 
@@ -32,7 +33,7 @@ describe('a key that lacks a permission', { concurrency: 2 }, () => {
       /^Stripe refused the key: it lacks the permission "Tax rates: Read"; /,
     )
     sandbox.forbidden.clear()
-    const source = createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address })
+    const source = createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, usualKeys)
     const again = await rig.connect({ source })
     await again.relist(true)
     await again.catchUp()
@@ -59,7 +60,7 @@ describe('a key that lacks a permission', { concurrency: 2 }, () => {
       'Stripe refused the key to read the payments of invoices; which payments paid an invoice is not known',
     )
     sandbox.forbidden.clear()
-    const source = createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address })
+    const source = createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, usualKeys)
     const again = await rig.connect({ source })
     await again.relist(true)
     await again.catchUp()

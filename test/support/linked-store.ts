@@ -81,7 +81,7 @@ export function linkedStore(
   const relink = (documents: readonly Document[]) =>
     store.transaction(tx => {
       const wanted = { documents: documents.map(({ id }) => id), ...invoicesNamedBy(documents, rules) }
-      return relinkInvoices(tx, wanted, 'test', linking)
+      return relinkInvoices(tx, wanted, 'test', { ...linking, now: Date.now() })
     })
   const readInvoices = async (): Promise<Invoice[]> =>
     (await readAll(store)).map(({ summary }) => JSON.parse(summary))
@@ -98,7 +98,7 @@ export function linkedStore(
       await store.transaction(async tx => {
         await tx.saveDocuments(documents, nextStamp())
         const wanted = { documents: documents.map(({ id }) => id), ...invoicesNamedBy(documents, rules) }
-        await relinkInvoices(tx, wanted, 'test', linking)
+        await relinkInvoices(tx, wanted, 'test', { ...linking, now: Date.now() })
       })
     },
     relink,

@@ -192,7 +192,7 @@ import type { SyncContext } from './sync-context.ts'
 export function lookAtDisputes(context: SyncContext, refetch: Refetch): Promise<Applied> {
   const { store, streams, names } = context
   return streams.run(names.disputes, async () => {
-    const applied = await refetch.fetchEach(await store.readUnsettled(null, 100, context.nextStamp()))
+    const applied = await refetch.fetchEach(await store.readUnsettled(null, 100, context.nextStamp()), null)
     await store.transaction(tx => tx.saveSuccess(names.disputes, Date.now()))
     return applied
   })

@@ -19,6 +19,7 @@ import { billingStreams } from '../../src/stream-names.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
 import { readEvent } from '../../src/stripe/events.ts'
 import type { PaymentItem } from '../../src/stripe/invoice-shape.ts'
+import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { mapInvoice, mapLine, percentageOf } from '../../src/stripe/map-invoice.ts'
 import { mapPaymentFacts } from '../../src/stripe/map-payment.ts'
 import { stripeIdentity } from '../../src/stripe/source-identity.ts'
@@ -80,7 +81,7 @@ export async function startRig(t: TestContext, engine: Engine, options: RigOptio
   t.after(() => sandbox.close())
   const { store, reader, url } = await openStores(t, engine)
   const stripe = { apiKey: 'sk_test_sandbox', base: sandbox.address, ...(timeout && { timeoutMs: timeout }) }
-  const source = createBillingSource(stripe, pace)
+  const source = createBillingSource(stripe, usualKeys, pace)
   const { log, logged } = createLog()
   const connect: Rig['connect'] = async ({
     source: other = source,

@@ -9,6 +9,7 @@ import { createAccount, type StripeAccount } from '../../sandbox/stripe/account.
 import { SourceError } from '../../src/sources.ts'
 import type { StoredRecord, Stream, WriteStore } from '../../src/store/store.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
+import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { campaign, reportFigure } from '../support/campaign.ts'
 import { assertDocumentsTrue } from '../support/document-truth.ts'
 import { startOrdinary } from '../support/documents.ts'
@@ -55,7 +56,7 @@ async function meet(t: TestContext, route: Route, fault: Fault, listed: Engine, 
   const patient =
     clock === null
       ? connector
-      : await rig.connect({ source: createBillingSource(stripe, { ...pace, attempts: 20 }) })
+      : await rig.connect({ source: createBillingSource(stripe, usualKeys, { ...pace, attempts: 20 }) })
   const ended = async <T>(work: Promise<T>, hangs = Number.POSITIVE_INFINITY): Promise<T> => {
     const countRequests = () => sandbox.requests.get(route) ?? 0
     if (clock !== null) await passHangs(clock, waitMs + 2_000, work, countRequests, hangs)

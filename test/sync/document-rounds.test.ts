@@ -50,11 +50,11 @@ for (const engine of engines)
       rig.documents.change('vanish', document)
       const asked = () => rig.ix.requests.get('ix_document') ?? 0
       const before = asked()
-      await runOnce(await rig.reconnect({ isOneRound: true }))
+      await runOnce(await rig.reconnect({ missesApartMs: 'one run' }))
       assert.ok(asked() > before, 'it was asked for')
       const once = await rig.invoice(id)
       assert.deepEqual([once.ix_sync_state, once.ix_id], ['synced', document])
-      await runOnce(await rig.reconnect({ isOneRound: true }))
+      await runOnce(await rig.reconnect({ missesApartMs: 'one run' }))
       assert.equal((await rig.invoice(id)).ix_sync_state, 'failed')
     })
 

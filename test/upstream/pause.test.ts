@@ -8,6 +8,7 @@ import { createDocumentSource } from '../../src/invoicexpress/document-source.ts
 import { createInvoicingSystem } from '../../src/invoicexpress/invoicing-system.ts'
 import { SourceError } from '../../src/sources.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
+import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { createPaymentPlatform } from '../../src/stripe/payment-platform.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
 import { createCertificate } from '../support/certificate.ts'
@@ -73,7 +74,7 @@ const askers: Record<
 }
 
 function createInvoices(base: string): Ask {
-  const source = createBillingSource({ apiKey: 'sk_test_x', base }, pace)
+  const source = createBillingSource({ apiKey: 'sk_test_x', base }, usualKeys, pace)
   return number => (number % 2 === 0 ? source.fetchInvoice(`in_${number}`, null) : source.listInvoices(null))
 }
 
@@ -203,7 +204,7 @@ test('over TLS both are asked, on connections that are kept, and pauses hold', a
     )
     const source = {
       ix: createDocumentSource({ account: null, apiKey: 'x', base: upstream.origin }, pace),
-      stripe: createBillingSource({ apiKey: 'sk_test_x', base: upstream.origin }, pace),
+      stripe: createBillingSource({ apiKey: 'sk_test_x', base: upstream.origin }, usualKeys, pace),
     }
     const ask = () => (system === 'ix' ? source.ix.fetchClient(1) : source.stripe.fetchInvoice('in_1', null))
     await ask()

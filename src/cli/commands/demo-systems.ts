@@ -14,6 +14,7 @@ import { usualRules } from '../../linking/link.ts'
 import { migrateStore, openWriteStore } from '../../store/engines.ts'
 import { createStamps } from '../../store/stamps.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
+import { usualKeys } from '../../stripe/map-claim.ts'
 import { createWebhookServer } from '../../stripe/webhook.ts'
 import { createDeletionGuard } from '../../sync/deletion-guard.ts'
 import { createDocumentSync } from '../../sync/documents/documents.ts'
@@ -43,7 +44,7 @@ export async function startDemoSystems(url: string, log: Logger, onEvent: (line:
   const invoiceXpress = { account: null, apiKey: 'ix_test_sandbox', base: ix.address }
   await migrateStore(url)
   const store = await openWriteStore(url)
-  const source = createBillingSource(stripe)
+  const source = createBillingSource(stripe, usualKeys)
   // The sandbox's clock begins at a moment of its own: what is recent there is not too old here.
   const creatingTimeoutMs = usualRules.creatingTimeoutMs + Date.now() - sandbox.account.clock * 1000
   const rules = { ...usualRules, creatingTimeoutMs }

@@ -9,6 +9,7 @@ import type { WriteStore } from '../../store/store.ts'
 import { billingStreams } from '../../stream-names.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
+import { usualKeys } from '../../stripe/map-claim.ts'
 import { stripeIdentity } from '../../stripe/source-identity.ts'
 import { createDeletionGuard, type DeletionGuard } from '../../sync/deletion-guard.ts'
 import { fenceStore, type HeldLease, nameProcess, waitForLease } from '../../sync/lease.ts'
@@ -77,9 +78,10 @@ export async function openConnector(options: SyncOptions, isOnce: boolean, place
   }
 }
 
+/** Accounts are compared by what they hold, whatever the keys of its metadata. */
 export function accountsOf(options: Pick<SyncOptions, 'stripe' | 'invoiceXpress'>): Accounts {
   const invoicing = options.invoiceXpress && invoicingAccountOf(options.invoiceXpress)
-  return { source: createBillingSource(options.stripe), invoicing }
+  return { source: createBillingSource(options.stripe, usualKeys), invoicing }
 }
 
 /** Aborts a process that waits for its turn at once when it may not begin then. */
@@ -130,7 +132,9 @@ async function relinkLetThrough(store: WriteStore, guard: DeletionGuard, rules: 
   const ids = guard.letThrough('lost_document').map(({ id }) => id)
   for (let start = 0; start < ids.length; start += batchSize) {
     const wanted = { documents: [], invoices: ids.slice(start, start + batchSize) }
-    await store.transaction(tx => relinkInvoices(tx, wanted, 'deletion_guard', { rules, guard }))
+    await store.transaction(tx =>
+      relinkInvoices(tx, wanted, 'deletion_guard', { rules, guard, now: Date.now() }),
+    )
   }
 }
 

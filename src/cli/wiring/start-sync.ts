@@ -13,7 +13,7 @@ import { StoreError, StoreReplaced } from '../../store/store.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
 import { createWebhookServer } from '../../stripe/webhook.ts'
 import { advice, formatHeld } from '../../sync/deletion-guard.ts'
-import { createDocumentSync } from '../../sync/documents/documents.ts'
+import { createDocumentSync, roundsApartMs } from '../../sync/documents/documents.ts'
 import { createConnector } from '../../sync/invoices/connector.ts'
 import { LeaseLost } from '../../sync/lease.ts'
 import { ageClaims } from '../../sync/link-invoices.ts'
@@ -151,7 +151,7 @@ async function connect(options: Opened, isOnce = false) {
   const { stripe, keys, invoiceXpress, store, guard, rules, log, signal, onProgress, onDocuments } = options
   const nextStamp = createStamps(await store.readLastObserved())
   const common = { store, guard, rules, log, signal, nextStamp }
-  const payments = createBillingSource(stripe, undefined, keys)
+  const payments = createBillingSource(stripe, keys)
   const source = invoiceXpress && createDocumentSource(invoiceXpress)
   return {
     connector: await createConnector({ ...common, source: payments, ...(onProgress && { onProgress }) }),
@@ -161,8 +161,8 @@ async function connect(options: Opened, isOnce = false) {
         ...common,
         source,
         ...(isOnce
-          ? { isOneRound: true, fetchesPerRun: Number.POSITIVE_INFINITY }
-          : { sweepSource: source.atHalfPace }),
+          ? { missesApartMs: 'one run', fetchesPerRun: Number.POSITIVE_INFINITY }
+          : { missesApartMs: roundsApartMs, sweepSource: source.atHalfPace }),
         ...(onDocuments && { onProgress: onDocuments }),
       })),
   }

@@ -3,9 +3,9 @@ import type { Logger } from 'pino'
 import type { NextStamp } from '../../store/stamps.ts'
 import type { WriteStore } from '../../store/store.ts'
 import type { createQueue } from '../concurrency.ts'
-import type { LinkOptions } from '../link-invoices.ts'
+import type { Linking } from '../link-invoices.ts'
 
-export interface DocumentContext extends Omit<LinkOptions, 'now'> {
+export interface DocumentContext extends Linking {
   /** The system that set-aside records are stored under. */
   system: string
   store: WriteStore

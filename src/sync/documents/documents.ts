@@ -18,7 +18,7 @@ import type { NextStamp } from '../../store/stamps.ts'
 import { observationStamp, type Stream, type WriteStore } from '../../store/store.ts'
 import { documentStreams } from '../../stream-names.ts'
 import { createQueue, readBatches } from '../concurrency.ts'
-import { ageClaims, type LinkOptions } from '../link-invoices.ts'
+import { ageClaims, type Linking } from '../link-invoices.ts'
 import { everyMs } from '../schedule.ts'
 import { createStreams, newStream, readStreams, type Streams } from '../streams.ts'
 import type { DocumentContext } from './document-context.ts'
@@ -33,12 +33,12 @@ const recentDays = 3
 /** For differing clocks and time zones. */
 const daysAhead = 2
 /** A little less than lies between two rounds over open documents. */
-const usuallyApartMs = everyMs.open - 60_000
+export const roundsApartMs = everyMs.open - 60_000
 /** Of each document of an invoice: credit notes come without any change of the document itself. */
 const relationsEvery = dayMs
 const relationsAtMost = 500
 
-export interface DocumentSyncOptions extends Omit<LinkOptions, 'now'> {
+export interface DocumentSyncOptions extends Linking {
   source: DocumentSource
   /** For sweeps of everything: it may have a slower pace. */
   sweepSource?: DocumentSource
@@ -49,10 +49,8 @@ export interface DocumentSyncOptions extends Omit<LinkOptions, 'now'> {
   nextStamp: NextStamp
   /** Single documents and clients fetched in one run; the next goes on with the rest. */
   fetchesPerRun?: number
-  /** Whether all steps are one round, as in a single run: a document is then missed once at most. */
-  isOneRound?: boolean
-  /** Otherwise, the least time between two misses of a document: less is one outage, seen twice. */
-  missesApartMs?: number
+  /** The least time between two misses of a document: less is one outage, seen twice. `one run`: all of a run's are one. */
+  missesApartMs: number | 'one run'
   onProgress?(documents: number): void
 }
 
@@ -126,7 +124,7 @@ export class DocumentSync {
 
   sweepRecent(): Promise<Swept> {
     return this.streams.run(this.names.recent, async stream => {
-      const round = await this.begin(this.source)
+      const round = await this.begin(this.source, false)
       const span = { from: firstRecentDay(round.at), to: dayOf(round.at + daysAhead * dayMs) }
       const last = await this.readAndFetch(round, span, span, stream)
       await this.end(stream, round, last === null ? null : String(last))
@@ -137,7 +135,7 @@ export class DocumentSync {
   /** Reads documents that may still change and claimed ones that were never seen, and ages claims. */
   refreshOpen(): Promise<Swept> {
     return this.streams.run(this.names.open, async stream => {
-      const round = await this.begin(this.source)
+      const round = await this.begin(this.source, false)
       const last = await this.readAndFetch(round, { statuses: openInLists }, 'open', stream)
       const left = await fetchDocuments(this.context, round, this.unseen(round), this.fetchesPerRun)
       round.counts.noteChanged(await ageClaims(this.context.store, this.context))
@@ -150,11 +148,12 @@ export class DocumentSync {
     })
   }
 
-  private async begin(source: DocumentSource, countsCorrections = false): Promise<Round> {
-    const { isOneRound = false, missesApartMs = usuallyApartMs } = this.options
+  private async begin(source: DocumentSource, countsCorrections: boolean): Promise<Round> {
+    const { missesApartMs } = this.options
     const aside = await readAside(this.context)
     const [at, stamp] = [Date.now(), this.context.nextStamp()]
-    const missedBefore = isOneRound ? this.startedAt : stamp - observationStamp(missesApartMs)
+    const missedBefore =
+      missesApartMs === 'one run' ? this.startedAt : stamp - observationStamp(missesApartMs)
     const recentFrom = countsCorrections ? firstRecentDay(at) : null
     return { source, at, stamp, missedBefore, aside, recentFrom, counts: new RoundCounts() }
   }

@@ -67,9 +67,10 @@ async function relinkDocuments(
   context: DocumentContext,
   documents: readonly Document[],
 ): Promise<number> {
+  const { rules, guard } = context
   const ids = documents.map(({ id }) => id)
   // Whoever ties one of them at this moment, by the former tax ID, ends first.
   await tx.findDocuments({ ids, references: [] })
-  const wanted = { documents: ids, ...invoicesNamedBy(documents, context.rules) }
-  return (await relinkInvoices(tx, wanted, 'client', context)).length
+  const wanted = { documents: ids, ...invoicesNamedBy(documents, rules) }
+  return (await relinkInvoices(tx, wanted, 'client', { rules, guard, now: Date.now() })).length
 }

@@ -133,7 +133,7 @@ function commit(
   cause: string,
   write: (tx: WriteTransaction) => Promise<readonly ReplacedDocument[]>,
 ): Promise<void> {
-  const { store, enqueue, rules, log } = context
+  const { store, enqueue, rules, guard, log } = context
   return enqueue(async () => {
     const changed = await store.transaction(async tx => {
       await countCorrected(tx, round, documents.length, await write(tx))
@@ -142,7 +142,7 @@ function commit(
       await clearAside(tx, context, ids, ['document'])
       await clearAside(tx, context, whole, ['field'])
       const wanted = { documents: ids, ...invoicesNamedBy(documents, rules) }
-      return relinkInvoices(tx, wanted, cause, context)
+      return relinkInvoices(tx, wanted, cause, { rules, guard, now: Date.now() })
     })
     round.counts.noteChanged(changed.length)
     for (const { invoice, candidates } of changed)

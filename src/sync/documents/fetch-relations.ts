@@ -50,12 +50,14 @@ async function fetchSome(
 
 /** Returns how many invoices changed. */
 function saveRelations(context: DocumentContext, found: readonly Found[]): Promise<number> {
+  const { rules, guard } = context
   const ids = found.map(({ id }) => id)
   return context.enqueue(() =>
     context.store.transaction(async tx => {
       for (const { id, record, askedAt } of found) await tx.saveRelations(id, record, askedAt)
       await clearAside(tx, context, ids, ['relations'])
-      return (await relinkInvoices(tx, { documents: ids }, 'relations', context)).length
+      return (await relinkInvoices(tx, { documents: ids }, 'relations', { rules, guard, now: Date.now() }))
+        .length
     }),
   )
 }

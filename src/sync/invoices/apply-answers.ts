@@ -16,7 +16,7 @@ import { type Cause, countRefused, type Decided, findDifferent, wantedOf, writeJ
 export const nothingApplied = { changed: 0, deleted: 0, overlapped: 0, refused: {} as Record<string, number> }
 export type Applied = typeof nothingApplied
 
-export interface ApplyOptions extends Required<LinkOptions> {
+export interface ApplyOptions extends LinkOptions {
   cause: Cause | null
   /** Whether part of the store is out of reach: then links stay as they are, every answer has a customer, and none is a deletion. */
   isPartial: boolean

@@ -5,7 +5,7 @@ import { type SetAside, waitingKind } from '../../store/connector-store.ts'
 import type { NextStamp } from '../../store/stamps.ts'
 import { StoreUnavailable, type WriteStore, type WriteTransaction } from '../../store/store.ts'
 import { applyOutcomes, invoicesApplied } from '../../telemetry.ts'
-import type { LinkOptions } from '../link-invoices.ts'
+import type { Linking } from '../link-invoices.ts'
 import { dueAtOf, noId, replaceSetAside, type Wanted } from '../set-aside.ts'
 import { type Applied, addApplied, applyAnswers, nothingApplied } from './apply-answers.ts'
 import type { Corrections } from './corrections.ts'
@@ -19,10 +19,13 @@ interface Stamps {
 
 type Answered = Stamps & Pick<AnswerPage, 'answers'> & Partial<Pick<AnswerPage, 'unfit' | 'nameless'>>
 
-/** Why it was asked: an event; a list that looks again for what no event announced; or neither. */
-export type Why = Cause | 'recheck' | null
+/** `recheck`: it was asked to find what no event announced; what differs counts as missed then. */
+export type Recheck = 'recheck' | null
 
-export interface CommitOptions extends Omit<LinkOptions, 'now'> {
+/** Why it was asked: an event; a recheck; or neither. */
+export type Why = Cause | Recheck
+
+export interface CommitOptions extends Linking {
   /** The system that set-aside records are stored under. */
   system: string
   store: WriteStore
@@ -44,11 +47,7 @@ export type Commits = ReturnType<typeof createCommits>
 export function createCommits(options: CommitOptions) {
   const { store, log, nextStamp } = options
 
-  async function commit(
-    pages: readonly Answered[],
-    why: Why = null,
-    alongside?: Alongside,
-  ): Promise<Committed> {
+  async function commit(pages: readonly Answered[], why: Why, alongside?: Alongside): Promise<Committed> {
     const committed = await commitWhole(options, pages, why, alongside).catch(async error => {
       if (!(error instanceof StoreUnavailable)) throw error
       const groups = await store.groupByNode(customersOf(pages))

@@ -19,7 +19,7 @@ import type { BillingSource, Notification, SourceIdentity } from '../../sources.
 import type { NextStamp } from '../../store/stamps.ts'
 import type { WriteStore } from '../../store/store.ts'
 import { billingStreams } from '../../stream-names.ts'
-import type { LinkOptions } from '../link-invoices.ts'
+import type { Linking } from '../link-invoices.ts'
 import { createStreams } from '../streams.ts'
 import type { Applied } from './apply-answers.ts'
 import { createCommits } from './commit-answers.ts'
@@ -30,7 +30,7 @@ import { Refetch } from './refetch-invoices.ts'
 import { retrySetAside } from './retry-set-aside.ts'
 import type { SyncContext } from './sync-context.ts'
 
-export interface ConnectorOptions extends Omit<LinkOptions, 'now'> {
+export interface ConnectorOptions extends Linking {
   source: BillingSource
   store: WriteStore
   log: Logger

@@ -5,7 +5,7 @@ import type { BillingSource } from '../../sources.ts'
 import type { Stream } from '../../store/store.ts'
 import { createQueue, readBatches } from '../concurrency.ts'
 import { type Applied, addApplied, nothingApplied } from './apply-answers.ts'
-import type { Why } from './commit-answers.ts'
+import type { Recheck } from './commit-answers.ts'
 import { type ListOptions, listAndCommit } from './list-ranges.ts'
 import { type ListCursor, readListCursor, wholeList, writeListCursor } from './ranges.ts'
 import type { Refetch } from './refetch-invoices.ts'
@@ -20,7 +20,7 @@ const batchSize = 100
 type How = Pick<ListOptions, 'parallel' | 'urgency' | 'pagesAtMost'> & {
   step: string
   stop?: AbortSignal
-  why: Why
+  why: Recheck
   done: readonly string[]
 }
 
@@ -134,7 +134,7 @@ export class AccountLists {
   }
 
   /** Before everything was listed, and after a gap in the events, what a list corrects was not missed. */
-  private async whyAgain(): Promise<Why> {
+  private async whyAgain(): Promise<Recheck> {
     return (await this.isListed()) ? 'recheck' : null
   }
 
@@ -178,7 +178,6 @@ export class AccountLists {
     { step, done, ...how }: How,
   ): Promise<Applied> {
     const { store, corrections, reportProgress } = this.context
-    const isRecheck = how.why === 'recheck'
     const listed = await listAndCommit(this.context, {
       ...how,
       ranges,
@@ -189,13 +188,13 @@ export class AccountLists {
       },
       onProgress: (invoices, part) => reportProgress?.(step, invoices, part),
     })
-    const applied = await this.refetch.fetchOverlaps(listed, isRecheck)
+    const applied = await this.refetch.fetchOverlaps(listed, how.why)
     if (!listed.isWhole) return applied
     // Drafts that were deleted without an event are in no list.
-    const unlisted = about.since === null ? nothingApplied : await this.fetchUnlisted(about.since, isRecheck)
+    const unlisted = about.since === null ? nothingApplied : await this.fetchUnlisted(about.since, how.why)
     const afterCommit = await store.transaction(async tx => {
       for (const name of done) await tx.saveSuccess(name, this.endOf(about.begunAt))
-      return isRecheck ? null : corrections.forget(tx)
+      return how.why === 'recheck' ? null : corrections.forget(tx)
     })
     afterCommit?.()
     return addApplied(applied, unlisted)
@@ -209,22 +208,21 @@ export class AccountLists {
 
   private async listUnsettled(since: number): Promise<Applied> {
     const how = { parallel: unsettledAtOnce, why: await this.whyAgain() }
-    const isRecheck = how.why === 'recheck'
     let total = nothingApplied
     for (const status of unsettledStatuses) {
       const listed = await listAndCommit(this.context, { ...how, filter: { status } })
-      total = addApplied(total, await this.refetch.fetchOverlaps(listed, isRecheck))
+      total = addApplied(total, await this.refetch.fetchOverlaps(listed, how.why))
     }
-    return addApplied(total, await this.fetchUnlisted(since, isRecheck))
+    return addApplied(total, await this.fetchUnlisted(since, how.why))
   }
 
   /** Fetches each invoice that is stored as unsettled and was not listed since: it is settled by now, or gone. */
-  private async fetchUnlisted(since: number, isRecheck: boolean): Promise<Applied> {
+  private async fetchUnlisted(since: number, recheck: Recheck): Promise<Applied> {
     const { store } = this.context
     let total = nothingApplied
     const read = (after: InvoiceKey | null, limit: number) => store.readUnsettled(after, limit, since)
     for await (const keys of readBatches(read, batchSize))
-      total = addApplied(total, await this.refetch.fetchEach(keys, isRecheck))
+      total = addApplied(total, await this.refetch.fetchEach(keys, recheck))
     return total
   }
 }

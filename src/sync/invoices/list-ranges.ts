@@ -162,7 +162,7 @@ export async function listAndCommit(
   context: SyncContext,
   options: Pick<ListOptions, 'parallel'> &
     Partial<Omit<ListOptions, keyof SyncContext>> & {
-      why?: Why
+      why: Why
       /** Ends the list before its end, and is no failure. */
       stop?: AbortSignal
       /** Writes, with the pages, the ranges that are left. */
@@ -170,7 +170,7 @@ export async function listAndCommit(
     },
 ): Promise<Committed & { isWhole: boolean }> {
   const { commits, signal } = context
-  const { why = null, stop, alongside, ...list } = options
+  const { why, stop, alongside, ...list } = options
   let applied = nothingApplied
   const overlaps: string[] = []
   const listing = listRanges({

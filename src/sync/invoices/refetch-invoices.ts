@@ -5,7 +5,7 @@ import type { JournalEntry } from '../../store/document-store.ts'
 import { eventApplied } from '../../telemetry.ts'
 import { coalesce, forEachConcurrently } from '../concurrency.ts'
 import { type Applied, addApplied, nothingApplied } from './apply-answers.ts'
-import type { Committed } from './commit-answers.ts'
+import type { Committed, Recheck } from './commit-answers.ts'
 import { listAndCommit } from './list-ranges.ts'
 import type { Cause } from './outcomes.ts'
 import type { SyncContext } from './sync-context.ts'
@@ -18,8 +18,7 @@ const rememberedEvents = 20_000
 interface FetchCause {
   customerId: string | null
   notifications: readonly Notification[]
-  /** Whether a list of everything did not have it. */
-  isRecheck: boolean
+  recheck: Recheck
 }
 
 export class Refetch {
@@ -63,30 +62,30 @@ export class Refetch {
   /** Fetches each of these; without a `customer_id`, the stored one is used. */
   async fetchEach(
     keys: readonly (Pick<InvoiceKey, 'id'> & Partial<InvoiceKey>)[],
-    isRecheck = false,
+    recheck: Recheck,
   ): Promise<Applied> {
     const { store } = this.context
     let total = nothingApplied
     await forEachConcurrently(keys, fetchesAtOnce, async ({ id, customer_id }) => {
       // The platform does not return the customer of a deleted invoice.
       const customerId = customer_id ?? (await store.findLinkedById(id))[0]?.customer_id ?? null
-      const applied = await this.fetchOne(id, { customerId, notifications: [], isRecheck })
+      const applied = await this.fetchOne(id, { customerId, notifications: [], recheck })
       total = addApplied(total, applied)
     })
     return total
   }
 
   /** Fetches the invoices of a list whose answer overlapped with another one, and differed. */
-  async fetchOverlaps({ applied, overlaps }: Committed, isRecheck = false): Promise<Applied> {
+  async fetchOverlaps({ applied, overlaps }: Committed, recheck: Recheck): Promise<Applied> {
     const keys = [...new Set(overlaps)].map(id => ({ id }))
-    return addApplied(applied, await this.fetchEach(keys, isRecheck))
+    return addApplied(applied, await this.fetchEach(keys, recheck))
   }
 
   private async apply(notifications: readonly Notification[]): Promise<Applied> {
     const [first] = notifications
     if (first === undefined) return nothingApplied
     const { invoice_id, customer_id: customerId } = first
-    if (invoice_id !== null) return this.fetchOne(invoice_id, { customerId, notifications, isRecheck: false })
+    if (invoice_id !== null) return this.fetchOne(invoice_id, { customerId, notifications, recheck: null })
     return customerId === null ? nothingApplied : this.listCustomer(customerId, notifications)
   }
 
@@ -94,7 +93,7 @@ export class Refetch {
     const { commits, signal } = this.context
     const customerId = causes.find(cause => cause.customerId !== null)?.customerId ?? null
     const notifications = causes.flatMap(cause => cause.notifications)
-    const why = causes.every(cause => cause.isRecheck) ? 'recheck' : causeOf(notifications, id)
+    const why = causes.every(({ recheck }) => recheck !== null) ? 'recheck' : causeOf(notifications, id)
     const urgency = notifications.length > 0 ? 'now' : 'soon'
     let total = nothingApplied
     // An answer that overlaps with another and differs decides nothing: then it is asked for once more.
@@ -124,7 +123,7 @@ export class Refetch {
     const why = causeOf(notifications, null)
     // A customer that is gone has no invoices.
     const listed = await unlessMissing(listAndCommit(this.context, { parallel, filter, why }))
-    return listed === null ? nothingApplied : this.fetchOverlaps(listed)
+    return listed === null ? nothingApplied : this.fetchOverlaps(listed, null)
   }
 }
 

@@ -27,7 +27,7 @@ export async function retrySetAside(
   let total: Applied | null = null
   for (const [kind, size] of batches)
     for await (const batch of readBatches(context, kind, size, which))
-      total = addApplied(total ?? nothingApplied, await refetch.fetchEach(batch))
+      total = addApplied(total ?? nothingApplied, await refetch.fetchEach(batch, null))
   return total
 }
 
