@@ -1,5 +1,5 @@
 /** What else there is of an invoice: the platform's PDF, and those of its credit notes and receipts. */
-import { useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { DocumentAbout, ListedInvoice } from '../client/client.ts'
 import { usePage } from './context.ts'
 import { hasPlatformPdf, PdfButton } from './pdf-button.tsx'
@@ -14,6 +14,7 @@ export function RowMenu({ invoice }: { invoice: ListedInvoice }) {
   const [isOpen, setOpen] = useState(false)
   const hasDocument = downloads.ix && invoice.ix_id !== null
   const hasPlatforms = downloads.ix && hasPlatformPdf(invoice, downloads)
+  useClosedByScroll(isOpen, button.current, list.current)
   const answer = useAnswer(
     isOpen && hasDocument && (call => client.document.get(session.customer, invoice.id, call)),
     [isOpen, invoice, client],
@@ -64,7 +65,7 @@ function RelatedPdf({ invoice, about }: { invoice: ListedInvoice; about: Documen
   return <PdfButton invoice={invoice} kind={{ related: about.id }} text={nameDocument(about, words)} />
 }
 
-/** Below the button, or above it where there is no room; it goes when what is below it scrolls away. */
+/** Below the button, or above it where there is no room. */
 function placeBeside(button: HTMLElement, list: HTMLElement): void {
   const { top, bottom, right } = button.getBoundingClientRect()
   const isBelow = bottom < innerHeight - 200
@@ -74,5 +75,16 @@ function placeBeside(button: HTMLElement, list: HTMLElement): void {
     insetBlockStart: isBelow ? `${bottom + 4}px` : 'auto',
     insetBlockEnd: isBelow ? 'auto' : `${innerHeight - top + 4}px`,
   })
-  addEventListener('scroll', () => list.isConnected && list.hidePopover(), { once: true, capture: true })
+}
+
+/** Closes the list when its button scrolls away. A scroll from before the opening may be told after it: then nothing has moved. */
+function useClosedByScroll(isOpen: boolean, button: HTMLElement | null, list: HTMLElement | null): void {
+  useEffect(() => {
+    if (!isOpen || button === null || list === null) return
+    const { top } = button.getBoundingClientRect()
+    const closed = new AbortController()
+    const closeIfMoved = () => button.getBoundingClientRect().top !== top && list.hidePopover()
+    addEventListener('scroll', closeIfMoved, { capture: true, signal: closed.signal })
+    return () => closed.abort()
+  }, [isOpen, button, list])
 }

@@ -206,6 +206,28 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assertClean(/Failed to load resource/)
   })
 
+  test(
+    'the menu of a row stays open after a scroll that came before it, and closes with the next',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t)
+      await page.locator(rows).first().waitFor()
+      const menu = page.locator('.menu:popover-open')
+      for (const [index, distance] of [
+        [0, 60],
+        [1, 30],
+      ]) {
+        // The browser tells of this scroll in its next frame, when the menu is open.
+        await page.evaluate(`scrollBy(0, ${distance}); document.querySelectorAll('.more')[${index}].click()`)
+        await page.evaluate('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))')
+        assert.equal(await menu.count(), 1)
+        await page.evaluate('scrollBy(0, -20)')
+        await menu.waitFor({ state: 'detached' })
+      }
+      assertClean()
+    },
+  )
+
   test('where a browser can write into a file, the ZIP is streamed into it', options, async t => {
     const { page, assertClean } = await open(t, {
       path: '/?date_from=2026-09-25',
