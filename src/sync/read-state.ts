@@ -3,7 +3,8 @@ import { invoiceStatuses } from '../invoice.ts'
 import type { Loss, RefusalReason, RefusedKind, SetAside, SetAsideCount } from '../store/connector-store.ts'
 import type { OperatorStore } from '../store/store.ts'
 import { guardSystem } from './deletion-guard.ts'
-import { isRefusedKind, noId, type SetAsideKind } from './set-aside.ts'
+import { everyMs } from './schedule.ts'
+import { isDocumentKind, isRefusedKind, noId, type SetAsideKind } from './set-aside.ts'
 
 const shown = 5
 
@@ -79,23 +80,37 @@ export function formatReason(reason: string): string {
   return words[reason as RefusalReason] ?? reason
 }
 
-const waitingWords: Record<Exclude<SetAsideKind, RefusedKind>, readonly [one: string, many: string]> = {
-  invoice: ['invoice could not be read', 'invoices could not be read'],
-  waiting: ['invoice waits for a part of the database', 'invoices wait for a part of the database'],
+type WaitingKind = Exclude<SetAsideKind, RefusedKind>
+
+/** `%` is where the system that they come from is named. */
+const waitingWords: Record<WaitingKind, readonly [one: string, many: string]> = {
+  invoice: ['invoice% could not be read', 'invoices% could not be read'],
+  waiting: ['invoice% waits for a part of the database', 'invoices% wait for a part of the database'],
   overlapped: [
-    'invoice is asked for again: two answers differ',
-    'invoices are asked for again: their answers differ',
+    'invoice% was answered in two ways at once, and is asked for again',
+    'invoices% were answered in two ways at once, and are asked for again',
   ],
-  document: ['document could not be read', 'documents could not be read'],
-  client: ['client of documents could not be read', 'clients of documents could not be read'],
-  relations: ['list of related documents could not be read', 'lists of related documents could not be read'],
-  field: ['document lacks a field that could not be read', 'documents lack a field that could not be read'],
+  document: ['document% could not be read', 'documents% could not be read'],
+  client: ['client% could not be read', 'clients% could not be read'],
+  relations: [
+    'list% of related documents could not be read',
+    'lists% of related documents could not be read',
+  ],
+  field: ['document% has a field that could not be read', 'documents% have a field that could not be read'],
 }
 
-/** As in "3 invoices could not be read"; a kind written by a newer version is named as it is. */
-export function formatWaiting({ kind, count }: Pick<WaitingRecords, 'kind' | 'count'>): string {
-  const [one, many] = new Map(Object.entries(waitingWords)).get(kind) ?? [kind, kind]
-  return `${count} ${count === 1 ? one : many}`
+/** As in "3 invoices of Stripe could not be read"; a kind written by a newer version is named as it is. */
+export function formatWaiting(
+  { kind, count }: Pick<WaitingRecords, 'kind' | 'count'>,
+  system: string,
+): string {
+  const [one, many] = new Map(Object.entries(waitingWords)).get(kind) ?? [`${kind}%`, `${kind}%`]
+  return `${count} ${(count === 1 ? one : many).replace('%', () => ` of ${system}`)}`
+}
+
+/** The time within which records that are due are asked for, in milliseconds. */
+export function lookEveryMs(kind: string): number {
+  return isDocumentKind(kind) ? everyMs.open : everyMs.aside
 }
 
 /** As in "7: no customer (in_1, in_2, in_3 and others)". */

@@ -6,6 +6,7 @@ import {
   type RefusedKind,
   refusedKinds,
   type SetAside,
+  setAsideKinds,
   waitingKind,
 } from '../store/connector-store.ts'
 
@@ -58,4 +59,8 @@ export function replaceSetAside(
 
 export function isRefusedKind(kind: string): kind is RefusedKind {
   return (refusedKinds as readonly string[]).includes(kind)
+}
+
+export function isDocumentKind(kind: string): kind is DocumentRecordKind {
+  return (setAsideKinds.invoicexpress as readonly string[]).includes(kind)
 }

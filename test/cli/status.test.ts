@@ -46,11 +46,11 @@ for (const engine of engines)
       assert.match(shown, /^Set aside, and asked for again: 8\.$/m)
       assert.match(
         stdout,
-        /invoicexpress: 1 document could not be read\. Next try with the next round\. The newest: 9: no id \(1 try, last 8 min ago\)/,
+        /1 document of InvoiceXpress could not be read\. Next try within 5 min\. The last one: 9: no id \(1 try, 8 min ago\)/,
       )
       assert.match(
         stdout,
-        /stripe: 7 invoices could not be read\. Next try in 4 min\. The newest: in_6: no total {1,2}\(1 try, last 10 min ago\)/,
+        /7 invoices of Stripe could not be read\. Next try in 4 min\. The last one: in_6: no total {1,2}\(1 try, 10 min ago\)/,
       )
       assert.doesNotMatch(stdout, /in_1|deletion guard/)
 

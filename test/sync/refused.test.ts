@@ -126,7 +126,10 @@ for (const engine of engines)
       const text = await run(['status'])
       assertFits(text)
       assert.doesNotMatch(text, /\n\n\n/)
-      assert.match(text, new RegExp(`^Refused, and not stored: ${without.length + 3}\\.$`, 'm'))
+      assert.match(
+        text,
+        new RegExp(`^Refused and not stored, asked for again hourly: ${without.length + 3}\\.$`, 'm'),
+      )
       assert.match(text, new RegExp(`^ {2}1: the status is not draft, .*\\n {4}\\(${odd.id}\\)$`, 'm'))
       assert.doesNotMatch(text, /Out of date|Set aside/)
       assert.match((await clinic.wrong()).Refused ?? '', new RegExp(`^warn: .*status.*${odd.id}`))

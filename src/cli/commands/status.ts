@@ -1,15 +1,18 @@
 import { styleText } from 'node:util'
 import { formatSpan } from '../../checks/check-clock.ts'
 import { formatRechecks } from '../../checks/check-corrections.ts'
+import { invoiceXpressIdentity } from '../../invoicexpress/source-identity.ts'
 import type { Recheck } from '../../store/connector-store.ts'
 import type { StoredEndpoint } from '../../store/endpoint-store.ts'
 import { openOperatorStore, useStore } from '../../store/engines.ts'
 import type { Stream } from '../../store/store.ts'
+import { stripeIdentity } from '../../stripe/source-identity.ts'
 import { advice, formatHeld } from '../../sync/deletion-guard.ts'
 import { formatCursor } from '../../sync/invoices/ranges.ts'
 import {
   formatRefused,
   formatWaiting,
+  lookEveryMs,
   type Refused,
   readState,
   type SyncState,
@@ -93,9 +96,12 @@ function writeText({ streams, pins, lease, setAside, refused, held, rechecks, en
     heldBack === null
       ? ''
       : warning(`The deletion guard holds back changes that look wrong: ${heldBack}; ${advice}.`),
-    section(`Set aside, and asked for again: ${setAside.count}.`, setAside.waiting.map(describeWaiting)),
-    list('Out of date, because what they are now is refused', 'outdated'),
-    list('Refused, and not stored', 'refused'),
+    section(
+      `Set aside, and asked for again: ${setAside.count}.`,
+      setAside.waiting.map(waiting => describeWaiting(waiting, lease.holder !== null)),
+    ),
+    list('Out of date, since they are refused now, asked for again hourly', 'outdated'),
+    list('Refused and not stored, asked for again hourly', 'refused'),
     section(
       `Endpoints with webhooks that wait: ${failing.length}.`,
       failing.map(
@@ -108,13 +114,19 @@ function writeText({ streams, pins, lease, setAside, refused, held, rechecks, en
     .join('\n')
 }
 
-function describeWaiting({ system, due_at, newest, ...kind }: WaitingRecords): string {
+/** As in "3 invoices of Stripe could not be read. Next try in 4 min. The last one: in_1: the total is a text (2 tries, the last 1 min ago)". */
+function describeWaiting({ system, due_at, newest, ...records }: WaitingRecords, isRunning: boolean): string {
   const { id, reason, tries, last_at } = newest
   const left = due_at === null ? 0 : due_at - Date.now()
-  const next = left > 0 ? `Next try in ${formatSpan(left)}` : 'Next try with the next round'
-  const last = `${tries === 1 ? '1 try' : `${tries} tries`}, last ${formatSpan(Date.now() - last_at)} ago`
-  return `${system}: ${formatWaiting(kind)}. ${next}. The newest: ${id}: ${reason} (${last})`
+  const next = left > 0 ? `in ${formatSpan(left)}` : `within ${formatSpan(lookEveryMs(records.kind))}`
+  const when = isRunning ? next : 'once a process synchronizes'
+  const ago = `${formatSpan(Date.now() - last_at)} ago`
+  const tried = tries === 1 ? `1 try, ${ago}` : `${tries} tries, the last ${ago}`
+  const name = names.get(system) ?? system
+  return `${formatWaiting(records, name)}. Next try ${when}. The last one: ${id}: ${reason} (${tried})`
 }
+
+const names = new Map([stripeIdentity, invoiceXpressIdentity].map(({ system, name }) => [system, name]))
 
 function warning(text: string): string {
   return `${styleText('yellow', formatParagraph(text).trimEnd())}\n`
