@@ -1,4 +1,4 @@
-/** Records that could not be stored as they were answered: when each is asked for again. Pure. */
+/** Records that could not be stored as they were answered: under which kind each waits, and when it is asked for again. */
 import {
   type DocumentRecordKind,
   type InvoiceRecordKind,
@@ -9,6 +9,7 @@ import {
   setAsideKinds,
   waitingKind,
 } from '../store/connector-store.ts'
+import type { WriteTransaction } from '../store/store.ts'
 
 /** All records without an id are set aside as one, under this id. */
 export const noId = ''
@@ -37,6 +38,9 @@ export function dueAtOf(kind: SetAsideKind, id: string, now: number): number | n
   return id === noId ? null : now + pausesMs[kind]
 }
 
+/** All kinds of invoices. */
+export const invoiceKinds: readonly SetAsideKind[] = [...setAsideKinds.stripe, ...refusedKinds]
+
 export interface Wanted {
   kind: SetAsideKind
   reason: string
@@ -55,6 +59,34 @@ export function replaceSetAside(
     cleared: rows.filter(({ kind }) => kind !== wanted?.kind),
     asked_stamp: Math.max(askedAt, lastAskedAt),
   }
+}
+
+/** What an answer says of a record. `wanted` is null when it fits, or is gone. */
+export interface AskedRecord {
+  askedAt: number
+  wanted: Wanted | null
+}
+
+/** A record is set aside once, under the kind of the last answer about it. Returns the ids of those that were set aside before. */
+export async function saveSetAside(
+  tx: WriteTransaction,
+  system: string,
+  kinds: readonly SetAsideKind[],
+  records: ReadonlyMap<string, AskedRecord>,
+): Promise<Set<string>> {
+  if (records.size === 0) return new Set()
+  const isAbout = (row: SetAside) => row.system === system && (kinds as readonly string[]).includes(row.kind)
+  const rows = Map.groupBy((await tx.findSetAside([...records.keys()])).filter(isAbout), ({ id }) => id)
+  const cleared: SetAside[] = []
+  for (const [id, { askedAt, wanted }] of records) {
+    const change = replaceSetAside(rows.get(id) ?? [], askedAt, wanted)
+    cleared.push(...change.cleared)
+    if (wanted === null) continue
+    const due_at = dueAtOf(wanted.kind, id, Date.now())
+    await tx.setAside({ system, id, ...wanted, asked_stamp: change.asked_stamp, due_at }, Date.now())
+  }
+  if (cleared.length > 0) await tx.clearSetAside(cleared)
+  return new Set(rows.keys())
 }
 
 export function isRefusedKind(kind: string): kind is RefusedKind {

@@ -144,7 +144,7 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'a record that fits again stays set aside',
-    file: 'src/sync/invoices/commit-answers.ts',
+    file: 'src/sync/set-aside.ts',
     from: 'if (cleared.length > 0) await tx.clearSetAside(cleared)',
     to: '',
   },
@@ -187,8 +187,8 @@ export const planted: readonly Planted[] = [
   {
     name: 'a document that is set aside is not remembered',
     file: 'src/sync/documents/set-aside-documents.ts',
-    from: 'await tx.setAside({ ...key, reason, due_at: dueAtOf(kind, key.id, now) }, now)',
-    to: 'void key',
+    from: 'const before = await saveSetAside(tx, system, kindsAbout[about], records)',
+    to: 'const before = new Set<string>()',
   },
   {
     name: 'documents that are gone at once are not held back',
@@ -216,9 +216,9 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'a field that fits again stays set aside',
-    file: 'src/sync/documents/fetch-documents.ts',
-    from: "await clearAside(tx, context, whole, ['field'])",
-    to: '',
+    file: 'src/sync/documents/set-aside-documents.ts',
+    from: "document: ['document', 'field']",
+    to: "document: ['document']",
   },
   {
     name: 'an invoice that could not be fetched counts as one that does not fit',

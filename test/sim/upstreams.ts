@@ -515,7 +515,7 @@ const changes: readonly (readonly [number, string, Change])[] = [
     },
   ],
   [1, 'document misfit', model => editDocument(model, { fits: false })],
-  [1, 'document field', model => editDocument(model, { hasOddField: model.chance(0.5) })],
+  [3, 'document field', model => editDocument(model, { hasOddField: model.chance(0.5) })],
   [
     1,
     'document fits',

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { BillingSource } from '../../src/sources.ts'
 import { StoreUnavailable, type WriteStore, type WriteTransaction } from '../../src/store/store.ts'
-import { createQueue } from '../../src/sync/concurrency.ts'
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
-import { clearAside, setAsideDocument } from '../../src/sync/documents/set-aside-documents.ts'
+import { saveAside } from '../../src/sync/documents/set-aside-documents.ts'
+import type { Wanted } from '../../src/sync/set-aside.ts'
 import { engines } from '../support/engines.ts'
 import { createLog, notify, openStores, readAll, rollBackOnce, startRig } from '../support/sync.ts'
 
@@ -75,9 +75,10 @@ for (const engine of engines)
 
     test('clears a document that fits again', async t => {
       const { store } = await openStores(t, engine)
-      const context = { system: 'invoicexpress', store, log: createLog().log, enqueue: createQueue() }
-      const clear = (tx: WriteTransaction) => clearAside(tx, context, [7], ['document'])
-      await setAsideDocument(context, 'document', 7, 'a total that does not fit')
+      const say = (wanted: Wanted | null) => (tx: WriteTransaction) =>
+        saveAside(tx, 'invoicexpress', 'document', new Map([[7, { askedAt: 1, wanted }]]))
+      const clear = say(null)
+      await store.transaction(say({ kind: 'document', reason: 'a total that does not fit' }))
       await rollBack(store, clear)
       assert.equal((await store.listSetAside(9)).length, 1)
       await rollBackOnce(store).transaction(clear)

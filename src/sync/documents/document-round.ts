@@ -1,7 +1,28 @@
-/** One round over documents: every document is fetched once at most, and missed once at most. */
+/** What the parts share that follow the invoicing system: the context of all rounds, and one round. */
+import type { Logger } from 'pino'
 import type { DocumentSource } from '../../sources.ts'
+import type { NextStamp } from '../../store/stamps.ts'
+import type { WriteStore } from '../../store/store.ts'
+import type { createQueue } from '../concurrency.ts'
+import type { Linking } from '../link-invoices.ts'
 import type { Aside } from './set-aside-documents.ts'
 
+export interface DocumentContext extends Linking {
+  /** The system that set-aside records are stored under. */
+  system: string
+  store: WriteStore
+  log: Logger
+  signal: AbortSignal
+  nextStamp: NextStamp
+  /** Answers arrive in parallel; the store takes one after the other. */
+  enqueue: ReturnType<typeof createQueue>
+  /** What the key may not read, as it was logged. */
+  forbidden: Set<string>
+  /** Documents of one more page. */
+  noteProgress(documents: number): void
+}
+
+/** Every document is fetched once at most, and missed once at most. */
 export interface Round {
   source: DocumentSource
   /** The beginning, in milliseconds and as a stamp. */

@@ -5,10 +5,9 @@ import { invoicesNamedBy } from '../../linking/related.ts'
 import type { WriteTransaction } from '../../store/store.ts'
 import { forEachConcurrently, readBatches } from '../concurrency.ts'
 import { relinkInvoices } from '../link-invoices.ts'
-import type { DocumentContext } from './document-context.ts'
-import type { Round } from './document-round.ts'
+import type { DocumentContext, Round } from './document-round.ts'
 import { atOnce, fetchRecord, unlessForbidden } from './fetch-documents.ts'
-import { clearAside } from './set-aside-documents.ts'
+import { saveAside } from './set-aside-documents.ts'
 
 /** A client's moment until its documents are linked: after a crash, it is due, and they are linked again. */
 const beingLinked = 1
@@ -45,7 +44,7 @@ async function saveClient(
   await enqueue(() =>
     store.transaction(async tx => {
       await tx.saveClient(id, taxId, askedAt)
-      await clearAside(tx, context, [id], ['client'])
+      await saveAside(tx, context.system, 'client', new Map([[id, { askedAt, wanted: null }]]))
     }),
   )
   return changed

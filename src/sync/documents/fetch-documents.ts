@@ -2,15 +2,14 @@
 import type { Document } from '../../document.ts'
 import { invoicesNamedBy } from '../../linking/related.ts'
 import { type DocumentPage, type DocumentQuery, SourceError } from '../../sources.ts'
-import type { DocumentRecordKind } from '../../store/connector-store.ts'
 import type { DocumentKey, ReplacedDocument } from '../../store/document-store.ts'
 import type { WriteTransaction } from '../../store/store.ts'
 import { forEachConcurrently } from '../concurrency.ts'
 import { relinkInvoices } from '../link-invoices.ts'
-import type { DocumentContext } from './document-context.ts'
-import type { Round } from './document-round.ts'
+import type { AskedRecord, Wanted } from '../set-aside.ts'
+import type { DocumentContext, Round } from './document-round.ts'
 import { readList } from './read-list.ts'
-import { asideName, clearAside, setAsideDocument } from './set-aside-documents.ts'
+import { asideName, reportAside, saveAside } from './set-aside-documents.ts'
 import { isSweptAlone } from './swept-documents.ts'
 
 /** Requests under way at once: the rate limit is the bound, not the time that an answer takes. */
@@ -38,7 +37,7 @@ export async function unlessForbidden(
 /** Undefined when the record does not fit: it is set aside. */
 export async function fetchRecord<T>(
   context: DocumentContext,
-  kind: DocumentRecordKind,
+  kind: 'document' | 'client' | 'relations',
   id: number,
   fetch: () => Promise<T | null>,
 ): Promise<{ record: T | null; askedAt: number } | undefined> {
@@ -48,7 +47,10 @@ export async function fetchRecord<T>(
     return { record: await fetch(), askedAt }
   } catch (error) {
     if (!(error instanceof SourceError && error.scope === 'record')) throw error
-    await setAsideDocument(context, kind, id, error.message)
+    const { system, store, log, enqueue } = context
+    const said = new Map([[id, { askedAt, wanted: { kind, reason: error.message } }]])
+    const fresh = await enqueue(() => store.transaction(tx => saveAside(tx, system, kind, said)))
+    reportAside(log, fresh)
   }
 }
 
@@ -75,8 +77,8 @@ export async function fetchDocuments(
   const { source, counts } = round
   const before = counts.read()
   const failures: SourceError[] = []
-  const some = takeFirst(keys, atMost)
-  await forEachConcurrently(some.taken, atOnce, key =>
+  const some = await takeFirst(keys, atMost + 1)
+  await forEachConcurrently(some.slice(0, atMost), atOnce, key =>
     fetchDocument(context, round, key).catch(error => {
       const isSingle = error instanceof SourceError && error.scope === 'source'
       if (!isSingle || failures.push(error) === failuresAtMost) throw error
@@ -88,7 +90,7 @@ export async function fetchDocuments(
   const misfits = after.misfits - before.misfits
   if (misfits >= misfitsToDoubt && after.documents === before.documents)
     throw new SourceError('failed', `${source.name} sent ${misfits} documents, none of which fits`)
-  return some.cutAfter()
+  return some.length > atMost ? (some[atMost - 1]?.id ?? null) : null
 }
 
 export async function fetchDocument(
@@ -101,13 +103,16 @@ export async function fetchDocument(
   if (found === undefined) return counts.noteMisfits(1)
   const { record: document, askedAt } = found
   counts.noteFetched(document !== null)
-  const about = document ?? { id, reference: null }
-  await commit(context, round, [about], 'document', async tx => {
-    if (document !== null) return tx.saveDocuments([document], askedAt)
-    await tx.missDocument(id, askedAt, missedBefore)
-    return []
+  await commit(context, round, {
+    documents: [document ?? { id, reference: null }],
+    cause: 'document',
+    said: new Map([[id, { askedAt, wanted: document && leftOut(document) }]]),
+    async write(tx) {
+      if (document !== null) return tx.saveDocuments([document], askedAt)
+      await tx.missDocument(id, askedAt, missedBefore)
+      return []
+    },
   })
-  if (document !== null) await noteLeftOut(context, round, [document], true)
 }
 
 async function savePage(
@@ -116,34 +121,50 @@ async function savePage(
   { documents, misfits }: DocumentPage,
   askedAt: number,
 ): Promise<void> {
-  await commit(context, round, documents, 'list', tx => tx.saveDocuments(documents, askedAt))
-  await noteLeftOut(context, round, documents, false)
+  // Of one that was set aside when the round began, the fetch of it alone is the next try.
+  const told = documents.filter(
+    ({ id, left_out }) => left_out === undefined || !round.aside.has(asideName('field', id)),
+  )
+  const said = new Map(told.map(document => [document.id, { askedAt, wanted: leftOut(document) }]))
   for (const { id, reason } of misfits)
     if (id === null) context.log.warn({ reason }, 'a document without an ID was left out')
-    else await setAsideDocument(context, 'document', id, reason)
+    else said.set(id, { askedAt, wanted: { kind: 'document', reason } })
+  const write = (tx: WriteTransaction) => tx.saveDocuments(documents, askedAt)
+  await commit(context, round, { documents, cause: 'list', said, write })
   round.counts.noteMisfits(misfits.length)
   context.noteProgress(documents.length)
+}
+
+/** Why a document is set aside though it is stored; null when it is whole. */
+function leftOut({ left_out }: Document): Wanted | null {
+  return left_out === undefined ? null : { kind: 'field', reason: `left out: ${left_out}` }
+}
+
+interface AnsweredDocuments {
+  documents: readonly Pick<Document, 'id' | 'reference' | 'uid'>[]
+  /** For the journal. */
+  cause: string
+  /** What is to be set aside, or is not any more, by id. */
+  said: ReadonlyMap<number, AskedRecord>
+  write(tx: WriteTransaction): Promise<readonly ReplacedDocument[]>
 }
 
 /** Writes documents, and links in the same transaction the invoices that they concern. */
 function commit(
   context: DocumentContext,
   round: Round,
-  documents: readonly Pick<Document, 'id' | 'reference' | 'uid' | 'left_out'>[],
-  cause: string,
-  write: (tx: WriteTransaction) => Promise<readonly ReplacedDocument[]>,
+  { documents, cause, said, write }: AnsweredDocuments,
 ): Promise<void> {
-  const { store, enqueue, rules, guard, log } = context
+  const { system, store, enqueue, rules, guard, log } = context
   return enqueue(async () => {
-    const changed = await store.transaction(async tx => {
+    const { changed, fresh } = await store.transaction(async tx => {
       await countCorrected(tx, round, documents.length, await write(tx))
+      const fresh = await saveAside(tx, system, 'document', said)
       const ids = documents.map(({ id }) => id)
-      const whole = documents.filter(({ left_out }) => left_out === undefined).map(({ id }) => id)
-      await clearAside(tx, context, ids, ['document'])
-      await clearAside(tx, context, whole, ['field'])
       const wanted = { documents: ids, ...invoicesNamedBy(documents, rules) }
-      return relinkInvoices(tx, wanted, cause, { rules, guard, now: Date.now() })
+      return { changed: await relinkInvoices(tx, wanted, cause, { rules, guard, now: Date.now() }), fresh }
     })
+    reportAside(log, fresh)
     round.counts.noteChanged(changed.length)
     for (const { invoice, candidates } of changed)
       if (candidates.length > 0)
@@ -165,31 +186,11 @@ async function countCorrected(
   await tx.addRecheck({ system: source.system, checked, corrected }, Date.now())
 }
 
-/** Sets aside documents of which fields were left out. */
-async function noteLeftOut(
-  context: DocumentContext,
-  { aside }: Round,
-  documents: readonly Document[],
-  isRetry: boolean,
-): Promise<void> {
-  for (const { id, left_out } of documents)
-    if (left_out !== undefined && (isRetry || !aside.has(asideName('field', id))))
-      await setAsideDocument(context, 'field', id, `left out: ${left_out}`)
-}
-
-/** The first keys of many; and, once they were read, the id after which the rest begins: null when these were all. */
-function takeFirst(keys: AsyncIterable<DocumentKey> | Iterable<DocumentKey>, atMost: number) {
-  let cutAfter: number | null = null
-  async function* take(): AsyncGenerator<DocumentKey> {
-    let [taken, last]: [number, number | null] = [0, null]
-    for await (const key of keys) {
-      if (taken++ === atMost) {
-        cutAfter = last
-        return
-      }
-      yield key
-      last = key.id
-    }
+async function takeFirst<T>(items: AsyncIterable<T> | Iterable<T>, count: number): Promise<T[]> {
+  const taken: T[] = []
+  for await (const item of items) {
+    if (taken.length === count) break
+    taken.push(item)
   }
-  return { taken: take(), cutAfter: () => cutAfter }
+  return taken
 }

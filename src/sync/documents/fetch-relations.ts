@@ -3,10 +3,9 @@ import type { Relations } from '../../document.ts'
 import type { RelationsKey } from '../../store/document-store.ts'
 import { forEachConcurrently } from '../concurrency.ts'
 import { relinkInvoices } from '../link-invoices.ts'
-import type { DocumentContext } from './document-context.ts'
-import type { Round } from './document-round.ts'
+import type { DocumentContext, Round } from './document-round.ts'
 import { atOnce, fetchDocument, fetchRecord, unlessForbidden } from './fetch-documents.ts'
-import { clearAside } from './set-aside-documents.ts'
+import { saveAside } from './set-aside-documents.ts'
 
 const savedAtOnce = 50
 
@@ -55,7 +54,8 @@ function saveRelations(context: DocumentContext, found: readonly Found[]): Promi
   return context.enqueue(() =>
     context.store.transaction(async tx => {
       for (const { id, record, askedAt } of found) await tx.saveRelations(id, record, askedAt)
-      await clearAside(tx, context, ids, ['relations'])
+      const said = new Map(found.map(({ id, askedAt }) => [id, { askedAt, wanted: null }]))
+      await saveAside(tx, context.system, 'relations', said)
       return (await relinkInvoices(tx, { documents: ids }, 'relations', { rules, guard, now: Date.now() }))
         .length
     }),

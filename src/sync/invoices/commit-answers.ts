@@ -1,12 +1,12 @@
 /** Asks the platform, with a stamp before the question and one after its answer, and commits what it answered. */
 import type { Logger } from 'pino'
 import type { AnswerPage, InvoiceAnswer } from '../../sources.ts'
-import { type SetAside, waitingKind } from '../../store/connector-store.ts'
+import { waitingKind } from '../../store/connector-store.ts'
 import type { NextStamp } from '../../store/stamps.ts'
 import { StoreUnavailable, type WriteStore, type WriteTransaction } from '../../store/store.ts'
 import { applyOutcomes, invoicesApplied } from '../../telemetry.ts'
 import type { Linking } from '../link-invoices.ts'
-import { dueAtOf, noId, replaceSetAside, type Wanted } from '../set-aside.ts'
+import { type AskedRecord, invoiceKinds, noId, saveSetAside, type Wanted } from '../set-aside.ts'
 import { type Applied, addApplied, applyAnswers, nothingApplied } from './apply-answers.ts'
 import type { Corrections } from './corrections.ts'
 import type { StampedAnswer } from './decide.ts'
@@ -168,25 +168,12 @@ async function saveUnfit(
     )
 }
 
-/** An invoice is set aside once, under the kind of the last answer. Returns the ids of those that were set aside before. */
-async function replaceAll(
+function replaceAll(
   tx: WriteTransaction,
   { system }: CommitOptions,
-  records: ReadonlyMap<string, { askedAt: number; wanted: Wanted | null }>,
+  records: ReadonlyMap<string, AskedRecord>,
 ): Promise<Set<string>> {
-  if (records.size === 0) return new Set()
-  const found = (await tx.findSetAside([...records.keys()])).filter(row => row.system === system)
-  const rows = Map.groupBy(found, ({ id }) => id)
-  const cleared: SetAside[] = []
-  for (const [id, { askedAt, wanted }] of records) {
-    const change = replaceSetAside(rows.get(id) ?? [], askedAt, wanted)
-    cleared.push(...change.cleared)
-    if (wanted === null) continue
-    const due_at = dueAtOf(wanted.kind, id, Date.now())
-    await tx.setAside({ system, id, ...wanted, asked_stamp: change.asked_stamp, due_at }, Date.now())
-  }
-  if (cleared.length > 0) await tx.clearSetAside(cleared)
-  return new Set(rows.keys())
+  return saveSetAside(tx, system, invoiceKinds, records)
 }
 
 const nothingCommitted: Committed = { applied: nothingApplied, overlaps: [] }
