@@ -1,26 +1,31 @@
 /** Every error the API can answer, with its HTTP status and its meaning. Imports nothing. */
 export const errorCodes = {
-  invalid_request: { status: 400, meaning: 'The request itself is malformed; `message` explains why.' },
+  invalid_request: { status: 400, meaning: 'The request itself is malformed. `message` explains why.' },
   invalid_parameter: {
     status: 400,
     meaning:
-      '`param` names a path or query parameter whose value is not allowed; `message` names the allowed ones.',
+      'The value of the path or query parameter `param` is not allowed. `message` names the allowed values.',
   },
   missing_token: { status: 401, meaning: 'No `Authorization: Bearer` header was sent.' },
-  invalid_token: { status: 401, meaning: 'The token is unknown, malformed, expired or revoked.' },
+  invalid_token: {
+    status: 401,
+    meaning:
+      'The token is unknown, malformed, expired, revoked, or meant for another service. `message` has the reason.',
+  },
   insufficient_scope: {
     status: 403,
     meaning:
-      'The token is not valid for this customer, whether or not the customer exists; or is for one invoice alone, or lacks a scope.',
+      'The token is not valid for this customer, whether or not the customer exists. Or it is for one invoice only, or lacks a required scope.',
   },
   route_not_found: { status: 404, meaning: 'Nothing is served at this path.' },
   invoice_not_found: {
     status: 404,
-    meaning: 'The customer has no such invoice: it does not exist, or belongs to another customer.',
+    meaning: 'The customer has no such invoice. It does not exist, or belongs to another customer.',
   },
   document_not_found: {
     status: 404,
-    meaning: 'The invoice exists, but no document of this kind is associated with it.',
+    meaning:
+      'The invoice exists, but has no document of this kind, or its system no longer has the document.',
   },
   method_not_allowed: { status: 405, meaning: 'The service is read-only: GET, HEAD and OPTIONS only.' },
   request_timeout: { status: 408, meaning: 'The request did not arrive completely in time.' },
@@ -28,22 +33,22 @@ export const errorCodes = {
   not_payable: {
     status: 409,
     meaning:
-      'Nothing is to be paid of the invoice: it is not open, nothing of it remains, or its external document is credited whole.',
+      'Nothing is to be paid of the invoice. It is not open, nothing of it remains, or its external document is credited whole.',
   },
   cursor_expired: {
     status: 410,
     meaning:
-      'Changes after this cursor are no longer kept: request a new one without `after`, then list the invoices again.',
+      'Changes after this cursor are no longer kept, or the store was restored. Request a new cursor without `after`, then list the invoices again.',
   },
-  payload_too_large: { status: 413, meaning: 'The request carries a body; no request of this API has one.' },
+  payload_too_large: { status: 413, meaning: 'The request carries a body. No request of this API has one.' },
   uri_too_long: { status: 414, meaning: 'The URL is longer than 8,192 bytes.' },
   rate_limited: {
     status: 429,
     meaning:
-      'The token sent too many requests or waits for too many downloads or changes, or it is wrong and its address sent too many wrong ones; wait for `Retry-After` seconds.',
+      'The token sent too many requests, or waits for too many downloads or changes. Or the token is wrong, and its address sent too many wrong ones.',
   },
   headers_too_large: { status: 431, meaning: 'The request headers are larger than 16 KiB.' },
-  internal: { status: 500, meaning: 'A fault of this service; quote `request_id` when you report it.' },
+  internal: { status: 500, meaning: 'A fault of this service. The log has the details.' },
   upstream_failed: {
     status: 502,
     meaning: 'The system that holds the document failed, or is not connected.',
@@ -51,15 +56,15 @@ export const errorCodes = {
   unavailable: {
     status: 503,
     meaning:
-      'The store, or the keys of the identity provider, cannot be read right now, or too many documents or changes are asked for; try again after `Retry-After`.',
+      'The store, or the keys of the identity provider, cannot be read right now. Or a search took too long, or too many documents or changes are asked for.',
   },
   overloaded: {
     status: 503,
-    meaning: 'More requests come than can be served; try again after `Retry-After` seconds.',
+    meaning: 'More requests come than this process or its database can serve. Nothing was done.',
   },
   document_not_ready: {
     status: 503,
-    meaning: 'The PDF is still being made; try again after `Retry-After` seconds.',
+    meaning: 'The PDF is still being made.',
   },
   upstream_timeout: { status: 504, meaning: 'The system that holds the document did not answer in time.' },
 } as const satisfies Record<string, { status: number; meaning: string }>

@@ -4,9 +4,9 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { pagesWithTables, withTables } from '../../scripts/docs-tables.ts'
 import { type Promised, promises } from '../../scripts/promises.ts'
 import { withFigures } from '../../scripts/run-campaign.ts'
-import { withSettingsTable } from '../../scripts/settings-table.ts'
 import {
   type SettingDefinition,
   settingNames,
@@ -97,13 +97,19 @@ test('docs/api.md lists every field of an invoice, docs/export.md every column, 
 })
 
 test('docs/configuration.md lists every setting as the table of settings does, and no other', () => {
-  const page = read('docs/configuration.md')
-  const listed = rowsOf(page).map(({ name }) => name)
+  const listed = rowsOf(read('docs/configuration.md')).map(({ name }) => name)
   assert.deepEqual(
     listed.filter(name => /^[A-Z_]+$/.test(name)),
     settingNames,
   )
-  assert.ok(withSettingsTable(page) === page, 'docs/configuration.md is out of date: npm run settings')
+})
+
+test('the tables of settings, errors, metrics and log messages say what the code says', async () => {
+  for (const path of pagesWithTables) {
+    const page = read(path)
+    assert.match(page, /^<!-- table: /m, path)
+    assert.ok((await withTables(page)) === page, `${path} is out of date: npm run tables`)
+  }
 })
 
 test('every default is a value that the setting takes, and every flag is named after its setting', () => {

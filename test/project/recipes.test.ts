@@ -95,7 +95,7 @@ describe('the recipes of CONTRIBUTING.md', { concurrency: 2 }, () => {
     for (const change of Object.values<MadeUpChange>(madeUpChanges)) await make(copy.folder, change)
     const commands = Object.values<MadeUpChange>(madeUpChanges).flatMap(({ commands }) => commands)
     // What writes the API's description comes last, and once.
-    const order = ['npm run functions', 'npm run settings', 'npm run openapi', 'npm run types']
+    const order = ['npm run functions', 'npm run tables', 'npm run openapi', 'npm run types']
     assert.deepEqual(
       new Set(commands.filter(command => command.startsWith('npm run'))),
       new Set(order.slice(0, 3)),

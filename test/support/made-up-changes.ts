@@ -102,11 +102,7 @@ for (const engine of engines)
         '  route_not_found: {',
         "  customer_frozen: { status: 403, meaning: 'The customer is frozen: nothing is shown of it.' },\n",
       ],
-      [
-        'docs/errors.md',
-        '| `route_not_found` | 404',
-        '| `customer_frozen` | 403 | The customer is frozen | Wait |\n',
-      ],
+      ['scripts/docs-tables.ts', '  route_not_found: ', "  customer_frozen: 'Wait.',\n"],
       ['src/http/openapi/schemas.ts', '),\n}\n\nexport const getInvoiceSchema', ", 'customer_frozen'"],
       [
         'src/http/list-invoices.ts',
@@ -245,7 +241,7 @@ for (const engine of engines)
       ],
     ],
     files: {},
-    commands: ['npm run settings'],
+    commands: ['npm run tables'],
   },
   'A command': {
     insertions: [

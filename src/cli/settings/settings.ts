@@ -1,5 +1,5 @@
 /**
- * Every setting, once. From this table follow the flags and `--help`, the rows of docs/configuration.md (`npm run settings`),
+ * Every setting, once. From this table follow the flags and `--help`, the rows of docs/configuration.md (`npm run tables`),
  * the checks of `fatura doctor`, and the type of each value, which its `parse` returns.
  */
 import { findAddressProblem } from '../../store/engines.ts'
