@@ -77,7 +77,7 @@ const meanings: Record<string, string> = {
   'the … key may not read …':
     'The user of the InvoiceXpress key lacks a permission. The message names what is missing because of it.',
   'the keys of the identity provider could not be read':
-    'Check `AUTH_JWKS_URL`. [Known keys](access.md#jwts-of-an-identity-provider) stay valid, and Fatura asks again every minute.',
+    'Check `AUTH_JWKS_URL`. [Known keys](access.md#jwts-of-an-identity-provider) stay valid, and Fatura asks again.',
   'the store can be read again':
     'An outage of the store is over. `failed` requests got 503 within `seconds`.',
   'the store cannot be read: requests get 503':
