@@ -4,10 +4,12 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
+import { hashToken } from '../../src/access/token.ts'
 import type { Options } from '../options.ts'
 import { seedPostgresTables, seedSqliteFloor } from '../seed/seed-tables.ts'
 import { chooseCustomers, engineLabels, type SeededStore } from '../seed/stores.ts'
 import type { Question, ServiceQuestion } from '../servers/listen.ts'
+import type { PostgresServer } from '../servers/postgres-server.ts'
 import { type RunningServer, startServer } from '../servers/processes.ts'
 import { listPath, type Service, startService } from '../servers/service.ts'
 import { openConnection } from './ask.ts'
@@ -22,7 +24,7 @@ export interface Target extends Loaded {
 
 const customersAsked = 200
 
-/** How a target is asked for its list; the services alone need a token. The floors do not search. */
+/** How a target is asked for its list. The floors need no token, and do not search. */
 interface ListServer extends RunningServer {
   key: string
   name: string
@@ -39,7 +41,7 @@ export async function startTargets(options: Options, stores: readonly SeededStor
     const service = await startService({ folder: options.folder, name: `service-${store.engine}`, store })
     const [key, name] = [`service-${store.engine}`, `Fatura on ${engineLabels[store.engine]}`]
     const databasePid = store.server?.pid ?? null
-    servers.push(...(await startOthers(options, store)))
+    servers.push(...(await startOthers(options, store, service.headers)))
     servers.push(await startPlain(options, store, service.headers))
     servers.push({ ...service, key, name, databasePid, searches: true })
     targets.push(...(await singleTargets(service, customers, { key, name, databasePid })))
@@ -86,7 +88,11 @@ function mayAsk({ searches }: Pick<ListServer, 'searches'>, question: ServiceQue
 const program = (file: string) => fileURLToPath(new URL(`../servers/${file}`, import.meta.url))
 
 /** The floor of an engine, and on PostgreSQL the peer. */
-async function startOthers({ folder, shape }: Options, { server }: SeededStore): Promise<ListServer[]> {
+async function startOthers(
+  { folder, shape }: Options,
+  { server }: SeededStore,
+  headers: Service['headers'],
+): Promise<ListServer[]> {
   const start = async (key: string, name: string, file: string, data: string): Promise<ListServer> => {
     const running = await startServer(folder, key, [program(file), data], { NODE_ENV: 'production' })
     return { ...running, key, name, headers: {}, databasePid: server?.pid ?? null }
@@ -96,10 +102,18 @@ async function startOthers({ folder, shape }: Options, { server }: SeededStore):
     return [await start('f1', 'F1: node:http and node:sqlite', 'sqlite-floor.ts', path)]
   }
   const url = await seedPostgresTables(server, shape)
+  await admitToPeer(server, url, headers)
+  const peer = await start('peer', 'Peer: Fastify and Drizzle', 'drizzle-peer.ts', url)
   return [
     await start('f2', 'F2: node:http and pg', 'postgres-floor.ts', url),
-    { ...(await start('peer', 'Peer: Fastify and Drizzle', 'drizzle-peer.ts', url)), searches: true },
+    { ...peer, headers, searches: true },
   ]
+}
+
+/** The peer looks the services' token up in a table of its own. */
+async function admitToPeer(server: PostgresServer, url: string, headers: Service['headers']): Promise<void> {
+  const hash = hashToken((headers.authorization ?? '').slice('Bearer '.length))
+  await server.query(new URL(url).pathname.slice(1), `INSERT INTO tokens VALUES ('${hash}')`)
 }
 
 /** With the duties of the service, on its tables. */

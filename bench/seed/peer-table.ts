@@ -1,4 +1,4 @@
-/** The peer's table, as Drizzle sees it and as PostgreSQL creates it: one typed column a field. */
+/** The peer's tables, as Drizzle sees them and as PostgreSQL creates them: one typed column a field. */
 import { bigint, pgTable, primaryKey, real, text, timestamp } from 'drizzle-orm/pg-core'
 
 export const invoices = pgTable(
@@ -28,6 +28,8 @@ export const invoices = pgTable(
   table => [primaryKey({ columns: [table.customer_id, table.id] })],
 )
 
+export const tokens = pgTable('tokens', { hash: text().primaryKey() })
+
 export const createPeerTable = `
   CREATE TABLE invoices (
     id text COLLATE "C" NOT NULL, number text, display_name text NOT NULL, customer_name text,
@@ -38,6 +40,7 @@ export const createPeerTable = `
     ix_id bigint, ix_status text,
     PRIMARY KEY (customer_id, id)
   );
-  CREATE INDEX invoices_in_order ON invoices (customer_id, issued_at DESC, id DESC);`
+  CREATE INDEX invoices_in_order ON invoices (customer_id, issued_at DESC, id DESC);
+  CREATE TABLE tokens (hash text PRIMARY KEY);`
 
 export const insertPeerRows = 'INSERT INTO invoices SELECT * FROM json_populate_recordset(NULL::invoices, $1)'

@@ -1,13 +1,13 @@
 /**
  * The peer: what one writes with Fastify and Drizzle when asked for a fast list. Prepared statements, count and page
- * side by side on a pool, parameters validated, the answer serialised by its schema. No tokens, limits, logs, ETags.
+ * side by side on a pool, parameters validated, the answer serialised by its schema, and the duties of `duties.ts`.
  */
 import type { AddressInfo } from 'node:net'
 import { and, count, desc, eq, ilike, or, type SQL, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
-import Fastify from 'fastify'
 import pg from 'pg'
-import { invoices } from '../seed/peer-table.ts'
+import { invoices, tokens } from '../seed/peer-table.ts'
+import { createAppWithDuties } from './duties.ts'
 import { sayWhere } from './listen.ts'
 
 const db = drizzle(new pg.Pool({ connectionString: process.argv[2], max: 10 }))
@@ -23,6 +23,11 @@ const prepare = (name: string, where: SQL | undefined) => ({
     .offset(sql.placeholder('offset'))
     .prepare(`list_${name}`),
 })
+const findToken = db
+  .select({ hash: tokens.hash })
+  .from(tokens)
+  .where(eq(tokens.hash, sql.placeholder('hash')))
+  .prepare('find_token')
 const every = prepare('every', ofCustomer)
 const { number, display_name, customer_name, customer_email, company_name, customer_tax_id } = invoices
 const sought = [number, display_name, customer_name, customer_email, company_name, customer_tax_id]
@@ -96,7 +101,7 @@ interface ListRoute {
   Querystring: { page: number; page_size: number; status?: string; q?: string }
 }
 
-const app = Fastify({ logger: false, keepAliveTimeout: 72_000 })
+const app = createAppWithDuties(async hash => (await findToken.execute({ hash })).length === 1)
 app.get<ListRoute>('/api/v1/client/:customerId/invoices', { schema }, async request => {
   const { page, page_size, status, q } = request.query
   const customer = request.params.customerId

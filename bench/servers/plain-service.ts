@@ -1,13 +1,11 @@
 /**
- * The plain service: what an expert writes in a day, with the duties of ours. Fastify with a validated query, a token looked up
- * by its hash, a rate limit, a request id, security headers, an ETag and a line of log; one statement a page over stored JSON, on
- * the very tables that the service reads.
+ * The plain service: what an expert writes in a day. Fastify with a validated query and the duties of `duties.ts`; one statement a
+ * page over stored JSON, on the very tables that the service reads.
  */
-import { createHash, randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
-import Fastify from 'fastify'
 import pg from 'pg'
+import { createAppWithDuties } from './duties.ts'
 import { sayWhere } from './listen.ts'
 
 interface Page {
@@ -99,57 +97,13 @@ interface ListRoute {
   Querystring: { page: number; page_size: number; status?: string; q?: string }
 }
 
-const windowMs = 3_600_000
-const requestsAWindow = 999_999_999
-const windows = new Map<string, { count: number; endsAt: number }>()
-
-/** What is left of the token's budget. */
-function takeTurn(hash: string): number {
-  const now = Date.now()
-  let window = windows.get(hash)
-  if (window === undefined || window.endsAt <= now) {
-    window = { count: 0, endsAt: now + windowMs }
-    windows.set(hash, window)
-  }
-  return requestsAWindow - ++window.count
-}
-
-const app = Fastify({
-  logger: { level: 'info' },
-  disableRequestLogging: true,
-  keepAliveTimeout: 72_000,
-  genReqId: () => randomUUID(),
-})
-app.addHook('onRequest', async (request, reply) => {
-  reply.headers({
-    'request-id': request.id,
-    'x-content-type-options': 'nosniff',
-    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-    'referrer-policy': 'no-referrer',
-  })
-  const [, token = ''] = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '') ?? []
-  const hash = createHash('sha256').update(token).digest('hex')
-  if (!(await store.hasToken(hash))) return reply.code(401).send({ error: { code: 'invalid_token' } })
-  const left = takeTurn(hash)
-  reply.header('ratelimit', `"default";r=${left}`)
-  if (left < 0) return reply.code(429).send({ error: { code: 'rate_limited' } })
-})
-app.addHook('onResponse', async (request, reply) => {
-  const { id, method, routeOptions } = request
-  request.log.info(
-    { id, method, route: routeOptions.url, status: reply.statusCode, ms: reply.elapsedTime },
-    'request',
-  )
-})
+const app = createAppWithDuties(hash => store.hasToken(hash))
 app.get<ListRoute>('/api/v1/client/:customerId/invoices', { schema }, async (request, reply) => {
   const { page, page_size, status = null, q = null } = request.query
   const { customerId } = request.params
   const found = await store.listPage(customerId, { status, q }, page_size, (page - 1) * page_size)
   const pages = Math.ceil(found.total / page_size)
   const body = `{"invoices":[${found.summaries ?? ''}],"page":${page},"page_size":${page_size},"total":${found.total},"total_pages":${pages},"source":"synchronized_records"}`
-  const etag = `"${createHash('sha1').update(body).digest('base64url')}"`
-  reply.header('etag', etag)
-  if (request.headers['if-none-match'] === etag) return reply.code(304).send()
   return reply.type('application/json').send(body)
 })
 await app.listen({ host: '127.0.0.1', port: 0 })
