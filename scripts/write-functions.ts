@@ -2,7 +2,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { openInvoicesShown } from '../src/balance.ts'
 import { expansions } from '../src/expanded.ts'
-import { defaultPageSize } from '../src/invoice.ts'
 import { countedAbove } from '../src/store/read-model/counting.ts'
 import { expansionSql } from '../src/store/read-model/expansion-sql.ts'
 import { columnOf, type RowFilterName, rowFilterNames, rowFilters } from '../src/store/read-model/filters.ts'
@@ -62,7 +61,6 @@ const passages: Readonly<Record<string, string>> = {
   shown: showSummary(),
   open: String(openInvoicesShown),
   counted: String(countedAbove),
-  pageSize: String(defaultPageSize),
 }
 
 export function writePassages(sql: string): string {

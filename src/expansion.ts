@@ -74,24 +74,3 @@ export function expandOne(
 function writeMembers(expand: readonly Expansion[], texts: Partial<Record<Expansion, string>>): string {
   return expand.map(name => `,"${name}":${texts[name]}`).join('')
 }
-
-/**
- * Adds to summaries, joined by commas, which of the briefs are asked for: of each, `kept` has the text of its document, then of its
- * payment. A summary is flat: what the split looks for stands between two of them and, since a quote in a string has a backslash before it,
- * nowhere else.
- */
-export function expandSummaries(
-  summaries: string,
-  kept: readonly string[],
-  expand: readonly Expansion[],
-): string {
-  if (summaries === '') return ''
-  const each = summaries.slice(0, -1).split(between)
-  const expanded = each.map((text, place) => {
-    const [document = '', payment = ''] = kept.slice(2 * place)
-    return text + writeMembers(expand, { document, payment })
-  })
-  return `${expanded.join(between)}}`
-}
-
-const between = '},{"id":'

@@ -203,7 +203,7 @@ export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsRe
   readUnsettled(after: InvoiceKey | null, limit: number, observedBefore: number): Promise<InvoiceKey[]>
   /** The latest stamp at which anything stored was observed; 0 before the first. */
   readLastObserved(): Promise<number>
-  /** Number of wrong totals, first pages and counters. Nobody waits for it, and nothing is written. */
+  /** Number of wrong totals and counters. Nobody waits for it, and nothing is written. */
   checkCounts(onProgress?: OnRecounted): Promise<number>
   listStreams(): Promise<Stream[]>
   findCustomers(ids: readonly string[]): Promise<string[]>

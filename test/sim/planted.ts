@@ -23,12 +23,6 @@ export const planted: readonly Planted[] = [
     to: 'version = version',
   },
   {
-    name: 'the first page is not kept',
-    file: 'src/store/sqlite/counts.ts',
-    from: 'first_page_size = excluded.first_page_size, first_page = excluded.first_page',
-    to: 'first_page_size = excluded.first_page_size',
-  },
-  {
     name: 'no tombstone is written',
     file: 'src/store/shared/transaction-writes.ts',
     from: '[customerId, invoiceId, observedAt, answeredAt],',

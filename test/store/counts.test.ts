@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { readFilter } from '../../src/http/read-filter.ts'
-import { defaultPageSize, type Invoice, invoiceStatuses, type ListQuery } from '../../src/invoice.ts'
+import { type Invoice, invoiceStatuses, type ListQuery } from '../../src/invoice.ts'
 import { serializeSums } from '../../src/invoice-json.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { countedAbove } from '../../src/store/read-model/counting.ts'
@@ -17,7 +17,7 @@ import { campaign } from '../support/campaign.ts'
 import { compileCache, quickLoading } from '../support/compile-cache.ts'
 import { engines, runSql } from '../support/engines.ts'
 import { expectedPage, expectedSummary, filterNames, filterValues, type Question } from '../support/model.ts'
-import { makeInvoice, makeRecord } from '../support/records.ts'
+import { makeInvoice } from '../support/records.ts'
 
 const ixStatuses = [null, 'settled', 'final', '', '-', '=x']
 const names = ['Ana Lima', 'Padaria São Bento 77', 'ACME 100%_']
@@ -190,45 +190,6 @@ for (const engine of engines) {
       await writer.close()
     })
 
-    test('the kept first page equals the rows, through what comes, changes and goes', async t => {
-      const url = await engine.createStore(t)
-      const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
-      const at = (hour: number) => new Date(Date.UTC(2026, 0, 1, hour)).toISOString()
-      const records = Array.from({ length: 12 }, (_, i) => ({
-        invoice: makeInvoice({ id: `in_${i}`, issued_at: at(i) }),
-        lines: null,
-      }))
-      const check = async (what: string) => {
-        const first = { customer_id: 'cus_ana', page: 1, page_size: 10 }
-        const [kept, read] = [
-          await reader.listInvoices(first),
-          await reader.listInvoices({ ...first, page_size: 11 }),
-        ]
-        const newest = JSON.parse(`[${read.summaries}]`).slice(0, 10)
-        assert.equal(`[${kept.summaries}]`, JSON.stringify(newest), what)
-        assert.deepEqual([kept.total, kept.version], [read.total, read.version], what)
-        assert.equal(await writer.checkCounts(), 0, what)
-      }
-      await check('nothing')
-      for (const record of records) {
-        await writer.transaction(tx => tx.saveInvoices([record]))
-        await check('one more')
-      }
-      const last = makeInvoice({ id: 'in_11', issued_at: at(11), status: 'void' })
-      await writer.transaction(tx => tx.saveInvoices([{ invoice: last, lines: null }]))
-      await check('changed')
-      await writer.transaction(tx =>
-        tx.saveInvoices([{ invoice: { ...last, issued_at: at(-9) }, lines: null }]),
-      )
-      await check('moved to the end')
-      for (const { invoice } of records) {
-        await writer.transaction(tx => tx.deleteInvoice('cus_ana', invoice.id))
-        await check('one less')
-      }
-      await reader.close()
-      await writer.close()
-    })
-
     test('agree with the rows after kills in the midst of writing', async t => {
       const url = await engine.createStore(t)
       const script = new URL('../support/write-endlessly.ts', import.meta.url).pathname
@@ -254,14 +215,13 @@ for (const engine of engines) {
       }
     })
 
-    test('answer for a filter and for what lies deep, and the kept page for the default one: nothing else', async t => {
+    test('answer for a filter and for what lies deep: nothing else', async t => {
       const url = await engine.createStore(t)
       const writer = await openWriteStore(url)
       await writer.transaction(tx => tx.saveInvoices(many.map(invoice => ({ invoice, lines: null }))))
       await writer.close()
-      // Both are wrong now: an answer shows where it comes from.
+      // They are wrong now: an answer shows where it comes from.
       await damageStore(url, 'UPDATE counts SET n = n + 1')
-      await damageStore(url, "UPDATE customers SET first_page = ''")
       const reader = await openReadStore(url)
       const known = [...new Map(many.map(invoice => [keyOf(invoice), invoice])).values()]
       const ask = async (question: Partial<InvoiceQuery>, matches: (invoice: Invoice) => boolean) => {
@@ -272,7 +232,7 @@ for (const engine of engines) {
       }
       const month = Date.UTC(1970, 0)
       const all = () => true
-      assert.deepEqual(await ask({}, all), ['rows', false])
+      assert.deepEqual(await ask({}, all), ['rows', true])
       assert.deepEqual(await ask({ page_size: 9 }, all), ['rows', true])
       assert.deepEqual(await ask({ page: 2 }, all), ['rows', true])
       assert.deepEqual(await ask({ page: countedAbove / 10 + 1 }, all), ['rows', true])
@@ -290,32 +250,6 @@ for (const engine of engines) {
       await reader.close()
     })
 
-    test('a first page that was kept for another default size is not used, until the customer’s next change', async t => {
-      const url = await engine.createStore(t)
-      const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
-      const ask = async () => {
-        const query = { customer_id: 'cus_ana', page: 1, page_size: defaultPageSize }
-        const { total, summaries } = await reader.listInvoices(query)
-        return { total, ids: JSON.parse(`[${summaries}]`).map(({ id }: Invoice) => id) }
-      }
-      const records = Array.from({ length: defaultPageSize + 5 }, (_, n) => makeRecord({ id: `in_${n}` }))
-      await writer.transaction(tx => tx.saveInvoices(records))
-      const before = await ask()
-      assert.deepEqual([before.total, before.ids.length], [defaultPageSize + 5, defaultPageSize])
-      const stale = defaultPageSize - 5
-      await damageStore(
-        url,
-        `UPDATE customers SET first_page_size = ${stale}, first_page = '{"id":"in_stale"}'`,
-      )
-      assert.deepEqual(await ask(), before)
-      assert.equal(await writer.checkCounts(), 0)
-      await writer.transaction(tx => tx.deleteInvoice('cus_ana', 'in_0'))
-      await damageStore(url, `UPDATE customers SET first_page = '{"id":"in_kept"}'`)
-      assert.deepEqual(await ask(), { total: defaultPageSize + 4, ids: ['in_kept'] })
-      await reader.close()
-      await writer.close()
-    })
-
     test('damage is found, counted and repaired, and the list is right again', async t => {
       const url = await engine.createStore(t)
       const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
@@ -328,7 +262,6 @@ for (const engine of engines) {
         "UPDATE customers SET total = total + 5 WHERE customer_id = 'cus_bob'",
         "DELETE FROM customers WHERE customer_id = 'cus_ana'",
         "UPDATE customers SET counted = false WHERE customer_id = 'cus_ana'",
-        "UPDATE customers SET first_page = '' WHERE customer_id = 'cus_ana'",
       ]
       const question = { customer_id: 'cus_ana', page: 9, page_size: 10, ix_status: 'settled' }
       const ask = async () => {

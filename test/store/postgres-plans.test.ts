@@ -92,7 +92,7 @@ describe('plans of the API’s functions', () => {
       }
       await client.query('RESET ALL')
     }
-    assert.equal(planned, 11, 'every statement of the functions that read by a key')
+    assert.equal(planned, 10, 'every statement of the functions that read by a key')
   })
 
   test('an invoice is found by its key, also where most customers have but one and one has many', async t => {
@@ -169,7 +169,6 @@ describe('plans of the API’s functions', () => {
     // As behind a PgBouncer that drops the options: only what the functions say themselves holds.
     await client.query('SET jit = on')
     const calls = [
-      "fatura.first_page('cus_ana', false)",
       "fatura.read_version('cus_ana')",
       "fatura.find_invoice('cus_ana', 'in_1')",
       "fatura.read_token('fat_x')",

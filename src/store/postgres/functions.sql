@@ -17,23 +17,6 @@ BEGIN
   SELECT f.last_seq, pg_is_in_recovery() INTO place, is_standby FROM fatura.feed f WHERE f.only_one;
 END $body$;
 
--- Page 1 as it is asked for by default: a line of total and version, then one of the summaries, and those of what `expand` adds to
--- them if they are asked for. Null where it was kept for another
--- default. Every list is one such text, because a
--- row that a function returns is put down and taken up again at the server: 6 of 40 µs.
-CREATE OR REPLACE FUNCTION fatura.first_page(p_customer_id text, p_expanded boolean) RETURNS text
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
-DECLARE v_counted text; v_size integer; v_summaries text;
-BEGIN
-  SELECT c.total || ' ' || c.version, c.first_page_size,
-    CASE WHEN p_expanded THEN c.first_page || E'\n' || c.first_expansions ELSE c.first_page END
-  INTO v_counted, v_size, v_summaries FROM fatura.customers c WHERE c.customer_id = p_customer_id;
-  IF v_size <> /*pageSize*/ 10 /*end*/ THEN
-    RETURN NULL;
-  END IF;
-  RETURN coalesce(v_counted, '0 0') || E'\n' || coalesce(v_summaries, '');
-END $body$;
-
 CREATE OR REPLACE FUNCTION fatura.read_version(p_customer_id text) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 BEGIN RETURN (SELECT c.version FROM fatura.customers c WHERE c.customer_id = p_customer_id); END $body$;
@@ -178,8 +161,9 @@ BEGIN
   INTO summaries FROM unnest(v_ids) k (id);
 END $body$;
 
--- The list. A customer with counters is read by them where they save a scan: of what a filter takes, or of what lies before
--- the page. The first line has the number of the page behind total and version.
+-- The list, as one text: a line of total, version and the number of the page, then the summaries. A row that a function returns
+-- is put down and taken up again at the server: 6 of 40 µs. A customer with counters is read by them where they save a scan: of
+-- what a filter takes, or of what lies before the page.
 CREATE OR REPLACE FUNCTION fatura.list_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_expand text[],
   /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/)
 RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
@@ -379,7 +363,7 @@ BEGIN
   RETURN coalesce(v_known, '[]');
 END $body$;
 
--- Totals, first pages and versions of customers, each with the number of invoices by which it grew, and the changes behind
+-- Totals and versions of customers, each with the number of invoices by which it grew, and the changes behind
 -- them. Returns those that are large by now and have no counters.
 CREATE OR REPLACE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean,
   p_customers text[], p_added bigint[], p_versions bigint[],
@@ -390,23 +374,14 @@ DECLARE v_large json;
 BEGIN
   EXECUTE format($sql$
     WITH saved AS (
-      INSERT INTO %1$s AS stored (customer_id, version, total, first_page_size, first_page, first_expansions)
-      SELECT changed.customer_id, changed.version, changed.added, /*pageSize*/ 10 /*end*/,
-        coalesce(first.page, ''), coalesce(first.expansions, '')
+      INSERT INTO %1$s AS stored (customer_id, version, total)
+      SELECT changed.customer_id, changed.version, changed.added
       FROM unnest($1, $2, $3) AS changed (customer_id, added, version)
-      CROSS JOIN LATERAL (
-        SELECT string_agg(newest.summary, ',') AS page,
-          string_agg(newest.expanded_document || E'\n' || newest.expanded_payment, E'\n') AS expansions
-        FROM (
-          SELECT summary, expanded_document, expanded_payment FROM %2$s WHERE customer_id = changed.customer_id
-          ORDER BY issued_at DESC, id DESC LIMIT /*pageSize*/ 10 /*end*/) newest) first
       ON CONFLICT (customer_id) DO UPDATE SET version = greatest(stored.version + 1, excluded.version),
-        total = stored.total + excluded.total,
-        first_page_size = excluded.first_page_size, first_page = excluded.first_page,
-        first_expansions = excluded.first_expansions
+        total = stored.total + excluded.total
       RETURNING stored.customer_id, stored.total, stored.counted)
     SELECT json_agg(customer_id) FROM saved WHERE NOT counted AND total > /*counted*/ 2000 /*end*/$sql$,
-    VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'customers', 'invoices'))
+    VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'customers'))
   INTO v_large USING p_customers, p_added, p_versions;
   EXECUTE format($sql$
     INSERT INTO %1$s (customer_id, version, previous, invoice_id, kind, place, batch, at)

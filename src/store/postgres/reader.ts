@@ -1,11 +1,8 @@
 import type { StoredEntry } from '../../account.ts'
-import type { Expansion } from '../../expanded.ts'
-import { expandSummaries } from '../../expansion.ts'
 import { checkVersion } from '../migrations.ts'
 import {
   type CreditRow,
   firstDay,
-  isForFirstPage,
   lastDay,
   type OpenSumRow,
   type PeriodRow,
@@ -43,7 +40,6 @@ function filterValues(query: InvoiceQuery): unknown[] {
 
 /** Every request is one round trip: a prepared call of one function, which takes the customer. */
 const calls = {
-  first: 'SELECT fatura.first_page($1, $2) AS page',
   list: `SELECT fatura.list_invoices(${places(4 + rowFilterNames.length)}) AS page`,
   search: `SELECT fatura.search_invoices(${places(9 + rowFilterNames.length)}) AS page`,
   sums: 'SELECT * FROM fatura.read_sums($1)',
@@ -63,7 +59,7 @@ export async function openPostgresReader(url: string): Promise<ReadStore> {
   const pools = openReadPools(url)
   const [askByKey, askOthers] = [openPipelines(pools.by_key), openPipelines(pools.others, checkCrowd)]
   /** Reads a row by its key. */
-  const ask = async <Row extends object>(name: keyof typeof calls, ...values: (string | boolean)[]) =>
+  const ask = async <Row extends object>(name: keyof typeof calls, ...values: string[]) =>
     (await twiceIfBroken(() => askByKey<Row>({ name, text: calls[name], values })))[0]
   /** Reads what may take some milliseconds. */
   const call = <Row extends object>(name: keyof typeof calls, ...values: unknown[]) =>
@@ -88,11 +84,8 @@ export async function openPostgresReader(url: string): Promise<ReadStore> {
 
   return {
     async listInvoices(query, inTurn = search => search()) {
-      const { customer_id, words, expand = [] } = query
+      const { words } = query
       const fresh = await freshness()
-      const isExpanded = expand.length > 0
-      const kept = isForFirstPage(query) ? await ask<PageRow>('first', customer_id, isExpanded) : undefined
-      if (typeof kept?.page === 'string') return expandPage(readPage(kept, fresh), expand)
       if (words === undefined) return readPage((await call('list', ...filterValues(query)))[0], fresh)
       const values = [...filterValues(query), ...listTexts(words)]
       const [found] = await call<PageRow>('search', ...values, searchedAtOnce)
@@ -167,7 +160,7 @@ export async function openPostgresReader(url: string): Promise<ReadStore> {
 function readPage(row: Partial<PageRow> | undefined, fresh: Freshness): InvoicePage {
   const text = row?.page as string
   const end = text.indexOf('\n')
-  const [total, version, page = 1] = text.slice(0, end).split(' ')
+  const [total, version, page] = text.slice(0, end).split(' ')
   return {
     total: Number(total),
     page: Number(page),
@@ -175,12 +168,6 @@ function readPage(row: Partial<PageRow> | undefined, fresh: Freshness): InvoiceP
     version: Number(version),
     ...fresh,
   }
-}
-
-function expandPage(page: InvoicePage, expand: readonly Expansion[]): InvoicePage {
-  if (expand.length === 0) return page
-  const [summaries = '', ...expansions] = page.summaries.split('\n')
-  return { ...page, summaries: expandSummaries(summaries, expansions, expand) }
 }
 
 function readOpenSums(text: string | null | undefined) {
@@ -196,7 +183,7 @@ type SumsRow = {
 type OpenRow = { sums: string | null; invoices: string | null; version: number | null }
 type AccountRow = Record<'opening' | 'period' | 'earlier' | 'entries', string | null> &
   Record<'page' | 'version', number | null>
-/** Null for a search among too many invoices, and where the kept first page is of another size. */
+/** Null for a search among too many invoices. */
 type PageRow = { page: string | null }
 
 /** The texts that each word is found by: two in the text, and two in the ids; null where it has fewer. */

@@ -30,7 +30,7 @@ export const tables = placed<Place>({
 
 /** `key` and `list`: called where the rows of the customer lie that is the first argument. `everywhere`: called on any node. */
 export const functions = placed<'key' | 'list' | 'everywhere'>({
-  key: ['first_page', 'read_version', 'find_invoice', 'customer_changes'],
+  key: ['read_version', 'find_invoice', 'customer_changes'],
   list: ['list_invoices', 'search_invoices', 'read_sums', 'read_open', 'read_account'],
   everywhere: [
     ...['list_counted', 'read_freshness', 'read_token', 'read_key', 'covers_customer'],

@@ -7,7 +7,7 @@ import type { FoundEntries } from '../../account.ts'
 import type { OpenSum } from '../../balance.ts'
 import { dayMs, lastDayOf, monthOf } from '../../calendar.ts'
 import type { ChangeKind } from '../../change.ts'
-import { defaultPageSize, type InvoiceKey, type InvoiceStatus, type InvoiceSum } from '../../invoice.ts'
+import type { InvoiceKey, InvoiceStatus, InvoiceSum } from '../../invoice.ts'
 import type { InvoiceQuery } from '../store.ts'
 import {
   type EngineName,
@@ -31,15 +31,6 @@ export function isCountable(query: InvoiceQuery): boolean {
 
 export function isFiltered(filter: InvoiceFilter): boolean {
   return filterNames.some(name => filter[name] !== undefined)
-}
-
-/**
- * Whether it is the page that is kept for every customer, joined as it is sent. A row tells the size that its page was kept for:
- * one of another default is not used. The taxes are not kept beside it.
- */
-export function isForFirstPage(query: InvoiceQuery): boolean {
-  const isKept = query.expand?.includes('taxes') !== true
-  return isKept && query.page === 1 && query.page_size === defaultPageSize && !isFiltered(query)
 }
 
 export type Countable = Pick<InvoiceRow, 'issued_at' | 'status' | 'ix_status' | 'currency' | 'total_cents'>

@@ -1,4 +1,4 @@
-/** Totals, first pages and counters of the customers that a transaction changed: written before it commits. */
+/** Totals and counters of the customers that a transaction changed: written before it commits. */
 import { type ChangeRow, Changes, changeRows, counterColumns } from '../read-model/counting.ts'
 import type { Db, Insertion } from './db.ts'
 import type { SharedRows } from './shared-rows.ts'

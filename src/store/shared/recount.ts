@@ -1,14 +1,10 @@
-/** Compares totals, first pages and counters with the rows: without a lock, and without writing. */
-import { defaultPageSize } from '../../invoice.ts'
+/** Compares totals and counters with the rows: without a lock, and without writing. */
 import { countedAbove, counterColumns } from '../read-model/counting.ts'
 import type { OnRecounted } from '../store.ts'
 import type { Counting } from './counts.ts'
 import { type Db, queryColumn } from './db.ts'
 
 const customersAtOnce = 100
-
-/** Stands between the summaries of a first page and what `expand` adds to them. */
-const expansionsFollow = '\n\n'
 
 /** Customers without a row, though there are others of theirs. */
 const lostCustomers = ['invoices', 'counts']
@@ -21,24 +17,18 @@ const lostCustomers = ['invoices', 'counts']
 /** One statement, and so of one moment: the number of each customer's invoices, and a row without one for all that is wrong. */
 const checkCustomers = (db: Db, within = db.isAmong('customer_id', '$1')) => `
   WITH
-    kept AS (SELECT customer_id, total, counted, first_page_size, first_page, first_expansions FROM fatura.customers WHERE ${within}),
+    kept AS (SELECT customer_id, total, counted FROM fatura.customers WHERE ${within}),
     found AS (SELECT customer_id, count(*) AS n FROM fatura.invoices WHERE ${within} GROUP BY customer_id),
     made AS (
       SELECT customer_id, ${counterColumns(db.engine)} FROM fatura.invoices ${db.byIndex('invoices_in_order')}
       WHERE ${within} AND customer_id IN (SELECT customer_id FROM kept WHERE counted) GROUP BY 1, 2, 3, 4, 5),
     every AS (
       SELECT customer_id, coalesce(total, 0) AS total, coalesce(counted, false) AS counted,
-        coalesce(first_page_size, 0) AS first_page_size,
-        coalesce(first_page || '${expansionsFollow}' || first_expansions, '${expansionsFollow}') AS first_page, coalesce(n, 0) AS n
+        coalesce(n, 0) AS n
       FROM kept FULL JOIN found USING (customer_id))
   SELECT customer_id, n FROM found
   UNION ALL
   SELECT customer_id, NULL FROM every WHERE total <> n OR n > ${countedAbove} AND NOT counted
-  UNION ALL
-  SELECT customer_id, NULL FROM every WHERE first_page_size IN (0, ${defaultPageSize}) AND first_page <> coalesce((
-    SELECT string_agg(summary, ',') || '${expansionsFollow}' || string_agg(expanded_document || '\n' || expanded_payment, '\n') FROM (
-      SELECT summary, expanded_document, expanded_payment FROM fatura.invoices i WHERE i.customer_id = every.customer_id AND ${within}
-      ORDER BY issued_at DESC, id DESC LIMIT ${defaultPageSize}) AS newest), '${expansionsFollow}')
   UNION ALL
   SELECT customer_id, NULL FROM made
   FULL JOIN (SELECT * FROM fatura.counts WHERE ${within}) AS stored USING (customer_id, month, status, currency, ix)
@@ -48,7 +38,7 @@ export async function check(db: Db, customers: readonly string[]) {
   const rows = await db.query<{ customer_id: string; n: number | null }>(checkCustomers(db), [customers])
   return {
     invoices: rows.reduce((sum, { n }) => sum + (n ?? 0), 0),
-    /** The customer of each wrong total, first page and counter. */
+    /** The customer of each wrong total and counter. */
     wrong: rows.flatMap(({ customer_id, n }) => (n === null ? customer_id : [])),
   }
 }

@@ -1,21 +1,10 @@
-import { defaultPageSize } from '../../invoice.ts'
 import { changeColumns, countedAbove } from '../read-model/counting.ts'
 import type { CustomerWrites, LockedCustomer } from '../shared/counts.ts'
 import type { Db, Insertion } from '../shared/db.ts'
-import { joinSummaries } from './read-pages.ts'
-
-const joinExpansions =
-  "coalesce(group_concat(expanded_document || char(10) || expanded_payment, char(10)), '')"
 
 const saveCustomer = `
-  INSERT INTO customers (customer_id, version, total, first_page_size, first_page, first_expansions)
-  SELECT $1, $2, $3, ${defaultPageSize}, ${joinSummaries}, ${joinExpansions} FROM (
-    SELECT summary, expanded_document, expanded_payment
-    FROM invoices WHERE customer_id = $1 ORDER BY issued_at DESC, id DESC LIMIT ${defaultPageSize})
-  WHERE true
-  ON CONFLICT (customer_id) DO UPDATE SET version = max(version + 1, excluded.version),
-    total = total + excluded.total, first_page_size = excluded.first_page_size, first_page = excluded.first_page,
-    first_expansions = excluded.first_expansions
+  INSERT INTO customers (customer_id, version, total) VALUES ($1, $2, $3)
+  ON CONFLICT (customer_id) DO UPDATE SET version = max(version + 1, excluded.version), total = total + excluded.total
   RETURNING total, counted`
 
 const changeInsertion: Insertion = {

@@ -19,7 +19,7 @@ import { conditionsOf, counterConditionsOf, monthIn } from '../read-model/filter
 import type { CustomerSums, InvoicePage, InvoiceQuery, OpenInvoices, Snapshot } from '../store.ts'
 import { prepareOnce } from './shared-db.ts'
 
-export const joinSummaries = "coalesce(group_concat(summary, ','), '')"
+const joinSummaries = "coalesce(group_concat(summary, ','), '')"
 
 /** A summary as it is sent: what `expand` adds stands at its end. */
 function shownOf(expand: readonly Expansion[] = []): string {

@@ -1,12 +1,7 @@
-import { expandSummaries } from '../../expansion.ts'
-import { defaultPageSize } from '../../invoice.ts'
 import { checkVersion } from '../migrations.ts'
-import { isForFirstPage } from '../read-model/counting.ts'
 import { searchedAtOnce } from '../read-model/search.ts'
 import { changeReadsOf } from '../shared/changes.ts'
 import {
-  type InvoicePage,
-  type InvoiceQuery,
   type KeyAccess,
   type ReadStore,
   type StoredInvoice,
@@ -45,8 +40,6 @@ export function openSqliteReader(path: string): ReadStore {
 
   return {
     async listInvoices(query, inTurn = search => search()) {
-      const kept = isForFirstPage(query) ? read(file => readFirstPage(file, query)) : null
-      if (kept !== null) return kept
       const page = read(({ pages }) => pages.readPage(query, searchedAtOnce))
       return page ?? inTurn(() => opened.searches.search(query))
     },
@@ -69,10 +62,6 @@ export function openSqliteReader(path: string): ReadStore {
   }
 }
 
-const firstPage = (more: string) => `
-  SELECT total, first_page AS summaries, ${more} first_page_size AS size, version, synced_at, life
-  FROM freshness LEFT JOIN customers ON customer_id = ?1`
-
 /** It may be complete a moment later. */
 function openAgain(path: string): OpenFile {
   try {
@@ -92,8 +81,6 @@ function openFile(path: string) {
     account: readAccounts(db),
     searches: openSearchThreads(path),
     ...changeReadsOf(createDb(db)),
-    firstPage: db.prepare(firstPage('')),
-    expandedPage: db.prepare(firstPage('first_expansions AS expansions,')),
     invoice: db.prepare(`
       SELECT summary, lines, document, payment, (SELECT synced_at FROM freshness) AS synced_at
       FROM invoices
@@ -122,19 +109,3 @@ type Row = Record<string, unknown> | undefined
 function readScoped<T>(row: Row): T | null {
   return row === undefined ? null : ({ ...row, every_customer: row.every_customer === 1 } as T)
 }
-
-/** Null where the kept page is of another size. Of a customer without invoices, all is null but what is the store's. */
-function readFirstPage(
-  { firstPage, expandedPage }: OpenFile,
-  { customer_id, expand = [] }: InvoiceQuery,
-): InvoicePage | null {
-  const isExpanded = expand.length > 0
-  const row = (isExpanded ? expandedPage : firstPage).get(customer_id) as unknown as KeptPage
-  if (row.size !== null && row.size !== defaultPageSize) return null
-  const { total, version, synced_at, life } = row
-  const plain = row.summaries ?? ''
-  const summaries = isExpanded ? expandSummaries(plain, row.expansions?.split('\n') ?? [], expand) : plain
-  return { total: total ?? 0, page: 1, summaries, version: version ?? 0, synced_at, life }
-}
-
-type KeptPage = InvoicePage & { size: number | null; expansions: string | null }

@@ -6,26 +6,27 @@ CREATE TABLE fatura.invoices (
   ix_status   text COLLATE "C",
   currency    text COLLATE "C" NOT NULL,
   total_cents bigint NOT NULL,
+  -- What a list sends stands first: PostgreSQL walks through a row up to the last column that is asked for. See SQLite's 0001.sql.
+  summary           text COLLATE "C" NOT NULL,
+  expanded_document text COLLATE "C" NOT NULL,
+  expanded_payment  text COLLATE "C" NOT NULL,
+  payment           text COLLATE "C" NOT NULL,
+  document          text COLLATE "C",
   -- Folded, in UTF-8: the text that a search finds by any part, and the ids that it finds by their beginnings. Bytes, since
   -- bytes are found in bytes with half the work of characters in text. An index entry holds 2.7 kB: a longer text
   -- stands in long_text, and search_text is NULL.
   search_text bytea,
   long_text   bytea,
   search_ids  bytea NOT NULL,
-  summary     text COLLATE "C" NOT NULL,
   -- When the payment platform was asked, and when it had answered: stamps, in microseconds.
   observed_at bigint NOT NULL,
   answered_at bigint NOT NULL CHECK (answered_at >= observed_at),
-  -- The associated document as the text that is sent, and the sum of its credit notes in force.
-  document       text COLLATE "C",
+  -- The sum of the associated document's credit notes in force.
   credited_cents bigint NOT NULL CHECK (credited_cents >= 0),
   -- See SQLite's 0001.sql.
-  payment         text COLLATE "C" NOT NULL,
   due_date        text COLLATE "C",
   to_pay_cents    bigint NOT NULL CHECK (to_pay_cents >= 0),
   in_favour_cents bigint NOT NULL CHECK (in_favour_cents >= 0),
-  expanded_document text COLLATE "C" NOT NULL,
-  expanded_payment  text COLLATE "C" NOT NULL,
   PRIMARY KEY (customer_id, id)
 );
 
@@ -103,11 +104,7 @@ CREATE TABLE fatura.customers (
   customer_id text COLLATE "C" PRIMARY KEY,
   version     bigint NOT NULL,
   total       bigint NOT NULL DEFAULT 0,
-  counted     boolean NOT NULL DEFAULT false,
-  -- See SQLite's 0001.sql.
-  first_page_size integer NOT NULL DEFAULT 0,
-  first_page      text COLLATE "C" NOT NULL DEFAULT '',
-  first_expansions text COLLATE "C" NOT NULL DEFAULT ''
+  counted     boolean NOT NULL DEFAULT false
 );
 
 -- See SQLite's 0001.sql.

@@ -99,12 +99,7 @@ CREATE TABLE customers (
   version     INTEGER NOT NULL,
   total       INTEGER NOT NULL DEFAULT 0,
   -- Whether there are counters: only for a customer of many invoices.
-  counted     INTEGER NOT NULL DEFAULT 0 CHECK (counted IN (0, 1)),
-  -- The page that most ask for: the newest summaries, so many at most, joined as they are sent. 0: none was made yet.
-  first_page_size INTEGER NOT NULL DEFAULT 0,
-  first_page      TEXT NOT NULL DEFAULT '',
-  -- What `expand` adds to it: of each invoice a line for the document, and one for the payment.
-  first_expansions TEXT NOT NULL DEFAULT ''
+  counted     INTEGER NOT NULL DEFAULT 0 CHECK (counted IN (0, 1))
 ) STRICT;
 
 -- The feed of changes. A customer's changes are in the order of their versions; `previous` is the version before one, so that a
