@@ -1,5 +1,5 @@
 /** Invoices and documents on paper: seller, customer, lines, taxes and totals. */
-import { decimalsOf } from '../src/money.ts'
+import { decimalsOf } from '../src/domain/money.ts'
 import {
   formatMajor,
   type IxClient,

@@ -1,7 +1,7 @@
 /** A month's SAF-T (PT) 1.04_01 file, in Windows-1252, of invented documents: as the tax authority's schema has it. */
 import { hash } from 'node:crypto'
-import { lastDayOf } from '../src/calendar.ts'
-import { decimalsOf } from '../src/money.ts'
+import { lastDayOf } from '../src/domain/calendar.ts'
+import { decimalsOf } from '../src/domain/money.ts'
 import { cents, type Fields, money, tag, unique } from './saft-xml.ts'
 
 /** One document of the file. Amounts are in euros. */

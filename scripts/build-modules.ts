@@ -22,7 +22,7 @@ export async function buildMcp(folder: URL): Promise<void> {
 
 /** `fatura/client` and `fatura/link` of a checkout; `npm run compile` writes them, with their types, for a package. */
 export async function buildLibrary(folder: URL): Promise<void> {
-  for (const name of ['client/client', 'customer-link/create-link'])
+  for (const name of ['sdk/client', 'sdk/link'])
     await bundle(pathOf(`../src/${name}.ts`), new URL(`${name}.js`, folder), {
       format: 'esm',
       target: 'es2023',

@@ -19,7 +19,7 @@ interface Part {
 
 const parts: Record<string, Part> = {
   page: {
-    inputs: ['src/*.ts', 'src/web/**/*.*', 'src/client/*.ts', 'scripts/build-page.ts'],
+    inputs: ['src/domain/**/*.ts', 'src/web/**/*.*', 'src/sdk/*.ts', 'scripts/build-page.ts'],
     output: new URL('page/page.html', builtFolder),
     build: async () => (await import('./build-page.ts')).buildPage(builtFolder),
   },
@@ -39,8 +39,8 @@ const parts: Record<string, Part> = {
     build: async () => (await import('./build-modules.ts')).buildMcp(builtFolder),
   },
   library: {
-    inputs: ['src/*.ts', 'src/client/*.ts', 'src/customer-link/*.ts', 'scripts/build-modules.ts'],
-    output: new URL('dist/src/client/client.js', root),
+    inputs: ['src/domain/**/*.ts', 'src/sdk/*.ts', 'scripts/build-modules.ts'],
+    output: new URL('dist/src/sdk/client.js', root),
     build: async () => (await import('./build-modules.ts')).buildLibrary(new URL('dist/src/', root)),
   },
 }

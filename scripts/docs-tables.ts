@@ -1,9 +1,9 @@
 /** The tables of the docs that follow from the code. In its page, each stands between two comments. */
 import { fileVariable, type SettingDefinition, settingNames, settings } from '../src/cli/settings/settings.ts'
-import { type ErrorCode, errorCodes } from '../src/errors.ts'
-import { describeBuild } from '../src/metrics/build-info.ts'
-import { startMetrics } from '../src/metrics/metrics.ts'
-import { createStoreMetrics } from '../src/metrics/store-metrics.ts'
+import { type ErrorCode, errorCodes } from '../src/domain/errors.ts'
+import { describeBuild } from '../src/operations/metrics/build-info.ts'
+import { startMetrics } from '../src/operations/metrics/metrics.ts'
+import { createStoreMetrics } from '../src/operations/metrics/store-metrics.ts'
 import { writeLogTable } from './log-messages.ts'
 
 const tables: Record<string, () => string | Promise<string>> = {

@@ -5,20 +5,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { migrateStore } from '../src/store/engines.ts'
 
-const access = (...names: string[]) => names.map(name => `src/access/${name}.ts`)
+const access = (...names: string[]) => names.map(name => `src/http/access/${name}.ts`)
 const inTests = (file: string) => file.replace('src/', 'test/')
 const skip = (names: string) => `--test-skip-pattern="/${names}/"`
 const fast = skip('on (sqlite|postgres|citus)|the rate limiter')
 
 /** What is changed, and the arguments of node --test. */
 const parts: Record<string, { files: string[]; tests: string[] }> = {
-  link: { files: access('verify-link', 'link-form'), tests: ['test/access/link.test.ts'] },
+  link: { files: access('verify-link', 'link-form'), tests: ['test/http/access/link.test.ts'] },
   jwt: {
     files: access('verify-provider', 'verify-claims', 'open-verifiers'),
-    tests: ['test/access/jwt.test.ts'],
+    tests: ['test/http/access/jwt.test.ts'],
   },
-  parse: { files: access('parse-jwt', 'parse-object', 'import-keys'), tests: ['test/access/jwt.test.ts'] },
-  keys: { files: access('key-set'), tests: ['test/access/key-set.test.ts'] },
+  parse: {
+    files: access('parse-jwt', 'parse-object', 'import-keys'),
+    tests: ['test/http/access/jwt.test.ts'],
+  },
+  keys: { files: access('key-set'), tests: ['test/http/access/key-set.test.ts'] },
   tokens: {
     files: access('authenticate', 'short-cache', 'lookup-guard', 'grant'),
     tests: [fast, ...access('link.test', 'guard.test', 'access.test').map(inTests)],
@@ -27,13 +30,13 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
     files: access('token', 'recent-map', 'windows'),
     tests: [fast, ...access('guard.test', 'access.test').map(inTests)],
   },
-  queue: { files: access('fair-queue'), tests: ['test/access/fair-queue.test.ts'] },
+  queue: { files: access('fair-queue'), tests: ['test/http/access/fair-queue.test.ts'] },
   linking: {
-    files: ['src/linking/derive-link.ts', 'src/linking/link.ts', 'src/linking/reference.ts'],
-    tests: ['test/linking/link.test.ts', 'test/linking/reference.test.ts'],
+    files: ['src/domain/link/derive-link.ts', 'src/domain/link/link.ts', 'src/domain/link/reference.ts'],
+    tests: ['test/domain/link/link.test.ts', 'test/domain/link/reference.test.ts'],
   },
   decide: {
-    files: ['src/sync/invoices/decide.ts', 'src/sync/set-aside.ts', 'src/platform-invoice.ts'],
+    files: ['src/sync/invoices/decide.ts', 'src/sync/set-aside.ts', 'src/sources/platform-invoice.ts'],
     tests: [
       skip('100,000 answers'),
       ...['decide', 'decisions-whole', 'set-aside'].map(name => `test/sync/${name}.test.ts`),
@@ -48,7 +51,7 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
   },
   stamps: { files: ['src/store/stamps.ts'], tests: ['test/store/stamps.test.ts'] },
   counting: {
-    files: ['src/store/read-model/counting.ts', 'src/store/shared/counts.ts'],
+    files: ['src/store/sql/counting.ts', 'src/store/sql/counts.ts'],
     tests: [
       skip('on (postgres|citus)'),
       ...['store/changes', 'store/counts', 'http/summary'].map(name => `test/${name}.test.ts`),
@@ -62,7 +65,7 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
           'sees? what|only spaces|case-insens|malformed, exp|be read|at once, and|setting the clock|share a rate',
       ),
       'test/http/identity.test.ts',
-      'test/access/access.test.ts',
+      'test/http/access/access.test.ts',
     ],
   },
 }

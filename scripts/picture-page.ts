@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { startBrowser } from '../test/support/browser.ts'
+import { startBrowser } from '../test/support/clients/browser.ts'
 import './build.ts'
 import { hashPage, picture, withText } from './page-picture.ts'
 

@@ -61,7 +61,7 @@ export const promises = {
   },
   R2: {
     promise: 'An acknowledged webhook is stored',
-    steps: [{ file: 'test/stripe/webhook.test.ts', only: 'were stored if they were acknowledged' }],
+    steps: [{ file: 'test/http/stripe-webhook.test.ts', only: 'were stored if they were acknowledged' }],
   },
   R3: {
     promise: 'Lists, events and webhooks in any order end equal to Stripe',
@@ -71,8 +71,8 @@ export const promises = {
     promise: 'A bad upstream harms neither reads nor rows',
     steps: [
       { file: 'test/sync/bad-upstream.test.ts' },
-      { file: 'test/invoicexpress/bad-reads.test.ts' },
-      { file: 'test/stripe/payment-platform.test.ts', only: 'every fault' },
+      { file: 'test/sources/invoicexpress/bad-reads.test.ts' },
+      { file: 'test/sources/stripe/payment-platform.test.ts', only: 'every fault' },
     ],
   },
   R5: {
@@ -123,7 +123,7 @@ export const promises = {
   },
   R14: {
     promise: 'One odd record stops nothing',
-    steps: [{ file: 'test/stripe/odd-records.test.ts' }],
+    steps: [{ file: 'test/sources/stripe/odd-records.test.ts' }],
   },
   R15: {
     promise: 'A replaced, deleted or damaged SQLite file: its content or 503, never two contents',

@@ -11,11 +11,11 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 export async function listPublicNames(): Promise<string[]> {
   const { paths, components } = JSON.parse(read('openapi.json'))
   const exported = {
-    'fatura/client': await import('../src/client/client.ts'),
-    'fatura/link': await import('../src/customer-link/create-link.ts'),
+    'fatura/client': await import('../src/sdk/client.ts'),
+    'fatura/link': await import('../src/sdk/link.ts'),
   }
-  const metrics = readdirSync(join(root, 'src/metrics'))
-    .map(file => read(`src/metrics/${file}`))
+  const metrics = readdirSync(join(root, 'src/operations/metrics'))
+    .map(file => read(`src/operations/metrics/${file}`))
     .join()
   return [
     ...namesOf('api', { paths, components }),

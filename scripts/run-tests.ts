@@ -69,7 +69,7 @@ function run(filesAtATime: number, args: readonly string[]): boolean {
   const options = [
     '--test',
     `--test-concurrency=${filesAtATime}`,
-    '--test-global-setup=./test/support/postgres-server.ts',
+    '--test-global-setup=./test/support/databases/postgres-server.ts',
     `--test-timeout=${hangsAfterMs}`,
   ]
   return spawnSync(process.execPath, [...options, ...args], { stdio: 'inherit' }).status === 0

@@ -1,10 +1,10 @@
 /** Writes into PostgreSQL's functions what follows from the filters and constants of the read model, each between two marks. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { openInvoicesShown } from '../src/balance.ts'
-import { expansions } from '../src/expanded.ts'
-import { countedAbove } from '../src/store/read-model/counting.ts'
-import { expansionSql } from '../src/store/read-model/expansion-sql.ts'
-import { columnOf, type RowFilterName, rowFilterNames, rowFilters } from '../src/store/read-model/filters.ts'
+import { openInvoicesShown } from '../src/domain/balance.ts'
+import { expansions } from '../src/domain/expanded.ts'
+import { countedAbove } from '../src/store/sql/counting.ts'
+import { expansionSql } from '../src/store/sql/expansion-sql.ts'
+import { columnOf, type RowFilterName, rowFilterNames, rowFilters } from '../src/store/sql/filters.ts'
 
 const functionsFile = new URL('../src/store/postgres/functions.sql', import.meta.url)
 

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
-import { assertTruth, freeLease } from '../../test/support/sync-truth.ts'
+import { assertTruth, freeLease } from '../../test/support/checks/sync-truth.ts'
 import { cpuSince, readMemory } from '../load/process-cost.ts'
 
 const { values } = parseArgs({

@@ -4,9 +4,9 @@
  * migrated; `--single`: that of a database on one server; `--pids`: the servers' first processes, in the same order.
  */
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
-import { searchWords } from '../../src/store/read-model/search.ts'
+import { searchWords } from '../../src/store/sql/search.ts'
 import type { ReadStore } from '../../src/store/store.ts'
-import { makeRecord } from '../../test/support/records.ts'
+import { makeRecord } from '../../test/support/worlds/records.ts'
 import { cpuSince, readCpu } from '../load/process-cost.ts'
 import { readFlags } from '../options.ts'
 import { formatTable, spread } from '../statistics.ts'

@@ -13,7 +13,7 @@ import { createDocuments } from '../../sandbox/invoicexpress/account.ts'
 import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
-import { differingFields } from '../../test/support/document-truth.ts'
+import { differingFields } from '../../test/support/checks/document-truth.ts'
 import { spawnSync } from '../servers/processes.ts'
 
 const { values } = parseArgs({

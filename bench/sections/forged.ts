@@ -3,8 +3,8 @@
  * are refused, and the p99 of page 1 alone, beside the forged ones, and beside as many ordinary requests, in turn.
  */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { createKeyId } from '../../src/access/link-form.ts'
-import { createToken } from '../../src/access/token.ts'
+import { createKeyId } from '../../src/http/access/link-form.ts'
+import { createToken } from '../../src/http/access/token.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { runOpenLoop } from '../load/open-loop.ts'
 import { describeMachine } from '../machine.ts'

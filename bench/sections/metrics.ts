@@ -3,7 +3,7 @@
  * there are two: how far they differ from each other is what two processes of the same kind differ by.
  */
 
-import { freePort } from '../../test/support/postgres-server.ts'
+import { freePort } from '../../test/support/databases/postgres-server.ts'
 import type { Target } from '../load/targets.ts'
 import type { Options } from '../options.ts'
 import { runRounds } from '../rounds.ts'

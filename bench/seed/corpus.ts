@@ -1,7 +1,13 @@
 /** The invoices that are measured: the same at every run, and made one after the other, so that memory stays constant. */
 
 import { createRandom, integer, letters, pick, type Random } from '../../sandbox/random.ts'
-import type { Invoice, InvoiceDocument, InvoiceRecord, InvoiceStatus, Line } from '../../src/invoice.ts'
+import type {
+  Invoice,
+  InvoiceDocument,
+  InvoiceRecord,
+  InvoiceStatus,
+  Line,
+} from '../../src/domain/invoice.ts'
 
 export interface Shape {
   /** Customers with a few invoices each. */

@@ -24,7 +24,7 @@ export function nameStore(engine: 'sqlite' | 'postgres', shape: Shape): DataName
   const files = all.filter(file => /\.(ts|sql)$/.test(file) && !onlyRead.has(file))
   return nameData('store', shape, [
     ...files.sort().map(file => join(folder, file)),
-    'src/store/read-model/search.ts',
+    'src/store/sql/search.ts',
   ])
 }
 
@@ -38,7 +38,7 @@ export function nameTables(shape: Shape): DataName {
 
 function nameData(kind: string, { customers, each, large }: Shape, files: readonly string[]): DataName {
   const hash = createHash('sha256')
-  for (const file of [...files, 'src/invoice.ts', 'bench/seed/corpus.ts'])
+  for (const file of [...files, 'src/domain/invoice.ts', 'bench/seed/corpus.ts'])
     hash.update(readFileSync(join(root, file)))
   // No shape's prefix may be the beginning of another's.
   const prefix = `${kind}_${[`${customers}x${each}`, ...large].join('_')}__`

@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { freePort } from '../../test/support/postgres-server.ts'
+import { freePort } from '../../test/support/databases/postgres-server.ts'
 import { undoAtEnd } from './clean-up.ts'
 
 /** All that differs from what PostgreSQL comes with. Commits that do not wait make only the seeding faster. */

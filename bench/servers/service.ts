@@ -1,5 +1,5 @@
 /** The service as it is run in earnest: tokens, validation, headers, rate limit and a line of log a request. */
-import { createToken } from '../../src/access/token.ts'
+import { createToken } from '../../src/http/access/token.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import type { SeededStore } from '../seed/stores.ts'
 import { entryPoint, type RunningServer, startServer } from './processes.ts'

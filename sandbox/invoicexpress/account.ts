@@ -1,6 +1,6 @@
 /** The sandbox's certified documents, linked to the invoices of its Stripe. Deterministic for a seed and its calls. */
 
-import { documentTypes } from '../../src/document.ts'
+import { documentTypes } from '../../src/domain/document.ts'
 import { createRandom, integer } from '../random.ts'
 import type { StripeAccount } from '../stripe/account.ts'
 import { followCredits } from './credit-notes.ts'

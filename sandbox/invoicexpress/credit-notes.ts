@@ -1,5 +1,5 @@
 /** Credit notes of documents: what the creator of documents makes of those at Stripe. */
-import { decimalsOf } from '../../src/money.ts'
+import { decimalsOf } from '../../src/domain/money.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
 import type { Ledger } from './ledger.ts'
 import { chargedBy, type IxDocument, shareOf, toCents, toPay } from './objects.ts'

@@ -1,6 +1,6 @@
 /** Differences between the two systems, planted for reconciliations to find. */
 
-import { addWorkingDays, dayMs, dayOf } from '../../src/calendar.ts'
+import { addWorkingDays, dayMs, dayOf } from '../../src/domain/calendar.ts'
 import { integer, letters, pick } from '../random.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
 import { issueNote, notesOf } from './credit-notes.ts'

@@ -1,6 +1,6 @@
 /** Documents and clients of the local InvoiceXpress, and their metadata at Stripe. */
 
-import { decimalsOf } from '../../src/money.ts'
+import { decimalsOf } from '../../src/domain/money.ts'
 import { integer, type Random } from '../random.ts'
 import type { StripeAccount } from '../stripe/account.ts'
 import { mergeMetadata, type StripeInvoice } from '../stripe/objects.ts'

@@ -1,7 +1,7 @@
 /** The invoicing system's objects as the wire has them: the fields that the sandbox reads or changes. */
-import { dayIn, dayOf, isCalendarDay } from '../../src/calendar.ts'
-import type { DocumentType, relatedTypes } from '../../src/document.ts'
-import { decimalsOf } from '../../src/money.ts'
+import { dayIn, dayOf, isCalendarDay } from '../../src/domain/calendar.ts'
+import type { DocumentType, relatedTypes } from '../../src/domain/document.ts'
+import { decimalsOf } from '../../src/domain/money.ts'
 
 /** Credit and debit notes and receipts are about an invoice, and certify none. */
 export type IxType = DocumentType | (typeof relatedTypes)[number]

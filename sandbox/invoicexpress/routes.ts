@@ -1,7 +1,7 @@
 /** Every address of the local InvoiceXpress and its answer. */
 
 import { hash as digest } from 'node:crypto'
-import { decimalsOf } from '../../src/money.ts'
+import { decimalsOf } from '../../src/domain/money.ts'
 import type { DocumentRouteName } from '../faults.ts'
 import { hashOf } from '../saft-file.ts'
 import type { ServedRoute } from '../serving.ts'

@@ -1,5 +1,5 @@
 /** Differences planted in a SAF-T file alone, for reconciliations to find: the documents are right. */
-import { monthOf } from '../../src/calendar.ts'
+import { monthOf } from '../../src/domain/calendar.ts'
 import { pick } from '../random.ts'
 import type { Ledger } from './ledger.ts'
 import { type IxDocument, parseDay } from './objects.ts'

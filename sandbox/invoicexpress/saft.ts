@@ -1,6 +1,6 @@
 /** The SAF-T file of each month, which takes time to make, at addresses that expire; and its planted differences. */
 
-import { relatedTypes } from '../../src/document.ts'
+import { relatedTypes } from '../../src/domain/document.ts'
 import { letters, type Random } from '../random.ts'
 import { type SaftFile, type SaftLine, type SaftRow, writeSaft } from '../saft-file.ts'
 import { SandboxError } from '../spoil.ts'

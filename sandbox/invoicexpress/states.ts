@@ -1,5 +1,5 @@
 /** Every state of an invoice's document, as the creator of documents may leave it. */
-import { type DocumentType, documentTypes, relatedTypes } from '../../src/document.ts'
+import { type DocumentType, documentTypes, relatedTypes } from '../../src/domain/document.ts'
 import { integer, pick, type Random } from '../random.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
 import { followCredits } from './credit-notes.ts'

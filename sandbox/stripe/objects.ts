@@ -1,5 +1,5 @@
 /** Stripe's objects as the wire has them, in API version 2026-10-28.endive: the fields that the sandbox reads or changes. */
-import type { InvoiceStatus } from '../../src/invoice.ts'
+import type { InvoiceStatus } from '../../src/domain/invoice.ts'
 
 export const apiVersion = '2026-10-28.endive'
 

@@ -1,5 +1,5 @@
 /** The local Stripe's hosted invoice page: it shows the amount, and an open invoice can be paid. No money moves. */
-import { decimalsOf } from '../../src/money.ts'
+import { decimalsOf } from '../../src/domain/money.ts'
 import type { StripeInvoice } from './objects.ts'
 
 export function writePaymentPage({ number, status, amount_remaining, currency }: StripeInvoice): string {

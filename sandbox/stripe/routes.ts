@@ -1,5 +1,5 @@
 /** Every address of the local Stripe and its answer. */
-import { invoiceStatuses } from '../../src/invoice.ts'
+import { invoiceStatuses } from '../../src/domain/invoice.ts'
 import type { RouteName } from '../faults.ts'
 import { createPdf } from '../pdf.ts'
 import type { ServedRoute } from '../serving.ts'

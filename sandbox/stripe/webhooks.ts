@@ -1,6 +1,6 @@
 /** Deliveries of events to a webhook: signed as Stripe signs, in order or not, twice or never. */
 import { createHmac } from 'node:crypto'
-import { request } from '../../src/node-http.ts'
+import { request } from '../../src/sources/calls/node-http.ts'
 import { type Random, shuffle } from '../random.ts'
 import type { StripeEvent } from './objects.ts'
 

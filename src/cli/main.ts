@@ -1,12 +1,12 @@
 /** The command line: one file a command, all listed here. */
 import { styleText } from 'node:util'
 import { Command, CommanderError } from 'commander'
-import { version } from '../package.ts'
+import { version } from '../http/package.ts'
 import { StoreError } from '../store/store.ts'
+import { leave } from './start/signals.ts'
 import { CliError } from './terminal/cli-error.ts'
 import { hideSecrets } from './terminal/hide-secrets.ts'
 import { movingLine } from './terminal/progress.ts'
-import { leave } from './wiring/signals.ts'
 
 /** Every command, in the order of the help, and one line of use for the end of its own; `export` has several in its notes. */
 const examples: Readonly<Record<string, string | null>> = {

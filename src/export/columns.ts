@@ -1,6 +1,6 @@
 /** Columns of an export, in their order. Every format has the same ones. */
 
-import { creditedCents } from '../document-json.ts'
+import { creditedCents } from '../domain/document-json.ts'
 import {
   type Invoice,
   type InvoiceDocument,
@@ -8,10 +8,10 @@ import {
   type Line,
   type LinesSource,
   lineFields,
-} from '../invoice.ts'
-import { writeAmount } from '../money.ts'
-import { type PaymentFacts, toPayCents } from '../payment.ts'
-import { sumBases, taxesOf, writeTaxes } from '../taxes.ts'
+} from '../domain/invoice.ts'
+import { writeAmount } from '../domain/money.ts'
+import { type PaymentFacts, toPayCents } from '../domain/payment.ts'
+import { sumBases, taxesOf, writeTaxes } from '../domain/taxes.ts'
 
 /** `decimal`: an amount in the currency's major unit, as text; `moment`: ISO 8601 in UTC with milliseconds; `integer` fits a number. */
 export type ColumnKind = 'text' | 'integer' | 'number' | 'decimal' | 'moment'

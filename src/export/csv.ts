@@ -1,4 +1,4 @@
-import { byteOrderMark, defuse, quote } from '../invoice-csv.ts'
+import { byteOrderMark, defuse, quote } from '../domain/invoice-csv.ts'
 import { type ColumnKind, createTextWriter, type RowOptions, type RowWriter, type Value } from './columns.ts'
 
 /** `csv` is RFC 4180, for programs; `csv-pt` is for Excel in Portuguese, which knows UTF-8 by the byte order mark. */

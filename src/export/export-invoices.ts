@@ -1,10 +1,10 @@
 /** Exports invoices from a store, in constant memory. */
-import type { Expanded } from '../expanded.ts'
-import { expansionColumns } from '../expansion.ts'
-import type { Invoice } from '../invoice.ts'
-import { createInvoiceCsv } from '../invoice-csv.ts'
+import type { Expanded } from '../domain/expanded.ts'
+import { expansionColumns } from '../domain/expansion.ts'
+import type { Invoice } from '../domain/invoice.ts'
+import { createInvoiceCsv } from '../domain/invoice-csv.ts'
+import { taxesOf } from '../domain/taxes.ts'
 import type { InvoiceWalk, OperatorStore, WalkedInvoice } from '../store/store.ts'
-import { taxesOf } from '../taxes.ts'
 import {
   createTextWriter,
   type ExportedInvoice,

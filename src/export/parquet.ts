@@ -1,5 +1,5 @@
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
-import { mostDecimals } from '../money.ts'
+import { mostDecimals } from '../domain/money.ts'
 import type { ColumnKind, RowOptions, RowWriter, Write } from './columns.ts'
 
 /** Rows of a group: readers skip whole groups, and want few. Groups of long texts are smaller, which bounds the memory. */

@@ -1,8 +1,6 @@
 /** The HTTP application, built but not listening. */
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import type { ApiError } from '../errors.ts'
-import { securityHeaders } from '../server/bare-answer.ts'
-import { createGuardedServer, type ServerShell } from '../server/guarded-server.ts'
+import type { ApiError } from '../domain/errors.ts'
 import { bodyTooLarge, ignoreBodies, maxUrlBytes, type ReadsBody, refuseLongUrl } from './check-request.ts'
 import { createCors, preflightHeaders } from './cors.ts'
 import { handleErrors, refuseUnreadable, sendError } from './errors.ts'
@@ -13,6 +11,8 @@ import { compileParameters, parseQuery } from './parameters.ts'
 import { createTakeTurn, type RateLimit } from './rate-limit.ts'
 import { createRequestId } from './request-id.ts'
 import { addRoutes, mcpPath, type RouteDependencies, signInPath } from './routes.ts'
+import { securityHeaders } from './server/bare-answer.ts'
+import { createGuardedServer, type ServerShell } from './server/guarded-server.ts'
 import { StoreOutage } from './store-outage.ts'
 
 /** Longer than the proxies in front of it keep theirs. */

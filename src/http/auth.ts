@@ -1,14 +1,14 @@
 /** Authentication and authorization of all customer routes, before anything else of them runs. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Authenticate } from '../access/authenticate.ts'
-import type { Grant } from '../access/grant.ts'
-import { ApiError } from '../errors.ts'
-import { isCustomerId, isInvoiceId } from '../invoice.ts'
-import { isRepeated } from '../server/find-fault.ts'
+import { ApiError } from '../domain/errors.ts'
+import { isCustomerId, isInvoiceId } from '../domain/invoice.ts'
+import type { Authenticate } from './access/authenticate.ts'
+import type { Grant } from './access/grant.ts'
 import { clientAddress } from './client-address.ts'
 import { hasParameter } from './parameters.ts'
 import { isCounted, type TakeTurn } from './rate-limit.ts'
 import { type Identity, locateMetadata } from './resource-metadata.ts'
+import { isRepeated } from './server/find-fault.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,9 +1,9 @@
 /** Checks of every request, before its route. */
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import { ApiError } from '../errors.ts'
-import { withoutOrigin } from '../server/find-fault.ts'
-import type { ServerShell } from '../server/guarded-server.ts'
+import { ApiError } from '../domain/errors.ts'
+import { withoutOrigin } from './server/find-fault.ts'
+import type { ServerShell } from './server/guarded-server.ts'
 
 export const maxUrlBytes = 8_192
 

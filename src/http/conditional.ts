@@ -1,9 +1,9 @@
 /** Freshness and conditional requests of lists and details. */
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { version as packageVersion } from '../package.ts'
 import type { ReadStore, Snapshot } from '../store/store.ts'
 import type { CustomerParams } from './openapi/schemas.ts'
+import { version as packageVersion } from './package.ts'
 import { sendJson } from './send-json.ts'
 
 /** Freshness goes into a header, so that the body stays the contract's. */

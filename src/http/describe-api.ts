@@ -1,7 +1,7 @@
 /** The OpenAPI document, derived from the routes' schemas. It is kept as `openapi.json` and served from there. */
 import swagger from '@fastify/swagger'
 import Fastify from 'fastify'
-import { version } from '../package.ts'
+import { version } from './package.ts'
 import { addRoutes, type RouteDependencies } from './routes.ts'
 
 export async function describeApi(): Promise<string> {

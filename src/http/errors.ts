@@ -1,16 +1,16 @@
 /** Every error leaves in one JSON shape, whichever layer it comes from: a handler, Fastify, or Node's HTTP parser. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { ApiError, errorCodes } from '../errors.ts'
-import { writeBareAnswer } from '../server/bare-answer.ts'
-import type { UnreadableRequest } from '../server/connection.ts'
-import { faultyRequest } from '../server/guarded-server.ts'
+import { ApiError, errorCodes } from '../domain/errors.ts'
 import { StoreBusy, StoreUnavailable } from '../store/store.ts'
 import { bodyTooLarge, maxUrlBytes } from './check-request.ts'
 import { type Cors, findOrigin } from './cors.ts'
 import { allowedMethods, answerOptions, refuseMethod } from './methods.ts'
 import { createRequestId } from './request-id.ts'
 import { sendJson } from './send-json.ts'
+import { writeBareAnswer } from './server/bare-answer.ts'
+import type { UnreadableRequest } from './server/connection.ts'
+import { faultyRequest } from './server/guarded-server.ts'
 import type { StoreOutage } from './store-outage.ts'
 
 export const overloaded = new ApiError(

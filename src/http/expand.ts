@@ -1,8 +1,8 @@
 /** What `expand` makes of an answer, beside the members that are added to it. */
-import { dayOf } from '../calendar.ts'
-import type { Expansion } from '../expanded.ts'
-import { completeExpansions, type PaymentMoment } from '../expansion.ts'
-import type { PaymentPlatform } from '../sources.ts'
+import { dayOf } from '../domain/calendar.ts'
+import type { Expansion } from '../domain/expanded.ts'
+import { completeExpansions, type PaymentMoment } from '../domain/expansion.ts'
+import type { PaymentPlatform } from '../sources/source.ts'
 
 export interface PageKnowledge {
   payments: PaymentPlatform | null

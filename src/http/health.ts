@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { ApiError } from '../errors.ts'
+import { ApiError } from '../domain/errors.ts'
 import type { ReadStore } from '../store/store.ts'
 import { liveSchema, readySchema } from './openapi/operation-schemas.ts'
 import { sendJson } from './send-json.ts'

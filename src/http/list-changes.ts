@@ -1,15 +1,15 @@
 /** The feed of changes: of a customer, or of all. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type ChangeList, type Cursor, readCursor, writeCursor } from '../change.ts'
-import { createChangeWaiters } from '../changes/wait-for-changes.ts'
-import { ApiError } from '../errors.ts'
-import { leaving } from '../server/guarded-server.ts'
+import { type ChangeList, type Cursor, readCursor, writeCursor } from '../domain/change.ts'
+import { ApiError } from '../domain/errors.ts'
 import type { ChangePage } from '../store/change-store.ts'
 import type { ReadStore } from '../store/store.ts'
 import { type AuthOptions, checkAllCustomers, checkCustomer } from './auth.ts'
+import { createChangeWaiters } from './changes/wait-for-changes.ts'
 import { clientAddress } from './client-address.ts'
 import { type ChangesQuery, type CustomerParams, changeLimits } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
+import { leaving } from './server/guarded-server.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { isCustomerId, isInvoiceId } from '../invoice.ts'
-import { requestEnded, requestShed } from '../telemetry.ts'
-import { readTrace, traceIdOf } from '../trace.ts'
+import { isCustomerId, isInvoiceId } from '../domain/invoice.ts'
+import { requestEnded, requestShed } from '../sources/calls/telemetry.ts'
+import { readTrace, traceIdOf } from '../sources/calls/trace.ts'
 import { clientAddress } from './client-address.ts'
 import type { InvoiceParams } from './openapi/schemas.ts'
 

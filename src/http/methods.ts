@@ -1,8 +1,8 @@
 /** The service is read-only: every route answers GET, HEAD and OPTIONS, and refuses the rest. */
 
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { ApiError } from '../errors.ts'
-import { METHODS } from '../node-http.ts'
+import { ApiError } from '../domain/errors.ts'
+import { METHODS } from '../sources/calls/node-http.ts'
 
 export const allowedMethods = 'GET, HEAD, OPTIONS'
 

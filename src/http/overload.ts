@@ -1,13 +1,13 @@
 /** The answer to a request beyond the service's capacity, which costs as little as it can. */
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
-import { errorCodes } from '../errors.ts'
-import { securityHeaders } from '../server/bare-answer.ts'
-import type { ExcessShell } from '../server/guarded-server.ts'
+import { errorCodes } from '../domain/errors.ts'
 import { type Cors, preflightHeaders } from './cors.ts'
 import { overloaded, writeError } from './errors.ts'
 import { logRefusal } from './log-requests.ts'
 import { createRequestId } from './request-id.ts'
+import { securityHeaders } from './server/bare-answer.ts'
+import type { ExcessShell } from './server/guarded-server.ts'
 
 const headers = {
   ...securityHeaders,

@@ -1,8 +1,8 @@
 /** Path and query parameters, read strictly by the schema of their route: nothing is guessed or dropped. */
 
 import type { FastifySchemaCompiler } from 'fastify'
-import { isCalendarDay } from '../calendar.ts'
-import { ApiError } from '../errors.ts'
+import { isCalendarDay } from '../domain/calendar.ts'
+import { ApiError } from '../domain/errors.ts'
 import { components } from './openapi/resources.ts'
 
 /** The part of JSON Schema that parameters use. */

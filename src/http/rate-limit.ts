@@ -1,9 +1,9 @@
 /** The rate limit of tokens: a fixed window for each, counted in this process. */
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Grant } from '../access/grant.ts'
-import { createWindows, secondsLeft } from '../access/windows.ts'
-import { ApiError } from '../errors.ts'
+import { ApiError } from '../domain/errors.ts'
+import type { Grant } from './access/grant.ts'
+import { createWindows, secondsLeft } from './access/windows.ts'
 
 export interface RateLimit {
   requests: number

@@ -1,8 +1,8 @@
 /** Maps the parameters of a list to a filter of the store: the one place that defines their meaning. */
-import { dayMs } from '../calendar.ts'
-import { ApiError } from '../errors.ts'
-import type { InvoiceFilters } from '../invoice.ts'
-import { maxSearchWords, type SearchWord, searchWords } from '../store/read-model/search.ts'
+import { dayMs } from '../domain/calendar.ts'
+import { ApiError } from '../domain/errors.ts'
+import type { InvoiceFilters } from '../domain/invoice.ts'
+import { maxSearchWords, type SearchWord, searchWords } from '../store/sql/search.ts'
 import type { InvoiceFilter } from '../store/store.ts'
 import { listInvoicesSchema } from './openapi/schemas.ts'
 import { readTexts } from './parameters.ts'

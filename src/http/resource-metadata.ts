@@ -1,6 +1,6 @@
 /** RFC 9728: names the identity provider whose tokens this API accepts. */
 import type { FastifyInstance } from 'fastify'
-import { ApiError } from '../errors.ts'
+import { ApiError } from '../domain/errors.ts'
 import { resourceMetadataSchema } from './openapi/operation-schemas.ts'
 import { sendJson } from './send-json.ts'
 

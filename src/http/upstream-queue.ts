@@ -1,7 +1,7 @@
 /** The queue of requests for an upstream, fair to tokens and to the customers of each. */
 import { addAbortListener } from 'node:events'
-import { createFairQueue, type QueueLimits, type TakeTurn } from '../access/fair-queue.ts'
-import { ApiError } from '../errors.ts'
+import { ApiError } from '../domain/errors.ts'
+import { createFairQueue, type QueueLimits, type TakeTurn } from './access/fair-queue.ts'
 
 const retry = { retryAfter: 5 }
 

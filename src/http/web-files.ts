@@ -1,7 +1,7 @@
 /** The files served for browsers beside the API: the billing page, the element `<fatura-invoices>`, and the reference. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { locateFile } from '../package.ts'
-import type { Brand, Downloads, PageSettings } from '../page-settings.ts'
+import type { Brand, Downloads, PageSettings } from '../domain/page-settings.ts'
+import { locateFile } from './package.ts'
 import { loadReference } from './reference/reference.ts'
 import { makeStaticFile, nameContent, type StaticFile } from './static-files.ts'
 

@@ -1,4 +1,4 @@
-import type { Change } from '../change.ts'
+import type { Change } from '../domain/change.ts'
 
 /** A change as it is stored; `at` is in milliseconds. */
 export type StoredChange = Omit<Change, 'at' | 'cursor'> & {

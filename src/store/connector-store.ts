@@ -1,5 +1,5 @@
 /** The connector's own part of the contract: whose data it is, which process may write, and records that did not fit. */
-import type { InvoiceKey } from '../invoice.ts'
+import type { InvoiceKey } from '../domain/invoice.ts'
 
 /** An account of an upstream system. The records of that system all come from it. */
 export interface Pin {

@@ -1,7 +1,7 @@
 /** The documents' part of the contract, out of the API's reach: documents, their ties to invoices, the journal. */
-import type { Claim, Document, DocumentType, Relations } from '../document.ts'
-import type { Invoice, InvoiceDocument, InvoiceKey } from '../invoice.ts'
-import type { PaymentFacts } from '../payment.ts'
+import type { Claim, Document, DocumentType, Relations } from '../domain/document.ts'
+import type { Invoice, InvoiceDocument, InvoiceKey } from '../domain/invoice.ts'
+import type { PaymentFacts } from '../domain/payment.ts'
 
 export interface KnownDocument {
   id: number

@@ -1,7 +1,7 @@
 /** A schema grows by one SQL file a version, some with a pass over the rows. A store keeps the hash of each: it is known by content, not by a number. */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Db } from './shared/db.ts'
+import type { Db } from './sql/db.ts'
 import { StoreError, StoreUnavailable } from './store.ts'
 
 export interface Migration {

@@ -3,18 +3,18 @@
  * explain, reconcile, doctor, export), `WriteStore` for the connector, the import and the token commands. The connections behind
  * the first two cannot write. Every engine meets all three, and one suite runs over all engines.
  */
-import type { AccountQuery, FoundEntries } from '../account.ts'
-import type { OpenSum } from '../balance.ts'
-import type { Claim } from '../document.ts'
-import type { Expansion } from '../expanded.ts'
-import type { InvoiceKey, InvoiceRecord, InvoiceSum } from '../invoice.ts'
+import type { AccountQuery, FoundEntries } from '../domain/account.ts'
+import type { OpenSum } from '../domain/balance.ts'
+import type { Claim } from '../domain/document.ts'
+import type { Expansion } from '../domain/expanded.ts'
+import type { InvoiceKey, InvoiceRecord, InvoiceSum } from '../domain/invoice.ts'
 import type { ChangeReads } from './change-store.ts'
 import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
 import type { Delivery, EndpointCommands, StoredEndpoint } from './endpoint-store.ts'
 import type { ConnectionUse } from './facts.ts'
-import type { InvoiceFilter } from './read-model/filters.ts'
+import type { InvoiceFilter } from './sql/filters.ts'
 
 export type { ConnectionUse, InvoiceFilter }
 

@@ -10,7 +10,7 @@
  * 5. This guard, for drafts and for documents.
  */
 import type { Logger } from 'pino'
-import { type InvoiceKey, keyOf } from '../invoice.ts'
+import { type InvoiceKey, keyOf } from '../domain/invoice.ts'
 import type { Loss, SetAside, setAsideKinds } from '../store/connector-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 

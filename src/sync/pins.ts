@@ -1,9 +1,14 @@
 /** The accounts of a store, pinned at the first synchronization: a key of another account or mode is refused before anything is written. */
-import type { InvoiceKey } from '../invoice.ts'
-import { type BillingAccount, type BillingSource, SourceError, type SourceIdentity } from '../sources.ts'
+import type { InvoiceKey } from '../domain/invoice.ts'
+import {
+  type BillingAccount,
+  type BillingSource,
+  SourceError,
+  type SourceIdentity,
+} from '../sources/source.ts'
+import { isStreamOf } from '../sources/stream-names.ts'
 import type { Pin } from '../store/connector-store.ts'
 import type { OperatorStore, WriteStore } from '../store/store.ts'
-import { isStreamOf } from '../stream-names.ts'
 import { newStream } from './streams.ts'
 
 /** The accounts that the settings lead to. */

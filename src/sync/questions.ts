@@ -1,12 +1,12 @@
 /**
  * What the connector asks again and again: one entry a question, from which `rounds.ts` makes the schedule. Beside its entry, a question
  * needs:
- * - the name of its stream, and what the stream says about freshness (`src/stream-names.ts`);
- * - a function that asks and commits (`invoices/` or `documents/`), by a method of the source (`src/sources.ts`);
- * - the key's permission for it (`rights` of the source), and what reads the stream (`src/checks/check-connector.ts`);
+ * - the name of its stream, and what the stream says about freshness (`src/sources/stream-names.ts`);
+ * - a function that asks and commits (`invoices/` or `documents/`), by a method of the source (`src/sources/source.ts`);
+ * - the key's permission for it (`rights` of the source), and what reads the stream (`src/operations/doctor/check-connector.ts`);
  * - a step of `fatura sync --once`, which does not use this table: `sync-invoices.ts` has its steps in their order.
  */
-import { billingStreams, documentStreams } from '../stream-names.ts'
+import { billingStreams, documentStreams } from '../sources/stream-names.ts'
 import type { Swept } from './documents/document-round.ts'
 import type { DocumentSync } from './documents/documents.ts'
 import type { Applied } from './invoices/apply-answers.ts'

@@ -1,5 +1,5 @@
 /** The state of the connector for operators, read from the store alone. */
-import { invoiceStatuses } from '../invoice.ts'
+import { invoiceStatuses } from '../domain/invoice.ts'
 import type { Loss, RefusalReason, RefusedKind, SetAside, SetAsideCount } from '../store/connector-store.ts'
 import type { OperatorStore } from '../store/store.ts'
 import { guardSystem } from './deletion-guard.ts'

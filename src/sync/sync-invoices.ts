@@ -1,7 +1,7 @@
 /** A single run over all invoices. */
 import type { Logger } from 'pino'
+import { billingStreams } from '../sources/stream-names.ts'
 import type { Stream, WriteStore } from '../store/store.ts'
-import { billingStreams } from '../stream-names.ts'
 import type { Connector } from './invoices/connector.ts'
 import { customerPatienceMs, relistEveryOf } from './questions.ts'
 import type { ReportStep } from './rounds.ts'

@@ -1,5 +1,5 @@
 /** Texts of what lets a customer in: the sign-in by e-mail, and a host without a token. */
-import type { Texts } from '../invoice-words.ts'
+import type { Texts } from '../domain/invoice-words.ts'
 
 export const accessTexts = {
   email: ['O seu e-mail', 'Your e-mail address'],

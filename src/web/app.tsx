@@ -1,7 +1,7 @@
 /** The whole page: at its own address, in a frame, or as an element of another page. */
 import { useMemo, useRef, useState } from 'preact/hooks'
-import { createClient, type Invoice } from '../client/client.ts'
-import type { Brand, Downloads } from '../page-settings.ts'
+import type { Brand, Downloads } from '../domain/page-settings.ts'
+import { createClient, type Invoice } from '../sdk/client.ts'
 import { HeadingLevel, Page } from './context.ts'
 import { Button, Heading, Switch } from './controls.tsx'
 import { EmailSignIn } from './email-sign-in.tsx'

@@ -1,5 +1,5 @@
 /** The page's texts for those who keep the books: exports and the statement, each in Portuguese and in English. */
-import { few, type Texts } from '../invoice-words.ts'
+import { few, type Texts } from '../domain/invoice-words.ts'
 
 export const booksTexts = {
   export: ['Exportar', 'Export'],

@@ -1,6 +1,6 @@
 /** Billed amounts by month, of one currency at a time: a table drawn as bars. */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { CustomerSummary } from '../client/client.ts'
+import type { CustomerSummary } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { Button, Switch } from './controls.tsx'
 import { billedByMonth, monthsBetween } from './month-totals.ts'

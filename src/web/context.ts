@@ -1,8 +1,8 @@
 /** The context that every part of the page shares. */
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Client, Invoice, Result } from '../client/client.ts'
-import type { Brand, Downloads } from '../page-settings.ts'
+import type { Brand, Downloads } from '../domain/page-settings.ts'
+import type { Client, Invoice, Result } from '../sdk/client.ts'
 import type { Format } from './format.ts'
 import type { Session } from './session.ts'
 import type { Navigation } from './url-state.ts'

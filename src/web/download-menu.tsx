@@ -1,8 +1,8 @@
 /** Downloads of all invoices that match the filters: a table, the PDFs, a statement. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { dayIn } from '../calendar.ts'
-import { expansions } from '../expanded.ts'
-import { createInvoiceCsv, isForBooks } from '../invoice-csv.ts'
+import { dayIn } from '../domain/calendar.ts'
+import { expansions } from '../domain/expanded.ts'
+import { createInvoiceCsv, isForBooks } from '../domain/invoice-csv.ts'
 import { usePage } from './context.ts'
 import { Button, Heading, Link } from './controls.tsx'
 import { describeProblem, type ProblemKind } from './problem.ts'

@@ -1,13 +1,13 @@
 /** `<fatura-invoices customer="cus_…">`: the page as an element of another one, with a `token`, or better `fetchToken`. */
 import { render } from 'preact'
-import type { Invoice } from '../client/client.ts'
-import type { PageSettings } from '../page-settings.ts'
+import type { PageSettings } from '../domain/page-settings.ts'
+import type { Invoice } from '../sdk/client.ts'
+import type { FaturaInvoicesElement } from '../sdk/element.ts'
 import { App, createSheet } from './app.tsx'
-import type { FaturaInvoicesElement } from './declare-element.ts'
 import { type FetchToken, keepHostToken } from './host-token.ts'
 import { openSession, type Session } from './session.ts'
 
-export type * from './declare-element.ts'
+export type * from '../sdk/element.ts'
 
 /** Time within which a host may give a token or `fetchToken` before it is told that one is missing. */
 const patienceMs = 3_000

@@ -1,9 +1,9 @@
 /** The filters of the list. Every choice is in the address at once. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { dayOf } from '../calendar.ts'
-import type { InvoiceFilters } from '../client/client.ts'
-import { invoiceStatuses } from '../invoice.ts'
+import { dayOf } from '../domain/calendar.ts'
+import { invoiceStatuses } from '../domain/invoice.ts'
+import type { InvoiceFilters } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { Button } from './controls.tsx'
 import { periodsOf } from './periods.ts'

@@ -1,5 +1,5 @@
 /** Amounts, days and moments as people of a language write them. */
-import { decimalsOf } from '../money.ts'
+import { decimalsOf } from '../domain/money.ts'
 import type { Language } from './words.ts'
 
 export type Format = ReturnType<typeof createFormat>

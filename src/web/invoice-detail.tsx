@@ -1,7 +1,7 @@
 /** One invoice: its state, what is owed, lines, totals, taxes, and all of its documents. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { CallOptions, InvoiceDetail as Detail, InvoiceDocument } from '../client/client.ts'
-import { briefs } from '../expanded.ts'
+import { briefs } from '../domain/expanded.ts'
+import type { CallOptions, InvoiceDetail as Detail, InvoiceDocument } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { BackLink, Button, Heading } from './controls.tsx'
 import { describeExemption } from './exemptions.ts'

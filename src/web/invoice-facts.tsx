@@ -1,7 +1,7 @@
 /** The state of an invoice, its numbers and its total. */
 import type { ComponentChildren } from 'preact'
-import { dayOf } from '../calendar.ts'
-import type { Invoice, ListedInvoice } from '../client/client.ts'
+import { dayOf } from '../domain/calendar.ts'
+import type { Invoice, ListedInvoice } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import type { Format } from './format.ts'
 import { type InvoiceState, stateOf } from './invoice-state.ts'

@@ -1,7 +1,7 @@
 /** The list: what is to be paid, filters, rows, pages, downloads, and the chart. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { InvoiceList as Answer, CustomerBalance, Invoice } from '../client/client.ts'
-import { briefs } from '../expanded.ts'
+import { briefs } from '../domain/expanded.ts'
+import type { InvoiceList as Answer, CustomerBalance, Invoice } from '../sdk/client.ts'
 import { Chart } from './chart.tsx'
 import { usePage } from './context.ts'
 import { Button, Heading, Link } from './controls.tsx'

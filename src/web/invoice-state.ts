@@ -1,6 +1,6 @@
 /** The one state of an invoice that its row shows: what its customer must know first. Pure. */
-import { dayMs } from '../calendar.ts'
-import type { Invoice, PaymentBrief } from '../client/client.ts'
+import { dayMs } from '../domain/calendar.ts'
+import type { Invoice, PaymentBrief } from '../sdk/client.ts'
 
 export type InvoiceState =
   | { kind: 'draft' | 'void' | 'credited' | 'uncollectible' | 'paid' | 'nothingToPay' }

@@ -1,6 +1,6 @@
 /** The invoices of a page, as a table; on a narrow screen each is a card, and a row to a screen reader. */
 import { useEffect, useRef } from 'preact/hooks'
-import type { ListedInvoice } from '../client/client.ts'
+import type { ListedInvoice } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { Button, Link } from './controls.tsx'
 import { InvoiceTotal, StateBadge } from './invoice-facts.tsx'

@@ -1,6 +1,6 @@
 /** The line items and the totals. */
-import type { InvoiceDetail } from '../client/client.ts'
-import { includedTaxOf } from '../money.ts'
+import { includedTaxOf } from '../domain/money.ts'
+import type { InvoiceDetail } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { Fact, InvoiceTotal } from './invoice-facts.tsx'
 import { NumberCell, RowHead, TableHead } from './table.tsx'

@@ -1,5 +1,5 @@
 /** Billed amounts by currency and month. Pure. */
-import type { CustomerSummary, Invoice } from '../client/client.ts'
+import type { CustomerSummary, Invoice } from '../sdk/client.ts'
 
 /** A draft is not billed yet, a cancelled invoice no longer. */
 export const isBilled = ({ status }: Pick<Invoice, 'status'>) => status !== 'draft' && status !== 'void'

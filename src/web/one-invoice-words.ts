@@ -1,5 +1,5 @@
 /** The page's texts of one invoice and its PDFs, each in Portuguese and in English. */
-import type { Texts } from '../invoice-words.ts'
+import type { Texts } from '../domain/invoice-words.ts'
 
 export const invoiceTexts = {
   lines: ['Linhas', 'Lines'],

@@ -1,6 +1,6 @@
 /** The answer to "what do I owe?": the sum with its day, the button to pay, and the open invoices, the oldest due first. */
 import { useState } from 'preact/hooks'
-import type { CustomerBalance } from '../client/client.ts'
+import type { CustomerBalance } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { Button, Link } from './controls.tsx'
 import { type Owed, owedOf } from './owed.ts'

@@ -1,5 +1,5 @@
 /** What a customer owes, in each currency: the sum, its day, and the invoices, the oldest due first. Pure. */
-import type { CustomerBalance } from '../client/client.ts'
+import type { CustomerBalance } from '../sdk/client.ts'
 import { daysBetween } from './invoice-state.ts'
 
 type OpenInvoice = CustomerBalance['invoices'][number]

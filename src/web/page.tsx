@@ -1,7 +1,7 @@
 /** The page at the service's own address. */
 import { render } from 'preact'
-import type { Invoice } from '../client/client.ts'
-import type { PageSettings } from '../page-settings.ts'
+import type { PageSettings } from '../domain/page-settings.ts'
+import type { Invoice } from '../sdk/client.ts'
 import { App, createSheet } from './app.tsx'
 import { keepSession, type Session, type Taken, takeSession } from './session.ts'
 import { languages } from './words.ts'

@@ -1,6 +1,6 @@
 /** Opens the payment platform's own page in a new tab; the payment then shows here by itself. */
 import { useState } from 'preact/hooks'
-import { FaturaError } from '../client/client.ts'
+import { FaturaError } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { Button } from './controls.tsx'
 

@@ -1,7 +1,7 @@
 /** Buttons that download PDFs: they wait while a PDF is being made, and save it under its own name. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { FaturaError, type ListedInvoice, type PdfKind } from '../client/client.ts'
-import { findNoPdf } from '../invoice.ts'
+import { findNoPdf } from '../domain/invoice.ts'
+import { FaturaError, type ListedInvoice, type PdfKind } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { Button } from './controls.tsx'
 import { Countdown } from './notice.tsx'

@@ -1,5 +1,5 @@
 /** Errors, in the kinds that need words of their own. */
-import { FaturaError, type FaturaErrorCode } from '../client/client.ts'
+import { FaturaError, type FaturaErrorCode } from '../sdk/client.ts'
 import { expiryOf } from './session.ts'
 
 /** Kinds that a retry cannot help. */

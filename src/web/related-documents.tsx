@@ -1,5 +1,5 @@
 /** Documents about an invoice's certified one: credit notes, debit notes, receipts. */
-import type { DocumentAbout, InvoiceDetail, InvoiceDocument } from '../client/client.ts'
+import type { DocumentAbout, InvoiceDetail, InvoiceDocument } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { PdfButton } from './pdf-button.tsx'
 import type { Words } from './words.ts'

@@ -1,6 +1,6 @@
 /** What else there is of an invoice: the platform's PDF, and those of its credit notes and receipts. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import type { DocumentAbout, ListedInvoice } from '../client/client.ts'
+import type { DocumentAbout, ListedInvoice } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { hasPlatformPdf, PdfButton } from './pdf-button.tsx'
 import { nameDocument } from './related-documents.tsx'

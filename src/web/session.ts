@@ -1,5 +1,5 @@
 /** The session: a token, and the customer that it is for. */
-import { isCustomerId, isInvoiceId } from '../invoice.ts'
+import { isCustomerId, isInvoiceId } from '../domain/invoice.ts'
 import type { TokenLife } from './renewal.ts'
 
 export interface Session {

@@ -1,6 +1,6 @@
 /** The statement of account: every entry of a period with its running balance, for each currency, for paper. */
 import { useEffect, useState } from 'preact/hooks'
-import type { AccountStatement, Invoice, StatementEntry, StatementSum } from '../client/client.ts'
+import type { AccountStatement, Invoice, StatementEntry, StatementSum } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { BackLink, Button, Heading } from './controls.tsx'
 import { Notice, ProblemNotice } from './notice.tsx'

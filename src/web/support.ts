@@ -1,5 +1,5 @@
 /** The operator's contact. */
-import type { Brand } from '../page-settings.ts'
+import type { Brand } from '../domain/page-settings.ts'
 
 export interface SupportLink {
   href: string

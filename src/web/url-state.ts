@@ -1,8 +1,8 @@
 /** The view: filters, page, one invoice, the statement. On the page it lives in the URL; in the element, in memory. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { isCalendarDay } from '../calendar.ts'
-import type { InvoiceFilters } from '../client/client.ts'
-import { type InvoiceStatus, invoiceStatuses, isIxStatus } from '../invoice.ts'
+import { isCalendarDay } from '../domain/calendar.ts'
+import { type InvoiceStatus, invoiceStatuses, isIxStatus } from '../domain/invoice.ts'
+import type { InvoiceFilters } from '../sdk/client.ts'
 
 export const pageSizes = [10, 25, 50] as const
 

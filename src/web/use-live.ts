@@ -1,6 +1,6 @@
 /** Answers of the service, requested again at each change. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { CallOptions, Result } from '../client/client.ts'
+import type { CallOptions, Result } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { describeProblem, isFinal, type Problem } from './problem.ts'
 

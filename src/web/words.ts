@@ -1,6 +1,6 @@
 /** The page's texts, each in Portuguese and in English. */
-import type { EntryType } from '../client/client.ts'
-import { chooseWords, few, invoiceWords, type Texts, type Translated } from '../invoice-words.ts'
+import { chooseWords, few, invoiceWords, type Texts, type Translated } from '../domain/invoice-words.ts'
+import type { EntryType } from '../sdk/client.ts'
 import { accessTexts } from './access-words.ts'
 import { booksTexts } from './books-words.ts'
 import { invoiceTexts } from './one-invoice-words.ts'

@@ -4,9 +4,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { demoBrand } from '../../src/cli/commands/demo-systems.ts'
-import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
-import { findViolations, lacksChromium, screenshot } from '../support/browser.ts'
-import { assertOneLine, createCli } from '../support/cli.ts'
+import { bothSystems, makeHistory, startPages } from '../support/clients/billing-page.ts'
+import { findViolations, lacksChromium, screenshot } from '../support/clients/browser.ts'
+import { assertOneLine, createCli } from '../support/clients/cli.ts'
 
 const hostileName = 'Aurora & <b>Filhos</b> "Lda."'
 const records = makeHistory(12)

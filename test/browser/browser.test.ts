@@ -1,7 +1,7 @@
 /** The browser itself: without text on its pages, every other test here would fail for a reason that is hard to see. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { findChromium, lacksChromium, startBrowser } from '../support/browser.ts'
+import { findChromium, lacksChromium, startBrowser } from '../support/clients/browser.ts'
 
 describe('the browser', { skip: lacksChromium }, () => {
   test('draws text', async t => {

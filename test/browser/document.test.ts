@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { createQrImage } from '../../sandbox/invoicexpress/qr-image.ts'
+import { qrPath } from '../../src/domain/invoice.ts'
 import { exampleDocument } from '../../src/http/openapi/examples.ts'
-import { qrPath } from '../../src/invoice.ts'
-import { bothSystems, startPages } from '../support/billing-page.ts'
-import { lacksChromium } from '../support/browser.ts'
-import { makeLine, makeRecord, withDocument } from '../support/records.ts'
+import { bothSystems, startPages } from '../support/clients/billing-page.ts'
+import { lacksChromium } from '../support/clients/browser.ts'
+import { makeLine, makeRecord, withDocument } from '../support/worlds/records.ts'
 
 const records = [
   {

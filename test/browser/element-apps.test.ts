@@ -11,8 +11,8 @@ import react from '@vitejs/plugin-react'
 import vue from '@vitejs/plugin-vue'
 import type { Page } from 'playwright-core'
 import { build, type PluginOption } from 'vite'
-import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
-import { lacksChromium, watchPage } from '../support/browser.ts'
+import { bothSystems, makeHistory, startPages } from '../support/clients/billing-page.ts'
+import { lacksChromium, watchPage } from '../support/clients/browser.ts'
 
 const root = join(import.meta.dirname, '../..')
 const guide = readFileSync(join(root, 'docs/page.md'), 'utf8')

@@ -6,10 +6,10 @@ import { Readable } from 'node:stream'
 import { after, describe, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { createQrImage } from '../../sandbox/invoicexpress/qr-image.ts'
-import { qrPath } from '../../src/invoice.ts'
-import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
-import { lacksChromium, screenshot, watchPage } from '../support/browser.ts'
-import { makeLinkSigner, publicUrl } from '../support/identity.ts'
+import { qrPath } from '../../src/domain/invoice.ts'
+import { bothSystems, makeHistory, startPages } from '../support/clients/billing-page.ts'
+import { lacksChromium, screenshot, watchPage } from '../support/clients/browser.ts'
+import { makeLinkSigner, publicUrl } from '../support/worlds/identity.ts'
 
 const types: Record<string, string> = { js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' }
 

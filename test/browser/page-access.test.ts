@@ -4,9 +4,9 @@ import { describe, test } from 'node:test'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type { Route } from 'playwright-core'
 import { loadPage } from '../../src/http/web-files.ts'
-import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
-import { findViolations, lacksChromium, screenshot } from '../support/browser.ts'
-import { makeLine, makeRecord, withDocument } from '../support/records.ts'
+import { bothSystems, makeHistory, startPages } from '../support/clients/billing-page.ts'
+import { findViolations, lacksChromium, screenshot } from '../support/clients/browser.ts'
+import { makeLine, makeRecord, withDocument } from '../support/worlds/records.ts'
 
 const unbroken = (length: number) => 'W'.repeat(length)
 /** Words without a place to break, in every text that a payment platform lets somebody type. */

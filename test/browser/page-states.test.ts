@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Page, Route } from 'playwright-core'
 import { exampleDocument } from '../../src/http/openapi/examples.ts'
-import { SourceError } from '../../src/sources.ts'
-import { bothSystems, makeHistory, pdf, startPages } from '../support/billing-page.ts'
-import { lacksChromium } from '../support/browser.ts'
-import { eventually } from '../support/cli.ts'
-import { makeRecord, withDocument } from '../support/records.ts'
+import { SourceError } from '../../src/sources/source.ts'
+import { bothSystems, makeHistory, pdf, startPages } from '../support/clients/billing-page.ts'
+import { lacksChromium } from '../support/clients/browser.ts'
+import { eventually } from '../support/clients/cli.ts'
+import { makeRecord, withDocument } from '../support/worlds/records.ts'
 
 /** Number of requests for which the certified document's PDF is still being made. */
 let notReady = 0

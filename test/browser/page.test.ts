@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
-import type { Invoice } from '../../src/invoice.ts'
+import type { Invoice } from '../../src/domain/invoice.ts'
 import { monthsBetween } from '../../src/web/month-totals.ts'
-import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
-import { lacksChromium } from '../support/browser.ts'
-import { makeRecord } from '../support/records.ts'
+import { bothSystems, makeHistory, startPages } from '../support/clients/billing-page.ts'
+import { lacksChromium } from '../support/clients/browser.ts'
+import { makeRecord } from '../support/worlds/records.ts'
 
 type Box = Record<'top' | 'bottom' | 'height', number>
 

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
-import { browser, startPages } from '../support/billing-page.ts'
-import { lacksChromium } from '../support/browser.ts'
-import { createCli, eventually, get } from '../support/cli.ts'
-import { makeRecord } from '../support/records.ts'
-import { recently } from '../support/sync.ts'
+import { browser, startPages } from '../support/clients/billing-page.ts'
+import { lacksChromium } from '../support/clients/browser.ts'
+import { createCli, eventually, get } from '../support/clients/cli.ts'
+import { makeRecord } from '../support/worlds/records.ts'
+import { recently } from '../support/worlds/sync.ts'
 
 const open = { status: 'open', number: 'FT-1' } as const
 const records = [makeRecord({ id: 'in_1', ...open }), makeRecord({ id: 'in_2', status: 'paid' })]

@@ -1,11 +1,11 @@
 /** The API reference in a real browser: it works under its policy, and asks nobody else for anything. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { wholeFile } from '../support/billing-page.ts'
-import { lacksChromium, startBrowser, watchPage } from '../support/browser.ts'
-import { engines } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
-import { startService } from '../support/service.ts'
+import { wholeFile } from '../support/clients/billing-page.ts'
+import { lacksChromium, startBrowser, watchPage } from '../support/clients/browser.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
+import { startService } from '../support/worlds/service.ts'
 
 const [engine] = engines
 assert.ok(engine !== undefined)

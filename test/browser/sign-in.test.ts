@@ -1,11 +1,11 @@
 /** Sign-in by e-mail on the page, with a real mail server. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { makeHistory, startPages, wholeFile } from '../support/billing-page.ts'
-import { findViolations, lacksChromium, screenshot } from '../support/browser.ts'
-import { makeLinkSigner, publicUrl } from '../support/identity.ts'
-import { startMailServer } from '../support/mail-server.ts'
-import { makeRecord } from '../support/records.ts'
+import { makeHistory, startPages, wholeFile } from '../support/clients/billing-page.ts'
+import { findViolations, lacksChromium, screenshot } from '../support/clients/browser.ts'
+import { startMailServer } from '../support/upstreams/mail-server.ts'
+import { makeLinkSigner, publicUrl } from '../support/worlds/identity.ts'
+import { makeRecord } from '../support/worlds/records.ts'
 
 const mail = await startMailServer(wholeFile)
 const signer = makeLinkSigner()

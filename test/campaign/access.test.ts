@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readTokenId } from '../../src/access/token.ts'
+import { readTokenId } from '../../src/http/access/token.ts'
 import { createRateLimiter } from '../../src/http/rate-limit.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { campaign, reportFigure } from '../support/campaign.ts'
-import { createCli, createStoredToken } from '../support/cli.ts'
-import { engines } from '../support/engines.ts'
+import { campaign, reportFigure } from '../support/checks/campaign.ts'
+import { createCli, createStoredToken } from '../support/clients/cli.ts'
+import { engines } from '../support/databases/engines.ts'
 
 const path = '/api/v1/client/cus_ana/invoices'
 

@@ -8,9 +8,9 @@ import { createPdf } from '../../sandbox/pdf.ts'
 import { createAccount } from '../../sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
-import { createCli, eventually } from '../support/cli.ts'
-import { ask, type Sample } from '../support/load.ts'
-import { mapStored } from '../support/map-stored.ts'
+import { createCli, eventually } from '../support/clients/cli.ts'
+import { ask, type Sample } from '../support/clients/load.ts'
+import { mapStored } from '../support/worlds/map-stored.ts'
 
 const apiKey = 'sk_test_sandbox'
 

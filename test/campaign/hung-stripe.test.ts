@@ -1,12 +1,12 @@
-/** What a Stripe that hangs costs the detail of an invoice, in true time; test/stripe/payment-platform.test.ts has what is right about it. */
+/** What a Stripe that hangs costs the detail of an invoice, in true time; test/sources/stripe/payment-platform.test.ts has what is right about it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
-import { createPaymentPlatform } from '../../src/stripe/payment-platform.ts'
-import { reportFigure } from '../support/campaign.ts'
-import { engines } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
-import { startService } from '../support/service.ts'
+import { createPaymentPlatform } from '../../src/sources/stripe/payment-platform.ts'
+import { reportFigure } from '../support/checks/campaign.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
+import { startService } from '../support/worlds/service.ts'
 
 const median = (values: readonly number[]) =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN

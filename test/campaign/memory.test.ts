@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { reportFigure } from '../support/campaign.ts'
-import { createCli } from '../support/cli.ts'
-import { answer, apiKey, startInvoiceXpress } from '../support/invoicexpress-upstream.ts'
-import { startLoad } from '../support/load.ts'
-import { makePdf, startUpstream } from '../support/pdf-upstream.ts'
-import { readRss } from '../support/raw-client.ts'
-import { makeInvoice, makeLine, withDocument } from '../support/records.ts'
+import { reportFigure } from '../support/checks/campaign.ts'
+import { createCli } from '../support/clients/cli.ts'
+import { startLoad } from '../support/clients/load.ts'
+import { readRss } from '../support/clients/raw-client.ts'
+import { answer, apiKey, startInvoiceXpress } from '../support/upstreams/invoicexpress-upstream.ts'
+import { makePdf, startUpstream } from '../support/upstreams/pdf-upstream.ts'
+import { makeInvoice, makeLine, withDocument } from '../support/worlds/records.ts'
 
 const megabyte = 1024 * 1024
 /** In milliseconds: until it has what it keeps, and then as long again, twice. */

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { reportFigure } from '../support/campaign.ts'
-import { createCli, eventually } from '../support/cli.ts'
-import { type Sample, startLoad } from '../support/load.ts'
+import { reportFigure } from '../support/checks/campaign.ts'
+import { createCli, eventually } from '../support/clients/cli.ts'
+import { type Sample, startLoad } from '../support/clients/load.ts'
 import {
   assertBlip,
   assertCleanEnd,
@@ -14,7 +14,7 @@ import {
   restartServer,
   serve,
   useOwnPostgres,
-} from '../support/own-postgres.ts'
+} from '../support/databases/own-postgres.ts'
 
 useOwnPostgres()
 

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { reportFigure } from '../support/campaign.ts'
-import { createCli, eventually } from '../support/cli.ts'
-import { makeInvoice } from '../support/records.ts'
-import { backUp, restore } from '../support/replace-file.ts'
+import { reportFigure } from '../support/checks/campaign.ts'
+import { createCli, eventually } from '../support/clients/cli.ts'
+import { backUp, restore } from '../support/databases/replace-file.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
 
 const replacements = 41
 

@@ -2,11 +2,17 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { reportFigure } from '../support/campaign.ts'
-import { createCli, eventually, type Serving } from '../support/cli.ts'
-import { ask } from '../support/load.ts'
-import { countConnections, openRaw, type RawClient, readRss, readUnsent } from '../support/raw-client.ts'
-import { startStrangers } from '../support/strangers.ts'
+import { reportFigure } from '../support/checks/campaign.ts'
+import { createCli, eventually, type Serving } from '../support/clients/cli.ts'
+import { ask } from '../support/clients/load.ts'
+import {
+  countConnections,
+  openRaw,
+  type RawClient,
+  readRss,
+  readUnsent,
+} from '../support/clients/raw-client.ts'
+import { startStrangers } from '../support/clients/strangers.ts'
 
 async function serve(t: TestContext): Promise<Serving> {
   const cli = await createCli(t)

@@ -4,11 +4,11 @@ import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createStoredToken, ndjson } from '../support/cli.ts'
-import { ask, type Sample, startLoad } from '../support/load.ts'
-import { makeInvoice } from '../support/records.ts'
-import { lockSqlite } from '../support/sqlite-lock.ts'
-import { createSyncWorld, type SyncWorld, webhookSecret } from '../support/sync-truth.ts'
+import { createSyncWorld, type SyncWorld, webhookSecret } from '../support/checks/sync-truth.ts'
+import { createStoredToken, ndjson } from '../support/clients/cli.ts'
+import { ask, type Sample, startLoad } from '../support/clients/load.ts'
+import { lockSqlite } from '../support/databases/sqlite-lock.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
 
 async function startUp(world: SyncWorld) {
   const program = await world.receive(['up', '--port', '0', '--rate-limit', 'off'])

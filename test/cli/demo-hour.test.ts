@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pino } from 'pino'
 import { changeEveryMs, startDemoSystems } from '../../src/cli/commands/demo-systems.ts'
-import { startApi } from '../../src/cli/wiring/start-api.ts'
-import { type Invoice, invoiceStatuses, syncStates } from '../../src/invoice.ts'
+import { startApi } from '../../src/cli/start/start-api.ts'
+import { type Invoice, invoiceStatuses, syncStates } from '../../src/domain/invoice.ts'
+import { freshness } from '../../src/sources/stream-names.ts'
 import { openOperatorStore } from '../../src/store/engines.ts'
-import { freshness } from '../../src/stream-names.ts'
-import { get } from '../support/cli.ts'
+import { get } from '../support/clients/cli.ts'
 
 test('after an hour the demo’s first customer still has something of everything', {
   timeout: 600_000,

@@ -7,7 +7,7 @@ import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
-import { type Invoice, invoiceStatuses, syncStates } from '../../src/invoice.ts'
+import { type Invoice, invoiceStatuses, syncStates } from '../../src/domain/invoice.ts'
 import {
   assertOneLine,
   type Cli,
@@ -18,8 +18,8 @@ import {
   occupyPort,
   type Program,
   unreadEnvFile,
-} from '../support/cli.ts'
-import { quickClock } from '../support/quick-clock.ts'
+} from '../support/clients/cli.ts'
+import { quickClock } from '../support/worlds/quick-clock.ts'
 
 /** For demos that are compared: nothing happens in them for 80 s. */
 const slowClock = quickClock(1 / 4)

@@ -10,12 +10,12 @@ import type { DifferenceKind, Planted } from '../../sandbox/invoicexpress/differ
 import { parseDay } from '../../sandbox/invoicexpress/objects.ts'
 import { type SaftDifferenceKind, saftDifferenceKinds } from '../../sandbox/invoicexpress/saft-differences.ts'
 import { type InvoiceXpressSandbox, startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
-import { dayIn, monthOf } from '../../src/calendar.ts'
+import { dayIn, monthOf } from '../../src/domain/calendar.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { type Answer, createStoredToken, eventually, get, type Outcome } from '../support/cli.ts'
-import { assertDocumentsTrue } from '../support/document-truth.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { createSyncWorld, fillStore, type SyncWorld } from '../support/sync-truth.ts'
+import { assertDocumentsTrue } from '../support/checks/document-truth.ts'
+import { createSyncWorld, fillStore, type SyncWorld } from '../support/checks/sync-truth.ts'
+import { type Answer, createStoredToken, eventually, get, type Outcome } from '../support/clients/cli.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
 
 const key = 'ix_canaryKey_0123456789'
 

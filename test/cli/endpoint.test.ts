@@ -5,8 +5,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { assertOneLine, eventually } from '../support/cli.ts'
-import { createSyncWorld, readStored } from '../support/sync-truth.ts'
+import { createSyncWorld, readStored } from '../support/checks/sync-truth.ts'
+import { assertOneLine, eventually } from '../support/clients/cli.ts'
 
 describe('fatura endpoint', () => {
   it('sync sends changes to an endpoint; its failure is in list, status and doctor, and replay goes on', async t => {

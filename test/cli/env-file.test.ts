@@ -5,7 +5,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { findWrongLine } from '../../src/cli/settings/environment.ts'
-import { assertOneLine, createCli, unreadEnvFile, unwrapped } from '../support/cli.ts'
+import { assertOneLine, createCli, unreadEnvFile, unwrapped } from '../support/clients/cli.ts'
 
 async function createWithFile(t: TestContext, text: string) {
   const cli = await createCli(t)

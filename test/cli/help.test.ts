@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import manifest from '../../package.json' with { type: 'json' }
 import { listCommands } from '../../scripts/public-names.ts'
 import { settingNames } from '../../src/cli/settings/settings.ts'
-import { assertOneLine, createCli } from '../support/cli.ts'
+import { assertOneLine, createCli } from '../support/clients/cli.ts'
 
 const serving = [
   ['--host', 'HOST'],

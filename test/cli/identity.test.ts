@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { Setting } from '../../src/cli/settings/settings.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { assertOneLine, createCli, eventually } from '../support/cli.ts'
-import { makeLinkSigner, publicUrl, startProvider } from '../support/identity.ts'
-import { makeInvoice } from '../support/records.ts'
-import { refusalOf } from '../support/settings.ts'
+import { assertOneLine, createCli, eventually } from '../support/clients/cli.ts'
+import { makeLinkSigner, publicUrl, startProvider } from '../support/worlds/identity.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
+import { refusalOf } from '../support/worlds/settings.ts'
 
 const good = {
   AUTH_JWKS_URL: 'https://login.example.com/jwks.json?p=1',

@@ -5,10 +5,10 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { pino } from 'pino'
-import { startApi } from '../../src/cli/wiring/start-api.ts'
-import { importInvoices, NotNdjson } from '../../src/import/import-invoices.ts'
-import { type Invoice, invoiceFields, lineFields } from '../../src/invoice.ts'
+import { startApi } from '../../src/cli/start/start-api.ts'
+import { type Invoice, invoiceFields, lineFields } from '../../src/domain/invoice.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
+import { importInvoices, NotNdjson } from '../../src/sync/import/import-invoices.ts'
 import {
   assertOneLine,
   type Cli,
@@ -18,8 +18,8 @@ import {
   ndjson,
   type Outcome,
   type Serving,
-} from '../support/cli.ts'
-import { makeInvoice, makeLine, withDocument } from '../support/records.ts'
+} from '../support/clients/cli.ts'
+import { makeInvoice, makeLine, withDocument } from '../support/worlds/records.ts'
 
 /** Every field that may be left out, and no other. */
 const nullable = [

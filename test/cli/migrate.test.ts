@@ -6,9 +6,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { migrateStore } from '../../src/store/engines.ts'
-import { createCli } from '../support/cli.ts'
-import { quickClock } from '../support/quick-clock.ts'
-import { stopClock, until } from '../support/stopped-clock.ts'
+import { createCli } from '../support/clients/cli.ts'
+import { quickClock } from '../support/worlds/quick-clock.ts'
+import { stopClock, until } from '../support/worlds/stopped-clock.ts'
 
 describe('fatura migrate', { concurrency: 2 }, () => {
   it('makes the database where none is, in WAL mode, and then has nothing to do', async t => {

@@ -5,9 +5,9 @@ import { readFile } from 'node:fs/promises'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { openOperatorStore, openWriteStore } from '../../src/store/engines.ts'
-import { createCli } from '../support/cli.ts'
-import { engines, postgresServer, runSql } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
+import { createCli } from '../support/clients/cli.ts'
+import { engines, postgresServer, runSql } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
 
 const lookingCommands = [
   ['status'],

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { createCli, createStoredToken, eventually, ndjson } from '../support/cli.ts'
-import { createDatabase, engines, runSql } from '../support/engines.ts'
-import { makeInvoice, makeLine, makeRecord } from '../support/records.ts'
+import { createCli, createStoredToken, eventually, ndjson } from '../support/clients/cli.ts'
+import { createDatabase, engines, runSql } from '../support/databases/engines.ts'
+import { makeInvoice, makeLine, makeRecord } from '../support/worlds/records.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
 const list = '/api/v1/client/cus_ana/invoices'

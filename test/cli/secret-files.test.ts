@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { findNearest } from '../../src/cli/settings/nearest-setting.ts'
 import { settingNames, settings, variableNames } from '../../src/cli/settings/settings.ts'
-import { assertOneLine, createCli, unwrapped } from '../support/cli.ts'
+import { assertOneLine, createCli, unwrapped } from '../support/clients/cli.ts'
 
 async function createWithFile(t: TestContext, text: string) {
   const cli = await createCli(t)

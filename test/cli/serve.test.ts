@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import type { Setting } from '../../src/cli/settings/settings.ts'
-import { invoiceFields } from '../../src/invoice.ts'
+import { invoiceFields } from '../../src/domain/invoice.ts'
 import {
   assertOneLine,
   createCli,
@@ -15,10 +15,10 @@ import {
   eventually,
   isRefused,
   occupyPort,
-} from '../support/cli.ts'
-import { openMcpClient } from '../support/mcp.ts'
-import { makeHugeLines, makeInvoice, makeLine, withDocument } from '../support/records.ts'
-import { refusalOf } from '../support/settings.ts'
+} from '../support/clients/cli.ts'
+import { openMcpClient } from '../support/clients/mcp.ts'
+import { makeHugeLines, makeInvoice, makeLine, withDocument } from '../support/worlds/records.ts'
+import { refusalOf } from '../support/worlds/settings.ts'
 
 describe('fatura serve', { concurrency: 3 }, () => {
   it('serves what was imported to whom a token was made for', async t => {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { assertFits, createCli, unwrapped } from '../support/cli.ts'
-import { engines } from '../support/engines.ts'
+import { assertFits, createCli, unwrapped } from '../support/clients/cli.ts'
+import { engines } from '../support/databases/engines.ts'
 
 for (const engine of engines)
   describe(`fatura status on ${engine.name}`, () => {

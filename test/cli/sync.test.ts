@@ -9,19 +9,13 @@ import { pino } from 'pino'
 import { createRandom, integer } from '../../sandbox/random.ts'
 import type { StripeAccount } from '../../sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
-import { syncOn, syncOnce } from '../../src/cli/wiring/start-sync.ts'
-import { usualRules } from '../../src/linking/link.ts'
+import { syncOn, syncOnce } from '../../src/cli/start/start-sync.ts'
+import { usualRules } from '../../src/domain/link/link.ts'
+import { usualKeys } from '../../src/sources/stripe/map-claim.ts'
 import { openOperatorStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import type { Stream } from '../../src/store/store.ts'
-import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { readListCursor } from '../../src/sync/invoices/ranges.ts'
-import { campaign, reportFigure } from '../support/campaign.ts'
-import { assertFits, assertOneLine, type Outcome, type Program } from '../support/cli.ts'
-import { createDatabase, type Engine, engines } from '../support/engines.ts'
-import { quickClock } from '../support/quick-clock.ts'
-import { refusalOf } from '../support/settings.ts'
-import { stopClock, until } from '../support/stopped-clock.ts'
-import { backfillStream, eventsStream, relistStream } from '../support/sync.ts'
+import { campaign, reportFigure } from '../support/checks/campaign.ts'
 import {
   apiKey,
   assertTruth,
@@ -33,7 +27,13 @@ import {
   type SyncWorld,
   trueRecord,
   truthOf,
-} from '../support/sync-truth.ts'
+} from '../support/checks/sync-truth.ts'
+import { assertFits, assertOneLine, type Outcome, type Program } from '../support/clients/cli.ts'
+import { createDatabase, type Engine, engines } from '../support/databases/engines.ts'
+import { quickClock } from '../support/worlds/quick-clock.ts'
+import { refusalOf } from '../support/worlds/settings.ts'
+import { stopClock, until } from '../support/worlds/stopped-clock.ts'
+import { backfillStream, eventsStream, relistStream } from '../support/worlds/sync.ts'
 
 const once = ['sync', '--once']
 /** For a run that is a start of the program: its clock is then its own. */

@@ -9,9 +9,9 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { healthCommand } from '../../src/cli/commands/health.ts'
 import { readableLine } from '../../src/cli/terminal/log.ts'
-import { assertFits, createCli, unwrapped } from '../support/cli.ts'
-import { makeInvoice } from '../support/records.ts'
-import { stopClock } from '../support/stopped-clock.ts'
+import { assertFits, createCli, unwrapped } from '../support/clients/cli.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
+import { stopClock } from '../support/worlds/stopped-clock.ts'
 
 const root = join(import.meta.dirname, '../..')
 

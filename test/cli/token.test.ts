@@ -3,13 +3,13 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
-import { createToken } from '../../src/access/token.ts'
 import { readExpiry, readId } from '../../src/cli/commands/token.ts'
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
+import { createToken } from '../../src/http/access/token.ts'
 import { openOperatorStore } from '../../src/store/engines.ts'
 import type { StoredToken } from '../../src/store/store.ts'
-import { assertOneLine, type Cli, createCli, eventually } from '../support/cli.ts'
-import { makeInvoice } from '../support/records.ts'
+import { assertOneLine, type Cli, createCli, eventually } from '../support/clients/cli.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
 
 const hour = 3_600_000
 const day = 24 * hour

@@ -11,8 +11,6 @@ import { parquetMetadata, parquetReadObjects } from 'hyparquet'
 import pg from 'pg'
 import { type FilterOptions, filterFlags, readExportScope } from '../../src/cli/commands/export-filter.ts'
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
-import { exportInvoices } from '../../src/export/export-invoices.ts'
-import { exampleDocument } from '../../src/http/openapi/examples.ts'
 import {
   type DocumentAbout,
   type Invoice,
@@ -20,15 +18,17 @@ import {
   type InvoiceRecord,
   invoiceFields,
   invoiceStatuses,
-} from '../../src/invoice.ts'
-import { completePaymentFacts } from '../../src/payment.ts'
+} from '../../src/domain/invoice.ts'
+import { completePaymentFacts } from '../../src/domain/payment.ts'
+import { exportInvoices } from '../../src/export/export-invoices.ts'
+import { exampleDocument } from '../../src/http/openapi/examples.ts'
 import { openOperatorStore, openWriteStore } from '../../src/store/engines.ts'
-import { campaign } from '../support/campaign.ts'
-import { assertOneLine, type Cli, createCli, entryPoint, eventually } from '../support/cli.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { filterNames, filterValues } from '../support/model.ts'
-import { makeInvoice, makeLine, makeRecord, withDocument } from '../support/records.ts'
-import { startService } from '../support/service.ts'
+import { campaign } from '../support/checks/campaign.ts'
+import { filterNames, filterValues } from '../support/checks/model.ts'
+import { assertOneLine, type Cli, createCli, entryPoint, eventually } from '../support/clients/cli.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { makeInvoice, makeLine, makeRecord, withDocument } from '../support/worlds/records.ts'
+import { startService } from '../support/worlds/service.ts'
 
 const [sqlite, postgres] = engines as [Engine, Engine]
 

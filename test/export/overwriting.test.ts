@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { findObstacle } from '../../src/export/overwriting.ts'
-import { assertOneLine, createCli } from '../support/cli.ts'
-import { createFolder } from '../support/engines.ts'
-import { makeInvoice } from '../support/records.ts'
+import { assertOneLine, createCli } from '../support/clients/cli.ts'
+import { createFolder } from '../support/databases/engines.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
 
 describe('what may be written over', () => {
   it('is decided by what is there', async t => {

@@ -1,11 +1,11 @@
 /** The address of a request's sender behind proxies: for limits and in the log. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createToken } from '../../src/access/token.ts'
 import { parseNetworks } from '../../src/cli/settings/access-settings.ts'
 import { InvalidSetting } from '../../src/cli/settings/parsers.ts'
-import { engines } from '../support/engines.ts'
-import { type Service, shareService, startService } from '../support/service.ts'
+import { createToken } from '../../src/http/access/token.ts'
+import { engines } from '../support/databases/engines.ts'
+import { type Service, shareService, startService } from '../support/worlds/service.ts'
 
 const [engine] = engines as readonly [(typeof engines)[number]]
 const path = '/api/v1/client/cus_ana/invoices'

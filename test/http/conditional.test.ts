@@ -1,10 +1,10 @@
 /** ETag, 304, Cache-Control and freshness: in headers, never in the body. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { eventually } from '../support/cli.ts'
-import { engines } from '../support/engines.ts'
-import { makeLine, makeRecord } from '../support/records.ts'
-import { shareService, startService } from '../support/service.ts'
+import { eventually } from '../support/clients/cli.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeLine, makeRecord } from '../support/worlds/records.ts'
+import { shareService, startService } from '../support/worlds/service.ts'
 
 const list = '/api/v1/client/cus_ana/invoices'
 const summary = '/api/v1/client/cus_ana/summary'

@@ -1,10 +1,10 @@
 /** CORS by an allow-list of origins, on every answer of every layer. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { engines } from '../support/engines.ts'
-import { sendRaw } from '../support/raw-client.ts'
-import { makeRecord } from '../support/records.ts'
-import { type Answer, assertError, type RequestOptions, startService } from '../support/service.ts'
+import { sendRaw } from '../support/clients/raw-client.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
+import { type Answer, assertError, type RequestOptions, startService } from '../support/worlds/service.ts'
 
 const app = 'https://app.example.com'
 const other = 'http://127.0.0.1:5173'

@@ -1,12 +1,12 @@
 /** Contract 4.2: one invoice, its lines and where its PDFs are. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { PaymentPlatform } from '../../src/sources.ts'
-import { SourceError } from '../../src/sources.ts'
-import { detailFields, lineFields } from '../support/contract.ts'
-import { engines } from '../support/engines.ts'
-import { makeInvoice, makeLine, makeRecord, withDocument } from '../support/records.ts'
-import { assertError, startService } from '../support/service.ts'
+import type { PaymentPlatform } from '../../src/sources/source.ts'
+import { SourceError } from '../../src/sources/source.ts'
+import { detailFields, lineFields } from '../support/checks/contract.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeInvoice, makeLine, makeRecord, withDocument } from '../support/worlds/records.ts'
+import { assertError, startService } from '../support/worlds/service.ts'
 
 const path = (invoice: string, customer = 'cus_ana') => `/api/v1/client/${customer}/invoice/${invoice}`
 

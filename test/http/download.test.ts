@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
-import { type Pdf, SourceError, type SourceFailure } from '../../src/sources.ts'
-import { engines } from '../support/engines.ts'
-import { makeRecord, withDocument } from '../support/records.ts'
-import { assertError, shareService, startService } from '../support/service.ts'
+import { type Pdf, SourceError, type SourceFailure } from '../../src/sources/source.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeRecord, withDocument } from '../support/worlds/records.ts'
+import { assertError, shareService, startService } from '../support/worlds/service.ts'
 
 const path = (invoice: string, kind: string) => `/api/v1/client/cus_ana/invoice/${invoice}/${kind}/download`
 const pdf = (text: string): Pdf => ({ body: Readable.from([Buffer.from(`%PDF-1.7\n${text}`)]), size: null })

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { METHODS } from 'node:http'
 import { connect } from 'node:net'
 import { describe, test } from 'node:test'
-import { type Engine, engines } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
-import { type Answer, assertError, shareService, startService } from '../support/service.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
+import { type Answer, assertError, shareService, startService } from '../support/worlds/service.ts'
 
 const routes = [
   '/live',

@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { describe, type TestContext, test } from 'node:test'
-import type { InvoicingSystem, PaymentPlatform } from '../../src/sources.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { makeRecord, withDocument } from '../support/records.ts'
-import { type Answer, assertError, type Service, startService } from '../support/service.ts'
-import { type StoppedClock, settle, stopClock, until } from '../support/stopped-clock.ts'
+import type { InvoicingSystem, PaymentPlatform } from '../../src/sources/source.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { makeRecord, withDocument } from '../support/worlds/records.ts'
+import { type Answer, assertError, type Service, startService } from '../support/worlds/service.ts'
+import { type StoppedClock, settle, stopClock, until } from '../support/worlds/stopped-clock.ts'
 
 const patient = { timeout: 600_000 }
 

@@ -1,7 +1,7 @@
 /** The checker of answers refuses what openapi.json does not allow; without that, its tests would say nothing. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findFaults, type Schema } from '../support/fits-schema.ts'
+import { findFaults, type Schema } from '../support/checks/fits-schema.ts'
 
 const components = {
   schemas: { Line: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } } },

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
-import { engines } from '../support/engines.ts'
-import { openRaw, parseAnswers, sendRaw } from '../support/raw-client.ts'
-import { makeRecord } from '../support/records.ts'
-import { type Answer, assertError, shareService, startService } from '../support/service.ts'
-import { settle, until } from '../support/stopped-clock.ts'
+import { openRaw, parseAnswers, sendRaw } from '../support/clients/raw-client.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
+import { type Answer, assertError, shareService, startService } from '../support/worlds/service.ts'
+import { settle, until } from '../support/worlds/stopped-clock.ts'
 
 const get = (path: string, ...headers: string[]) =>
   `${[`GET ${path} HTTP/1.1`, 'Host: x', ...headers].join('\r\n')}\r\n\r\n`

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { anyCharacter } from '../support/any-character.ts'
-import { campaign } from '../support/campaign.ts'
-import { engines } from '../support/engines.ts'
-import { expectedMatches } from '../support/model.ts'
-import { makeInvoice, makeRecord } from '../support/records.ts'
-import { shareService, startService } from '../support/service.ts'
+import { campaign } from '../support/checks/campaign.ts'
+import { expectedMatches } from '../support/checks/model.ts'
+import { anyCharacter } from '../support/clients/any-character.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeInvoice, makeRecord } from '../support/worlds/records.ts'
+import { shareService, startService } from '../support/worlds/service.ts'
 
 const names = ['page', 'page_size', 'status', 'ix_status', 'date_from', 'date_to', 'q']
 const nasty = fc.constantFrom(

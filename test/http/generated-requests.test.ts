@@ -8,29 +8,33 @@ import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { createKeyId } from '../../src/access/link-form.ts'
-import type { AccountStatement } from '../../src/account.ts'
-import type { CustomerBalance } from '../../src/balance.ts'
-import { isCalendarDay } from '../../src/calendar.ts'
-import type { ListedInvoice } from '../../src/client/client.ts'
-import { createLinkToken, type LinkKey } from '../../src/customer-link/create-link.ts'
-import { type Expansion, expansions } from '../../src/expanded.ts'
-import { exampleDocument } from '../../src/http/openapi/examples.ts'
+import type { AccountStatement } from '../../src/domain/account.ts'
+import type { CustomerBalance } from '../../src/domain/balance.ts'
+import { isCalendarDay } from '../../src/domain/calendar.ts'
+import { type Expansion, expansions } from '../../src/domain/expanded.ts'
 import {
   type Invoice,
   invoiceStatuses,
   isCustomerId,
   isInvoiceId,
   type ListQuery,
-} from '../../src/invoice.ts'
-import { taxesOf } from '../../src/taxes.ts'
-import { campaign } from '../support/campaign.ts'
-import { engines } from '../support/engines.ts'
-import { findFaults } from '../support/fits-schema.ts'
-import { type GeneratedRequest, generateRequests, type Parameter } from '../support/generate-requests.ts'
-import { expectedPage, expectedSummary, type Question } from '../support/model.ts'
-import { makeLine, makeRecord, withDocument } from '../support/records.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+} from '../../src/domain/invoice.ts'
+import { taxesOf } from '../../src/domain/taxes.ts'
+import { createKeyId } from '../../src/http/access/link-form.ts'
+import { exampleDocument } from '../../src/http/openapi/examples.ts'
+import type { ListedInvoice } from '../../src/sdk/client.ts'
+import { createLinkToken, type LinkKey } from '../../src/sdk/link.ts'
+import { campaign } from '../support/checks/campaign.ts'
+import { findFaults } from '../support/checks/fits-schema.ts'
+import { expectedPage, expectedSummary, type Question } from '../support/checks/model.ts'
+import {
+  type GeneratedRequest,
+  generateRequests,
+  type Parameter,
+} from '../support/clients/generate-requests.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeLine, makeRecord, withDocument } from '../support/worlds/records.ts'
+import { type Answer, type Service, startService } from '../support/worlds/service.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document, read as it comes
 const document: any = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))

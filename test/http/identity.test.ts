@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { type Engine, engines } from '../support/engines.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
 import {
   issuer,
   type LinkSigner,
@@ -10,10 +10,10 @@ import {
   publicUrl,
   signJwt,
   startProvider,
-} from '../support/identity.ts'
-import { makeRecord, withDocument } from '../support/records.ts'
-import { type Answer, assertError, type ServiceOptions, startService } from '../support/service.ts'
-import { stopClock } from '../support/stopped-clock.ts'
+} from '../support/worlds/identity.ts'
+import { makeRecord, withDocument } from '../support/worlds/records.ts'
+import { type Answer, assertError, type ServiceOptions, startService } from '../support/worlds/service.ts'
+import { stopClock } from '../support/worlds/stopped-clock.ts'
 
 const client = '/api/v1/client/cus_ana'
 const metadata = '/.well-known/oauth-protected-resource'

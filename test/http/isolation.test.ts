@@ -3,23 +3,23 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { createToken } from '../../src/access/token.ts'
+import { type Invoice, qrPath } from '../../src/domain/invoice.ts'
+import { createToken } from '../../src/http/access/token.ts'
 import { exampleDocument } from '../../src/http/openapi/examples.ts'
-import { type Invoice, qrPath } from '../../src/invoice.ts'
-import type { Pdf } from '../../src/sources.ts'
-import { campaign } from '../support/campaign.ts'
-import { engines } from '../support/engines.ts'
+import type { Pdf } from '../../src/sources/source.ts'
+import { campaign } from '../support/checks/campaign.ts'
+import { postMcp } from '../support/clients/mcp.ts'
+import { sendRaw } from '../support/clients/raw-client.ts'
+import { engines } from '../support/databases/engines.ts'
 import {
   makeLinkSigner,
   makeSigningKey,
   type Provider,
   publicUrl,
   startProvider,
-} from '../support/identity.ts'
-import { postMcp } from '../support/mcp.ts'
-import { sendRaw } from '../support/raw-client.ts'
-import { makeLine, makeRecord, withDocument } from '../support/records.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+} from '../support/worlds/identity.ts'
+import { makeLine, makeRecord, withDocument } from '../support/worlds/records.ts'
+import { type Answer, type Service, startService } from '../support/worlds/service.ts'
 
 const customers = ['cus_ana', 'cus_bob', 'cus_carla'] as const
 

@@ -1,11 +1,11 @@
 /** Contract 4.1, and every decision about the list that the contract leaves open. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { invoiceStatuses } from '../../src/invoice.ts'
-import { summaryFields } from '../support/contract.ts'
-import { engines } from '../support/engines.ts'
-import { makeInvoice, makeRecord, withDocument } from '../support/records.ts'
-import { type Answer, assertError, shareService, startService } from '../support/service.ts'
+import { invoiceStatuses } from '../../src/domain/invoice.ts'
+import { summaryFields } from '../support/checks/contract.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeInvoice, makeRecord, withDocument } from '../support/worlds/records.ts'
+import { type Answer, assertError, shareService, startService } from '../support/worlds/service.ts'
 
 const ids = (answer: Answer): string[] => {
   assert.equal(answer.status, 200, answer.text)

@@ -1,13 +1,13 @@
 /** Text that a store cannot hold is refused alike on every engine, before anything is written; and so is a server that cannot hold it. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { mapDocument } from '../../src/invoicexpress/map-document.ts'
+import { mapDocument } from '../../src/sources/invoicexpress/map-document.ts'
 import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { whatServerLacks } from '../../src/store/facts.ts'
 import { StoreError } from '../../src/store/store.ts'
-import { assertOneLine, createCli, ndjson } from '../support/cli.ts'
-import { engines, postgresServer, runSql } from '../support/engines.ts'
-import { makeInvoice, makeRecord, withDocument } from '../support/records.ts'
+import { assertOneLine, createCli, ndjson } from '../support/clients/cli.ts'
+import { engines, postgresServer, runSql } from '../support/databases/engines.ts'
+import { makeInvoice, makeRecord, withDocument } from '../support/worlds/records.ts'
 
 /** Text that no server can compress. */
 const noise = (characters: number, from = 0x4e00) =>

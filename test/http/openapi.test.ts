@@ -5,15 +5,15 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { errorCodes } from '../../src/errors.ts'
+import { errorCodes } from '../../src/domain/errors.ts'
 import { type AppOptions, createApp } from '../../src/http/app.ts'
 import { describeApi } from '../../src/http/describe-api.ts'
 
 import { loadWebFiles, readApiDescription } from '../../src/http/web-files.ts'
-import { engines } from '../support/engines.ts'
-import { findFaults } from '../support/fits-schema.ts'
-import { makeLine, makeRecord, withDocument } from '../support/records.ts'
-import { type Answer, startService } from '../support/service.ts'
+import { findFaults } from '../support/checks/fits-schema.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeLine, makeRecord, withDocument } from '../support/worlds/records.ts'
+import { type Answer, startService } from '../support/worlds/service.ts'
 
 const run = promisify(execFile)
 const root = new URL('../..', import.meta.url).pathname

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { type Invoice, invoiceStatuses } from '../../src/invoice.ts'
-import { campaign } from '../support/campaign.ts'
-import { engines } from '../support/engines.ts'
-import { expectedMatches, expectedPage, type Question, writeQuestion } from '../support/model.ts'
-import { makeInvoice, withDocument } from '../support/records.ts'
-import { startService } from '../support/service.ts'
+import { type Invoice, invoiceStatuses } from '../../src/domain/invoice.ts'
+import { campaign } from '../support/checks/campaign.ts'
+import { expectedMatches, expectedPage, type Question, writeQuestion } from '../support/checks/model.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeInvoice, withDocument } from '../support/worlds/records.ts'
+import { startService } from '../support/worlds/service.ts'
 
 const moments = [
   '2026-01-31T23:59:59.999Z',

@@ -1,10 +1,10 @@
 /** `/ready` knows the store, its schema, and how old the records may be. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { engines } from '../support/engines.ts'
-import { assertError, startService } from '../support/service.ts'
-import { stopClock } from '../support/stopped-clock.ts'
-import { changeRows } from '../support/store-rows.ts'
+import { engines } from '../support/databases/engines.ts'
+import { changeRows } from '../support/databases/store-rows.ts'
+import { assertError, startService } from '../support/worlds/service.ts'
+import { stopClock } from '../support/worlds/stopped-clock.ts'
 
 for (const engine of engines)
   describe(`/ready on ${engine.name}`, () => {

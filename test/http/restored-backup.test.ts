@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { copyStore } from '../../src/store/copy-store.ts'
 import { openOperatorStore, openReadStore, openWriteStore, useStore } from '../../src/store/engines.ts'
-import { engines } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
-import { startService } from '../support/service.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
+import { startService } from '../support/worlds/service.ts'
 
 const list = '/api/v1/client/cus_ana/invoices'
 const etagged = [

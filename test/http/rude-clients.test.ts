@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createCli, eventually, type Program } from '../support/cli.ts'
-import { type Engine, engines } from '../support/engines.ts'
+import { createSyncWorld } from '../support/checks/sync-truth.ts'
+import { createCli, eventually, type Program } from '../support/clients/cli.ts'
 import {
   countHeld,
   countSockets,
@@ -14,11 +14,11 @@ import {
   type RawClient,
   readUnsent,
   sendRaw,
-} from '../support/raw-client.ts'
-import { makeHugeLines, makeRecord } from '../support/records.ts'
-import { type Answer, assertError, startService } from '../support/service.ts'
-import { settle, stopClock, until } from '../support/stopped-clock.ts'
-import { createSyncWorld } from '../support/sync-truth.ts'
+} from '../support/clients/raw-client.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { makeHugeLines, makeRecord } from '../support/worlds/records.ts'
+import { type Answer, assertError, startService } from '../support/worlds/service.ts'
+import { settle, stopClock, until } from '../support/worlds/stopped-clock.ts'
 
 const tunnel = 'CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n'
 

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import type { InvoiceRecord } from '../../src/invoice.ts'
-import { campaign } from '../support/campaign.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { expectedPage, writeQuestion } from '../support/model.ts'
-import { makeRecord } from '../support/records.ts'
-import { type Answer, assertError, shareService } from '../support/service.ts'
+import type { InvoiceRecord } from '../../src/domain/invoice.ts'
+import { campaign } from '../support/checks/campaign.ts'
+import { expectedPage, writeQuestion } from '../support/checks/model.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
+import { type Answer, assertError, shareService } from '../support/worlds/service.ts'
 
 /** A customer with records of its own, in a service that others share. */
 interface Customer {

@@ -5,15 +5,15 @@ import { readFileSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { explainListening } from '../../src/cli/wiring/explain-listening.ts'
-import { assertOneLine, createCli, entryPoint, eventually, occupyPort } from '../support/cli.ts'
-import { ask } from '../support/load.ts'
-import { makeInvoice } from '../support/records.ts'
-import { refusalOf } from '../support/settings.ts'
+import { explainListening } from '../../src/cli/start/explain-listening.ts'
+import { assertOneLine, createCli, entryPoint, eventually, occupyPort } from '../support/clients/cli.ts'
+import { ask } from '../support/clients/load.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
+import { refusalOf } from '../support/worlds/settings.ts'
 
 const notShared = process.platform !== 'linux' && 'this system may have no ports that several processes share'
 const patient = { timeout: 600_000 }
-const endOneOfTwo = fileURLToPath(new URL('../support/end-one-of-two.ts', import.meta.url))
+const endOneOfTwo = fileURLToPath(new URL('../support/clients/end-one-of-two.ts', import.meta.url))
 
 /** A network of its own, in which the system hands waiting connections on. */
 const inNetwork = [

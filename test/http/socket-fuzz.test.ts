@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRandom, pick, type Random } from '../../sandbox/random.ts'
-import { campaign } from '../support/campaign.ts'
-import { createCli, eventually } from '../support/cli.ts'
-import { ask } from '../support/load.ts'
-import { countSockets, openRaw, parseStream } from '../support/raw-client.ts'
-import { makeInvoice } from '../support/records.ts'
+import { campaign } from '../support/checks/campaign.ts'
+import { createCli, eventually } from '../support/clients/cli.ts'
+import { ask } from '../support/clients/load.ts'
+import { countSockets, openRaw, parseStream } from '../support/clients/raw-client.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
 
 const connections = campaign(1_500, 100_000)
 /** So few are no overload, however slow the machine is. */

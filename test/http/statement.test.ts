@@ -2,23 +2,23 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { type AccountStatement, entriesOf, type StatementEntry } from '../../src/account.ts'
-import type { CustomerBalance } from '../../src/balance.ts'
-import { isInForce } from '../../src/document.ts'
-import { exampleDocument } from '../../src/http/openapi/examples.ts'
+import { type AccountStatement, entriesOf, type StatementEntry } from '../../src/domain/account.ts'
+import type { CustomerBalance } from '../../src/domain/balance.ts'
+import { isInForce } from '../../src/domain/document.ts'
 import {
   type DocumentAbout,
   type Invoice,
   type InvoiceDocument,
   type InvoiceRecord,
   invoiceStatuses,
-} from '../../src/invoice.ts'
-import { completePaymentFacts, type PaymentFacts } from '../../src/payment.ts'
-import { campaign } from '../support/campaign.ts'
-import { startOrdinary } from '../support/documents.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { makeInvoice, makeRecord, withDocument } from '../support/records.ts'
-import { assertError, type Service, startService } from '../support/service.ts'
+} from '../../src/domain/invoice.ts'
+import { completePaymentFacts, type PaymentFacts } from '../../src/domain/payment.ts'
+import { exampleDocument } from '../../src/http/openapi/examples.ts'
+import { campaign } from '../support/checks/campaign.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { startOrdinary } from '../support/worlds/documents.ts'
+import { makeInvoice, makeRecord, withDocument } from '../support/worlds/records.ts'
+import { assertError, type Service, startService } from '../support/worlds/service.ts'
 
 const about = (type: string, gross_cents: number, more: Partial<DocumentAbout> = {}): DocumentAbout => ({
   ...{ id: 5, type, number: `${type} A/1`, date: '2026-03-20', gross_cents, total_cents: gross_cents },

@@ -8,8 +8,8 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { type AppOptions, createApp } from '../../src/http/app.ts'
 
 import { loadWebFiles, readApiDescription } from '../../src/http/web-files.ts'
-import { engines } from '../support/engines.ts'
-import { assertError, startService } from '../support/service.ts'
+import { engines } from '../support/databases/engines.ts'
+import { assertError, startService } from '../support/worlds/service.ts'
 
 const apiDescription = readApiDescription()
 const document = JSON.parse(apiDescription.toString())

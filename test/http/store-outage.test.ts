@@ -4,9 +4,9 @@ import { renameSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { pino } from 'pino'
 import { StoreOutage } from '../../src/http/store-outage.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { startService } from '../support/service.ts'
-import { stopClock } from '../support/stopped-clock.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { startService } from '../support/worlds/service.ts'
+import { stopClock } from '../support/worlds/stopped-clock.ts'
 
 describe('an outage of the store', () => {
   it('is a line when it begins, one a minute with a count, and one when it ends', () => {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { exampleDocument } from '../../src/http/openapi/examples.ts'
-import { engines } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
-import { startService } from '../support/service.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
+import { startService } from '../support/worlds/service.ts'
 
 const path = '/api/v1/client/cus_ana/summary'
 const list = '/api/v1/client/cus_ana/invoices'

@@ -13,10 +13,10 @@ import {
   settings,
   variableNames,
 } from '../../src/cli/settings/settings.ts'
-import { errorCodes } from '../../src/errors.ts'
+import { errorCodes } from '../../src/domain/errors.ts'
+import { invoiceFields, listParameters } from '../../src/domain/invoice.ts'
 import { invoiceColumns, lineColumns } from '../../src/export/columns.ts'
 import { indexColumns } from '../../src/export/export-pdfs.ts'
-import { invoiceFields, listParameters } from '../../src/invoice.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 const read = (path: string) => readFileSync(join(root, path), 'utf8')

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import { fileVariable, settingNames } from '../../src/cli/settings/settings.ts'
-import { createCli, get } from '../support/cli.ts'
+import { createCli, get } from '../support/clients/cli.ts'
 
 const root = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')

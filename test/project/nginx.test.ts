@@ -7,10 +7,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createCli, eventually, get } from '../support/cli.ts'
-import { freePort } from '../support/postgres-server.ts'
-import { countConnections } from '../support/raw-client.ts'
-import { makeInvoice } from '../support/records.ts'
+import { createCli, eventually, get } from '../support/clients/cli.ts'
+import { countConnections } from '../support/clients/raw-client.ts'
+import { freePort } from '../support/databases/postgres-server.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
 
 const isInstalled = spawnSync('nginx', ['-v']).status === 0
 

@@ -10,7 +10,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { publint } from 'publint'
 import manifest from '../../package.json' with { type: 'json' }
-import { get } from '../support/cli.ts'
+import { get } from '../support/clients/cli.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -94,10 +94,10 @@ describe('the package', { concurrency: 2 }, () => {
       ...['bin/fatura.js', 'dist/src/cli/main.js', 'build/stripe.cjs', 'openapi.json', 'LICENSE'],
       ...['dist/src/store/sqlite/migrations/0001.sql', 'dist/src/store/postgres/migrations/0001.sql'],
       ...[
-        'dist/src/client/client.js',
-        'dist/src/client/client.d.ts',
-        'dist/src/customer-link/create-link.d.ts',
-        'dist/src/web/declare-element.d.ts',
+        'dist/src/sdk/client.js',
+        'dist/src/sdk/client.d.ts',
+        'dist/src/sdk/link.d.ts',
+        'dist/src/sdk/element.d.ts',
         'build/page/fatura-invoices.js',
       ],
       ...['docs/install.md', 'README.md', 'CHANGELOG.md', 'ops/systemd/fatura.service'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readMoment } from '../../src/calendar.ts'
+import { readMoment } from '../../src/domain/calendar.ts'
 
 test('a moment is ISO 8601 with a time zone, within the years of four digits, on a day that exists', () => {
   const moments: [string, string | null][] = [

@@ -6,8 +6,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
-import { type CleanCopy, copyCheckout } from '../support/clean-copy.ts'
-import { type MadeUpChange, madeUpChanges } from '../support/made-up-changes.ts'
+import { type CleanCopy, copyCheckout } from '../support/worlds/clean-copy.ts'
+import { type MadeUpChange, madeUpChanges } from '../support/worlds/made-up-changes.ts'
 
 const root = join(import.meta.dirname, '../..')
 const page = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8')
@@ -151,7 +151,7 @@ const concerned = {
   'store/postgres': ['the second wall'],
   'store/released': ['is migrated and answers as it did'],
   'export/export': ['has exactly what', 'printed number and ATCUD'],
-  'client/held-against-the-document': ['the client asks every operation', 'fields and error codes'],
+  'sdk/held-against-the-document': ['the client asks every operation', 'fields and error codes'],
   'cli/help': ['"fatura (greet|serve|doctor|export)"', 'is checked here for every command'],
   'project/docs': ['docs/(errors|api|configuration)', 'every default is a value', 'every file, folder'],
 }
@@ -161,7 +161,7 @@ async function runTests(t: TestContext, copy: CleanCopy): Promise<void> {
   await writeFile(join(copy.folder, 'concerned.test.mjs'), imports.join(''))
   const patterns = Object.values(concerned).flat()
   const command = [
-    'node --test --test-reporter=tap --test-global-setup=./test/support/postgres-server.ts',
+    'node --test --test-reporter=tap --test-global-setup=./test/support/databases/postgres-server.ts',
     ...patterns.map(pattern => `--test-name-pattern='${pattern}'`),
     'concerned.test.mjs',
   ]

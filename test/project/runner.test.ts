@@ -6,8 +6,8 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { createFolder } from '../support/engines.ts'
-import { makeReachable } from '../support/postgres-server.ts'
+import { createFolder } from '../support/databases/engines.ts'
+import { makeReachable } from '../support/databases/postgres-server.ts'
 
 test('a run ends with a failure when a test fails, and only then', async t => {
   const folder = await createFolder(t)
@@ -22,7 +22,7 @@ test('a run ends with a failure when a test fails, and only then', async t => {
     runs.map(async ({ body, server, code }) => {
       const file = join(folder, `exit-${code}.test.mjs`)
       await writeFile(file, `import { test } from 'node:test'\ntest('one', () => { ${body} })\n`)
-      const setup = '--test-global-setup=./test/support/postgres-server.ts'
+      const setup = '--test-global-setup=./test/support/databases/postgres-server.ts'
       const child = spawn(process.execPath, ['--test', setup, file], {
         cwd: root,
         env: { ...env, ...server },

@@ -6,10 +6,10 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { lacksChromium, startBrowser } from '../support/browser.ts'
-import { fetchFrom } from '../support/browser-fetch.ts'
-import { createCli, eventually, get } from '../support/cli.ts'
-import { makeInvoice } from '../support/records.ts'
+import { lacksChromium, startBrowser } from '../support/clients/browser.ts'
+import { fetchFrom } from '../support/clients/browser-fetch.ts'
+import { createCli, eventually, get } from '../support/clients/cli.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 const guide = await readFile(join(root, 'docs/page.md'), 'utf8')

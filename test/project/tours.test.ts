@@ -5,11 +5,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { openOperatorStore } from '../../src/store/engines.ts'
-import { shellEnvironment } from '../support/clean-copy.ts'
-import { eventually } from '../support/cli.ts'
-import { compileCache, quickLoading } from '../support/compile-cache.ts'
-import { createDatabase, createFolder } from '../support/engines.ts'
-import { quickClock } from '../support/quick-clock.ts'
+import { eventually } from '../support/clients/cli.ts'
+import { compileCache, quickLoading } from '../support/clients/compile-cache.ts'
 import {
   consoleBlocks,
   isAsShown,
@@ -18,7 +15,10 @@ import {
   openTerminal,
   type ShownCommand,
   type Terminal,
-} from '../support/terminal.ts'
+} from '../support/clients/terminal.ts'
+import { createDatabase, createFolder } from '../support/databases/engines.ts'
+import { shellEnvironment } from '../support/worlds/clean-copy.ts'
+import { quickClock } from '../support/worlds/quick-clock.ts'
 
 const root = join(import.meta.dirname, '../..')
 const read = (page: string) => readFileSync(join(root, page), 'utf8')

@@ -6,8 +6,8 @@ import { createSafts } from '../../sandbox/invoicexpress/saft.ts'
 import { createRandom } from '../../sandbox/random.ts'
 import { type SaftFile, type SaftRow, writeSaft } from '../../sandbox/saft-file.ts'
 import { createAccount } from '../../sandbox/stripe/account.ts'
-import { readSaft } from '../../src/checks/read-saft.ts'
-import { findSaftFaults } from '../support/saft-schema.ts'
+import { readSaft } from '../../src/operations/reconcile/read-saft.ts'
+import { findSaftFaults } from '../support/checks/saft-schema.ts'
 
 function readMonth(documents: DocumentAccount, month: string): Buffer {
   const safts = createSafts(documents, createRandom(1), { delay: 0, lifetimeMs: 60_000 })

@@ -18,9 +18,9 @@ import {
 } from '../../sandbox/stripe/server.ts'
 import { sandboxCommand } from '../../src/cli/commands/sandbox.ts'
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
-import { assertOneLine, createCli, isRefused } from '../support/cli.ts'
-import { countBytes, faultEffects } from '../support/faulty-body.ts'
-import { stopClock, until } from '../support/stopped-clock.ts'
+import { assertOneLine, createCli, isRefused } from '../support/clients/cli.ts'
+import { countBytes, faultEffects } from '../support/upstreams/faulty-body.ts'
+import { stopClock, until } from '../support/worlds/stopped-clock.ts'
 
 const key = 'sk_test_sandbox'
 

@@ -3,8 +3,8 @@
  * page or a batch happens here often, and in other worlds by luck.
  */
 import { integer, pick } from '../../sandbox/random.ts'
-import { dayMs } from '../../src/calendar.ts'
-import type { InvoiceStatus } from '../../src/invoice.ts'
+import { dayMs } from '../../src/domain/calendar.ts'
+import type { InvoiceStatus } from '../../src/domain/invoice.ts'
 import { customers, type PageSizes, type Upstreams } from './upstreams.ts'
 
 export interface Density {

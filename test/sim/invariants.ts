@@ -1,19 +1,19 @@
 /** The invariants of a store, held against the models after every commit and, in the end, for equality. */
 import { DatabaseSync } from 'node:sqlite'
-import type { AccountStatement } from '../../src/account.ts'
-import type { CustomerBalance } from '../../src/balance.ts'
-import { dayMs } from '../../src/calendar.ts'
-import type { Claim, Document } from '../../src/document.ts'
+import type { AccountStatement } from '../../src/domain/account.ts'
+import type { CustomerBalance } from '../../src/domain/balance.ts'
+import { dayMs } from '../../src/domain/calendar.ts'
+import type { Claim, Document } from '../../src/domain/document.ts'
 import {
   type Invoice,
   type InvoiceDocument,
   type InvoiceKey,
   keyOf,
   type SyncState,
-} from '../../src/invoice.ts'
-import { serializeLines, serializeSummary } from '../../src/invoice-json.ts'
-import { fieldsOf, type LinkFields } from '../../src/linking/link.ts'
-import type { PaymentFacts } from '../../src/payment.ts'
+} from '../../src/domain/invoice.ts'
+import { serializeLines, serializeSummary } from '../../src/domain/invoice-json.ts'
+import { fieldsOf, type LinkFields } from '../../src/domain/link/link.ts'
+import type { PaymentFacts } from '../../src/domain/payment.ts'
 import type { Loss } from '../../src/store/connector-store.ts'
 import type { LinkedInvoice } from '../../src/store/document-store.ts'
 import {

@@ -1,7 +1,7 @@
 /** Money in the models of both systems, and what follows from it: written without a look at the code that does the same. */
-import type { Amounts, RelatedDocument } from '../../src/document.ts'
-import type { Invoice } from '../../src/invoice.ts'
-import type { PaymentFacts } from '../../src/payment.ts'
+import type { Amounts, RelatedDocument } from '../../src/domain/document.ts'
+import type { Invoice } from '../../src/domain/invoice.ts'
+import type { PaymentFacts } from '../../src/domain/payment.ts'
 import type { DocumentState, InvoiceState, ModelDocument, ModelInvoice, Upstreams } from './upstreams.ts'
 
 /** Dollars that a euro is worth. */

@@ -12,7 +12,7 @@ export interface Planted {
 export const planted: readonly Planted[] = [
   {
     name: 'counters are not lowered',
-    file: 'src/store/read-model/counting.ts',
+    file: 'src/store/sql/counting.ts',
     from: 'if (before !== null) countInvoice(change.counters, before, -1)',
     to: '',
   },
@@ -24,7 +24,7 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'no tombstone is written',
-    file: 'src/store/shared/transaction-writes.ts',
+    file: 'src/store/sql/transaction-writes.ts',
     from: '[customerId, invoiceId, observedAt, answeredAt],',
     to: "['', 'nothing', observedAt, answeredAt],",
   },
@@ -36,7 +36,7 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'a link is not replaced when an invoice is saved',
-    file: 'src/store/shared/links.ts',
+    file: 'src/store/sql/links.ts',
     from: 'WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id',
     to: 'WHERE stored.claim <> excluded.claim',
   },
@@ -48,19 +48,19 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'one miss of a document is enough',
-    file: 'src/linking/link.ts',
+    file: 'src/domain/link/link.ts',
     from: 'return misses >= missesToBelieve ||',
     to: 'return misses >= 1 ||',
   },
   {
     name: 'a round misses a document twice',
-    file: 'src/store/shared/write-documents.ts',
+    file: 'src/store/sql/write-documents.ts',
     from: 'AND (stored.misses = 0 OR stored.observed_at <= $3)',
     to: 'AND $3 = $3',
   },
   {
     name: 'an older answer replaces a newer document',
-    file: 'src/store/shared/write-documents.ts',
+    file: 'src/store/sql/write-documents.ts',
     from: 'WHERE stored.observed_at <= excluded.observed_at`,\n}',
     to: '`,\n}',
   },
@@ -144,13 +144,13 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'a document has two owners',
-    file: 'src/linking/link.ts',
+    file: 'src/domain/link/link.ts',
     from: 'return first === undefined || byIssue(first, invoice) === 0',
     to: 'return first === undefined || byIssue(first, invoice) !== 9',
   },
   {
     name: 'a reference outweighs no claim',
-    file: 'src/linking/link.ts',
+    file: 'src/domain/link/link.ts',
     from: 'if (ids.size > 0 && !ids.has(invoice.id))',
     to: 'if (ids.size > 9)',
   },
@@ -174,7 +174,7 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'the store is fresh before every stream ended once',
-    file: 'src/store/shared/current-freshness.ts',
+    file: 'src/store/sql/current-freshness.ts',
     from: 'count(*) = count(succeeded_at)',
     to: 'count(*) > 0',
   },
@@ -198,13 +198,13 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'a change of a document is not in the feed',
-    file: 'src/store/read-model/counting.ts',
+    file: 'src/store/sql/counting.ts',
     from: 'change.kinds.set(id, mergeKinds(change.kinds.get(id), kind))',
     to: "if (kind !== 'document') change.kinds.set(id, mergeKinds(change.kinds.get(id), kind))",
   },
   {
     name: 'the feed of all customers skips the first change of a batch',
-    file: 'src/store/read-model/counting.ts',
+    file: 'src/store/sql/counting.ts',
     from: 'invoiceId, kind, placeBefore + i + 1]',
     to: 'invoiceId, kind, placeBefore + i + 2]',
   },
@@ -280,13 +280,13 @@ export const planted: readonly Planted[] = [
   // Money.
   {
     name: 'what remains of an invoice is taken from its total',
-    file: 'src/payment.ts',
+    file: 'src/domain/payment.ts',
     from: "export function toPayCents({ status }: Billed, facts: PaymentFacts): number {\n  return status === 'open' ? Math.max(facts.amount_remaining_cents, 0) : 0",
     to: "export function toPayCents({ status, total_cents }: Billed, facts: PaymentFacts): number {\n  return status === 'open' ? Math.max(total_cents, 0) : 0",
   },
   {
     name: 'a foreign document is compared in the currency of the account',
-    file: 'src/checks/compare-amounts.ts',
+    file: 'src/operations/reconcile/compare-amounts.ts',
     from: 'return compareWithAny(total, currency, convertedCharges(document, multicurrency.total), allowed)',
     to: "return compareWithAny(total, currency, [grossOf(document) ?? ''], allowed)",
   },
@@ -298,7 +298,7 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'the tax withheld is taken off the tax',
-    file: 'src/document-json.ts',
+    file: 'src/domain/document-json.ts',
     from: 'tax_cents: cents(document.taxes_total),',
     to: 'tax_cents: (cents(document.total) ?? 0) - (cents(document.before_taxes) ?? 0),',
   },
@@ -312,25 +312,25 @@ export const planted: readonly Planted[] = [
   // Names of invoices.
   {
     name: 'a name of several invoices ties one of them',
-    file: 'src/linking/link.ts',
+    file: 'src/domain/link/link.ts',
     from: 'return ids.size === 1 && ids.has(id) &&',
     to: 'return ids.has(id) &&',
   },
   {
     name: 'a number ties without the same client',
-    file: 'src/linking/link.ts',
+    file: 'src/domain/link/link.ts',
     from: ': invoice.number === value && isSameClient(invoice, clientTaxId)',
     to: ': invoice.number === value',
   },
   {
     name: 'a payment ties that is not the invoice’s',
-    file: 'src/linking/link.ts',
+    file: 'src/domain/link/link.ts',
     from: '? payments.includes(value)',
     to: '? payments.some(payment => payment.length === value.length)',
   },
   {
     name: 'a payment that comes later ties nothing',
-    file: 'src/linking/related.ts',
+    file: 'src/domain/link/related.ts',
     from: 'return facts?.payments.map(({ id }) => id) ?? []',
     to: 'return facts?.payments.slice(0, 1).map(({ id }) => id) ?? []',
   },
@@ -360,7 +360,7 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'a proprietary_uid names no payment',
-    file: 'src/linking/reference.ts',
+    file: 'src/domain/link/reference.ts',
     from: '[...inReference, ...inUid]',
     to: 'inReference',
   },
@@ -372,7 +372,7 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'what an invoice leaves in favour is in no statement',
-    file: 'src/account.ts',
+    file: 'src/domain/account.ts',
     from: 'toPayCents(invoice, facts) - inFavourCents(invoice, facts, document)',
     to: 'toPayCents(invoice, facts)',
   },

@@ -15,8 +15,8 @@ import {
   openWriteStore,
 } from '../../src/store/engines.ts'
 import type { ConnectorStores } from '../../src/store/store.ts'
-import { createPostgresServer } from '../support/postgres-server.ts'
-import { runSql } from '../support/run-sql.ts'
+import { createPostgresServer } from '../support/databases/postgres-server.ts'
+import { runSql } from '../support/databases/run-sql.ts'
 import { openTables } from './invariants.ts'
 import { customers } from './upstreams.ts'
 import { closeBoth, openApis, type Stage, saveTokens, World } from './world.ts'

@@ -1,16 +1,16 @@
 /** The two sources of the connector over the models: each call is a point at which others go on, and at which it may fail. */
 import { integer } from '../../sandbox/random.ts'
-import type { Document } from '../../src/document.ts'
-import { invoiceXpressIdentity } from '../../src/invoicexpress/source-identity.ts'
-import { nothingUnread } from '../../src/platform-invoice.ts'
+import type { Document } from '../../src/domain/document.ts'
+import { invoiceXpressIdentity } from '../../src/sources/invoicexpress/source-identity.ts'
+import { nothingUnread } from '../../src/sources/platform-invoice.ts'
 import {
   type BillingSource,
   type DocumentSource,
   type InvoiceAnswer,
   SourceError,
   UnfitRecord,
-} from '../../src/sources.ts'
-import { stripeIdentity } from '../../src/stripe/source-identity.ts'
+} from '../../src/sources/source.ts'
+import { stripeIdentity } from '../../src/sources/stripe/source-identity.ts'
 import { chargeOf, factsOf, notesOf, writtenOf } from './money.ts'
 import {
   type DocumentState,

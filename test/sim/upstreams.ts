@@ -1,9 +1,9 @@
 /** Models of both upstream systems: every state that a record ever had, and the moments between which it had it. */
 import { integer, pick, type Random } from '../../sandbox/random.ts'
-import { dayMs } from '../../src/calendar.ts'
-import { type Claim, noClaim } from '../../src/document.ts'
-import type { Invoice, InvoiceStatus, Line } from '../../src/invoice.ts'
-import type { Notification } from '../../src/sources.ts'
+import { dayMs } from '../../src/domain/calendar.ts'
+import { type Claim, noClaim } from '../../src/domain/document.ts'
+import type { Invoice, InvoiceStatus, Line } from '../../src/domain/invoice.ts'
+import type { Notification } from '../../src/sources/source.ts'
 import { amountsOf } from './money.ts'
 
 interface State {

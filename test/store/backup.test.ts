@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
-import { createDatabase, createFolder, postgresServer, runSql } from '../support/engines.ts'
-import { makeInvoice } from '../support/records.ts'
-import { createFilledStore, digestOf } from '../support/store-rows.ts'
+import { createDatabase, createFolder, postgresServer, runSql } from '../support/databases/engines.ts'
+import { createFilledStore, digestOf } from '../support/databases/store-rows.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
 
 /** Writes one invoice after the other until it is stopped; what was committed when a backup began is in it. */
 async function writeMeanwhile(

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
-import type { InvoiceRecord } from '../../src/invoice.ts'
+import type { InvoiceRecord } from '../../src/domain/invoice.ts'
 import type { ChangePage, StoredChange } from '../../src/store/change-store.ts'
 import { copyStore } from '../../src/store/copy-store.ts'
 import { openOperatorStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import type { ReadStore, WriteStore } from '../../src/store/store.ts'
-import { campaign } from '../support/campaign.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { makeInvoice, makeRecord, withDocument } from '../support/records.ts'
+import { campaign } from '../support/checks/campaign.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { makeInvoice, makeRecord, withDocument } from '../support/worlds/records.ts'
 
 async function open(t: TestContext, engine: Engine, writers = 1) {
   const url = await engine.createStore(t)

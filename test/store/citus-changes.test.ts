@@ -1,16 +1,16 @@
 /** A cluster that changes under load: a worker that is killed, one that is added, shards that move. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { createToken } from '../../src/access/token.ts'
+import { createToken } from '../../src/http/access/token.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
 import type { WriteStore } from '../../src/store/store.ts'
-import { addWorker, createCitusDatabase, skipCitus } from '../support/citus-cluster.ts'
-import { createCli, eventually, get } from '../support/cli.ts'
-import { runSql } from '../support/engines.ts'
-import { mayKillWorkers, openKillable } from '../support/kill-worker.ts'
-import { type Sample, startLoad } from '../support/load.ts'
-import { startProxy } from '../support/postgres-proxy.ts'
-import { makeLine, makeRecord } from '../support/records.ts'
+import { createCli, eventually, get } from '../support/clients/cli.ts'
+import { type Sample, startLoad } from '../support/clients/load.ts'
+import { addWorker, createCitusDatabase, skipCitus } from '../support/databases/citus-cluster.ts'
+import { runSql } from '../support/databases/engines.ts'
+import { mayKillWorkers, openKillable } from '../support/databases/kill-worker.ts'
+import { startProxy } from '../support/databases/postgres-proxy.ts'
+import { makeLine, makeRecord } from '../support/worlds/records.ts'
 
 const customers = Array.from({ length: 24 }, (_, i) => `cus_${i}`)
 const requestsOf = (customer: string) => [

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { citusNodes, dropDatabase, skipCitus } from '../support/citus-cluster.ts'
-import { createCli, createStoredToken } from '../support/cli.ts'
-import { runSql } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
+import { createCli, createStoredToken } from '../support/clients/cli.ts'
+import { citusNodes, dropDatabase, skipCitus } from '../support/databases/citus-cluster.ts'
+import { runSql } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
 
 const read = (page: string) => readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8')
 

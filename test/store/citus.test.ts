@@ -1,16 +1,16 @@
 /** What only Citus has, on a real cluster: what is spread where. The suites that loop over all engines run there as well. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { Document } from '../../src/document.ts'
+import type { Document } from '../../src/domain/document.ts'
 import { migrateStore, openReadStore, openWriteStore, readFacts } from '../../src/store/engines.ts'
 import { schema } from '../../src/store/postgres/schema-version.ts'
-import { searchWords } from '../../src/store/read-model/search.ts'
+import { searchWords } from '../../src/store/sql/search.ts'
 import type { ReadStore, WriteStore, WriteTransaction } from '../../src/store/store.ts'
-import { campaign } from '../support/campaign.ts'
-import { createCitusDatabase, skipCitus } from '../support/citus-cluster.ts'
-import { postgresServer, runSql } from '../support/engines.ts'
-import { startProxy } from '../support/postgres-proxy.ts'
-import { makeLine, makeRecord } from '../support/records.ts'
+import { campaign } from '../support/checks/campaign.ts'
+import { createCitusDatabase, skipCitus } from '../support/databases/citus-cluster.ts'
+import { postgresServer, runSql } from '../support/databases/engines.ts'
+import { startProxy } from '../support/databases/postgres-proxy.ts'
+import { makeLine, makeRecord } from '../support/worlds/records.ts'
 
 async function misplaced(url: string): Promise<readonly string[] | null | undefined> {
   return (await readFacts(url)).server?.misplaced

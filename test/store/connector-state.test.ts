@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { engines } from '../support/engines.ts'
+import { engines } from '../support/databases/engines.ts'
 
 for (const engine of engines)
   describe(`what the connector knows of itself, on ${engine.name}`, () => {

@@ -5,10 +5,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { migrateStore, openConnectorStores, openOperatorStore } from '../../src/store/engines.ts'
 import { StoreError } from '../../src/store/store.ts'
-import { createFolder, type Engine, engines, postgresServer, runSql } from '../support/engines.ts'
-import { countBackends } from '../support/own-postgres.ts'
-import { makeRecord } from '../support/records.ts'
-import { stopClock, until } from '../support/stopped-clock.ts'
+import { createFolder, type Engine, engines, postgresServer, runSql } from '../support/databases/engines.ts'
+import { countBackends } from '../support/databases/own-postgres.ts'
+import { makeRecord } from '../support/worlds/records.ts'
+import { stopClock, until } from '../support/worlds/stopped-clock.ts'
 
 async function openStores(t: TestContext, engine: Engine) {
   const url = await engine.createStore(t)

@@ -3,11 +3,11 @@ import { describe, type TestContext, test } from 'node:test'
 import { kindNames, kinds, otherTables } from '../../src/store/contents.ts'
 import { checkTarget, copyStore } from '../../src/store/copy-store.ts'
 import { openOperatorStore, openWriteStore } from '../../src/store/engines.ts'
-import { createCli, eventually } from '../support/cli.ts'
-import { engines } from '../support/engines.ts'
-import { lock } from '../support/own-postgres.ts'
-import { makeLine, makeRecord } from '../support/records.ts'
-import { changeRows, createFilledStore, digestOf, readRows } from '../support/store-rows.ts'
+import { createCli, eventually } from '../support/clients/cli.ts'
+import { engines } from '../support/databases/engines.ts'
+import { lock } from '../support/databases/own-postgres.ts'
+import { changeRows, createFilledStore, digestOf, readRows } from '../support/databases/store-rows.ts'
+import { makeLine, makeRecord } from '../support/worlds/records.ts'
 
 const tablesOf = {
   sqlite: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",

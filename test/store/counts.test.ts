@@ -6,18 +6,24 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
+import { type Invoice, invoiceStatuses, type ListQuery } from '../../src/domain/invoice.ts'
+import { serializeSums } from '../../src/domain/invoice-json.ts'
 import { readFilter } from '../../src/http/read-filter.ts'
-import { type Invoice, invoiceStatuses, type ListQuery } from '../../src/invoice.ts'
-import { serializeSums } from '../../src/invoice-json.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
-import { countedAbove } from '../../src/store/read-model/counting.ts'
-import { searchWords } from '../../src/store/read-model/search.ts'
+import { countedAbove } from '../../src/store/sql/counting.ts'
+import { searchWords } from '../../src/store/sql/search.ts'
 import type { InvoiceQuery, WriteTransaction } from '../../src/store/store.ts'
-import { campaign } from '../support/campaign.ts'
-import { compileCache, quickLoading } from '../support/compile-cache.ts'
-import { engines, runSql } from '../support/engines.ts'
-import { expectedPage, expectedSummary, filterNames, filterValues, type Question } from '../support/model.ts'
-import { makeInvoice } from '../support/records.ts'
+import { campaign } from '../support/checks/campaign.ts'
+import {
+  expectedPage,
+  expectedSummary,
+  filterNames,
+  filterValues,
+  type Question,
+} from '../support/checks/model.ts'
+import { compileCache, quickLoading } from '../support/clients/compile-cache.ts'
+import { engines, runSql } from '../support/databases/engines.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
 
 const ixStatuses = [null, 'settled', 'final', '', '-', '=x']
 const names = ['Ana Lima', 'Padaria São Bento 77', 'ACME 100%_']
@@ -192,7 +198,7 @@ for (const engine of engines) {
 
     test('agree with the rows after kills in the midst of writing', async t => {
       const url = await engine.createStore(t)
-      const script = new URL('../support/write-endlessly.ts', import.meta.url).pathname
+      const script = new URL('../support/databases/write-endlessly.ts', import.meta.url).pathname
       const large = await openWriteStore(url)
       await large.transaction(tx => tx.saveInvoices(many.map(invoice => ({ invoice, lines: null }))))
       await large.close()

@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { openOperatorStore, openReadStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
-import { assertOneLine, createCli, eventually } from '../support/cli.ts'
-import { createFolder, engines } from '../support/engines.ts'
-import { examineHere } from '../support/examine.ts'
-import { makeInvoice } from '../support/records.ts'
-import { startService } from '../support/service.ts'
+import { examineHere } from '../support/checks/examine.ts'
+import { assertOneLine, createCli, eventually } from '../support/clients/cli.ts'
+import { createFolder, engines } from '../support/databases/engines.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
+import { startService } from '../support/worlds/service.ts'
 
 const [sqlite] = engines
 const restore = /docs\/backup\.md/

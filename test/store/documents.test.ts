@@ -1,10 +1,10 @@
 /** Documents and what ties invoices to them, as the store keeps them. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { noClaim } from '../../src/document.ts'
+import { noClaim } from '../../src/domain/document.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { engines } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
 
 for (const engine of engines)
   describe(`documents on ${engine.name}`, () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { emailOf } from '../../src/store/shared/operator-reads.ts'
+import { emailOf } from '../../src/store/sql/operator-reads.ts'
 
 for (const [engine, expression] of Object.entries(emailOf))
   test(`the index of addresses on ${engine} has the very expression that is asked for`, () => {

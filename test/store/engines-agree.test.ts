@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Invoice, invoiceStatuses } from '../../src/invoice.ts'
-import { campaign } from '../support/campaign.ts'
-import { engines } from '../support/engines.ts'
-import { type Question, writeQuestion } from '../support/model.ts'
-import { makeInvoice, makeLine } from '../support/records.ts'
-import { type Answer, startService } from '../support/service.ts'
+import { type Invoice, invoiceStatuses } from '../../src/domain/invoice.ts'
+import { campaign } from '../support/checks/campaign.ts'
+import { type Question, writeQuestion } from '../support/checks/model.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeInvoice, makeLine } from '../support/worlds/records.ts'
+import { type Answer, startService } from '../support/worlds/service.ts'
 
 /** Every ASCII character that prints, and what is special beyond: case pairs, marks, widths, joiners, planes. */
 const characters = [

@@ -4,8 +4,8 @@ import { spawnSync } from 'node:child_process'
 import { chmod, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
-import { type Cli, createCli, entryPoint } from '../support/cli.ts'
-import { makeInvoice } from '../support/records.ts'
+import { type Cli, createCli, entryPoint } from '../support/clients/cli.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
 
 /** Root may do everything, unless it gives up the right to pass over modes. Another user may not reach this checkout. */
 const obeying =

@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import type { StripeEvent } from '../../sandbox/stripe/objects.ts'
 import { post, sign } from '../../sandbox/stripe/webhooks.ts'
-import { campaign, reportFigure } from '../support/campaign.ts'
-import { createStoredToken, eventually, get } from '../support/cli.ts'
-import { quickClock } from '../support/quick-clock.ts'
-import { createSyncWorld, trueRecord, truthOf, webhookSecret } from '../support/sync-truth.ts'
+import { campaign, reportFigure } from '../support/checks/campaign.ts'
+import { createSyncWorld, trueRecord, truthOf, webhookSecret } from '../support/checks/sync-truth.ts'
+import { createStoredToken, eventually, get } from '../support/clients/cli.ts'
+import { quickClock } from '../support/worlds/quick-clock.ts'
 
 /** A disk of its own for one program: Linux, and the right to make one. */
 const canMount =

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { engines, runSql } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
+import { engines, runSql } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
 
 /** A statement by somebody who knows the tables; the store has one open invoice. */
 const impossible = {

@@ -14,10 +14,10 @@ import { migratePostgres } from '../../src/store/postgres/migrate.ts'
 import { schema as ofPostgres } from '../../src/store/postgres/schema-version.ts'
 import { migrateSqlite, schema as ofSqlite } from '../../src/store/sqlite/migrations.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { campaign, reportFigure } from '../support/campaign.ts'
-import { createDatabase, createFolder, engines, runSql } from '../support/engines.ts'
-import { makeInvoice, makeRecord } from '../support/records.ts'
-import { changeRows, readRows } from '../support/store-rows.ts'
+import { campaign, reportFigure } from '../support/checks/campaign.ts'
+import { createDatabase, createFolder, engines, runSql } from '../support/databases/engines.ts'
+import { changeRows, readRows } from '../support/databases/store-rows.ts'
+import { makeInvoice, makeRecord } from '../support/worlds/records.ts'
 
 const schemas: Record<string, Schema> = { sqlite: ofSqlite, postgres: ofPostgres, citus: ofPostgres }
 

@@ -1,11 +1,11 @@
 /** A reader whose server turns out to be older than what was read before: 503, until the newer one is back or is given up. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { engines } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
-import { startService } from '../support/service.ts'
-import { stopClock } from '../support/stopped-clock.ts'
-import { changeRows } from '../support/store-rows.ts'
+import { engines } from '../support/databases/engines.ts'
+import { changeRows } from '../support/databases/store-rows.ts'
+import { makeRecord } from '../support/worlds/records.ts'
+import { startService } from '../support/worlds/service.ts'
+import { stopClock } from '../support/worlds/stopped-clock.ts'
 
 for (const engine of engines.filter(({ name }) => name === 'postgres'))
   describe(`a server that is older than what was read, on ${engine.name}`, () => {

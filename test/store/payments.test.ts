@@ -1,11 +1,11 @@
 /** What is owed and what was paid, as the store keeps it; and the invoices of a payment. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { keyOf } from '../../src/invoice.ts'
-import { completePaymentFacts, type PaymentFacts } from '../../src/payment.ts'
-import { engines } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
-import { openStores } from '../support/sync.ts'
+import { keyOf } from '../../src/domain/invoice.ts'
+import { completePaymentFacts, type PaymentFacts } from '../../src/domain/payment.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
+import { openStores } from '../support/worlds/sync.ts'
 
 const open = { status: 'open', total_cents: 12_300 } as const
 const facts = (given: Partial<PaymentFacts> = {}) => completePaymentFacts(open, given)

@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { StoreError, StoreUnavailable } from '../../src/store/store.ts'
-import { createCli, eventually, isRefused, unwrapped } from '../support/cli.ts'
-import { createFolder, engines } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
+import { createCli, eventually, isRefused, unwrapped } from '../support/clients/cli.ts'
+import { createFolder, engines } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
 const list = { customer_id: 'cus_ana', page: 1, page_size: 10 }

@@ -9,9 +9,9 @@ import { migrateStore, openOperatorStore, openReadStore, openWriteStore } from '
 import { openReadPool, translate } from '../../src/store/postgres/pool.ts'
 import { schema } from '../../src/store/postgres/schema-version.ts'
 import { StoreError, StoreUnavailable } from '../../src/store/store.ts'
-import { assertOneLine, createCli, eventually, ndjson, type Outcome } from '../support/cli.ts'
-import { runSql } from '../support/engines.ts'
-import { ask } from '../support/load.ts'
+import { assertOneLine, createCli, eventually, ndjson, type Outcome } from '../support/clients/cli.ts'
+import { ask } from '../support/clients/load.ts'
+import { runSql } from '../support/databases/engines.ts'
 import {
   createDatabase,
   createStore,
@@ -21,10 +21,10 @@ import {
   server,
   startFreezingProxy,
   useOwnPostgres,
-} from '../support/own-postgres.ts'
-import { freePort } from '../support/postgres-server.ts'
-import { makeInvoice, makeRecord } from '../support/records.ts'
-import { stopClock, until } from '../support/stopped-clock.ts'
+} from '../support/databases/own-postgres.ts'
+import { freePort } from '../support/databases/postgres-server.ts'
+import { makeInvoice, makeRecord } from '../support/worlds/records.ts'
+import { stopClock, until } from '../support/worlds/stopped-clock.ts'
 
 /** Number of tables at a version, of which one holds the version itself, and of functions once they are made. */
 function countObjects(version: number, hasFunctions: boolean): number[] {

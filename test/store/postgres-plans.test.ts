@@ -4,9 +4,9 @@ import { describe, type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { openReadPool, openWritePool } from '../../src/store/postgres/pool.ts'
-import { eventually } from '../support/cli.ts'
-import { engines } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
+import { eventually } from '../support/clients/cli.ts'
+import { engines } from '../support/databases/engines.ts'
+import { makeRecord } from '../support/worlds/records.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
 

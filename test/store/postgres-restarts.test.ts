@@ -1,8 +1,8 @@
 /** A service whose PostgreSQL restarts under load: come back later, and never a hang or a leak. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createCli, eventually } from '../support/cli.ts'
-import { startLoad } from '../support/load.ts'
+import { createCli, eventually } from '../support/clients/cli.ts'
+import { startLoad } from '../support/clients/load.ts'
 import {
   assertBlip,
   assertCleanEnd,
@@ -17,7 +17,7 @@ import {
   restartServer,
   serve,
   useOwnPostgres,
-} from '../support/own-postgres.ts'
+} from '../support/databases/own-postgres.ts'
 
 useOwnPostgres()
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, it, type TestContext } from 'node:test'
-import { createCli, createStoredToken } from '../support/cli.ts'
-import { type Engine, engines, postgresServer } from '../support/engines.ts'
-import { ask } from '../support/load.ts'
+import { createCli, createStoredToken } from '../support/clients/cli.ts'
+import { ask } from '../support/clients/load.ts'
+import { type Engine, engines, postgresServer } from '../support/databases/engines.ts'
 import {
   assertBlip,
   assertCleanEnd,
@@ -16,10 +16,10 @@ import {
   poolSize,
   serve,
   startFreezingProxy,
-} from '../support/own-postgres.ts'
-import { makeLine, makeRecord } from '../support/records.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
-import { type StoppedClock, stopClock, until } from '../support/stopped-clock.ts'
+} from '../support/databases/own-postgres.ts'
+import { makeLine, makeRecord } from '../support/worlds/records.ts'
+import { type Answer, type Service, startService } from '../support/worlds/service.ts'
+import { type StoppedClock, stopClock, until } from '../support/worlds/stopped-clock.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres') as Engine
 const records = Array.from({ length: 30 }, (_, i) => makeRecord({ id: `in_${i}` }, [makeLine()]))

@@ -6,10 +6,10 @@ import pg from 'pg'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { beginWriting } from '../../src/store/postgres/write-limits.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { createCli, ndjson } from '../support/cli.ts'
-import { engines, runSql } from '../support/engines.ts'
-import { makeInvoice, makeRecord } from '../support/records.ts'
-import { createSyncWorld, webhookSecret } from '../support/sync-truth.ts'
+import { createSyncWorld, webhookSecret } from '../support/checks/sync-truth.ts'
+import { createCli, ndjson } from '../support/clients/cli.ts'
+import { engines, runSql } from '../support/databases/engines.ts'
+import { makeInvoice, makeRecord } from '../support/worlds/records.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
 

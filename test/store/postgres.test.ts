@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type pg from 'pg'
-import type { Invoice } from '../../src/invoice.ts'
+import type { Invoice } from '../../src/domain/invoice.ts'
 import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { schema } from '../../src/store/postgres/schema-version.ts'
-import { rowFilterNames, rowFilters } from '../../src/store/read-model/filters.ts'
-import { searchWords } from '../../src/store/read-model/search.ts'
+import { rowFilterNames, rowFilters } from '../../src/store/sql/filters.ts'
+import { searchWords } from '../../src/store/sql/search.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { engines, postgresServer, runSql } from '../support/engines.ts'
-import { startProxy } from '../support/postgres-proxy.ts'
-import { makeLine, makeRecord } from '../support/records.ts'
-import { stopClock } from '../support/stopped-clock.ts'
+import { engines, postgresServer, runSql } from '../support/databases/engines.ts'
+import { startProxy } from '../support/databases/postgres-proxy.ts'
+import { makeLine, makeRecord } from '../support/worlds/records.ts'
+import { stopClock } from '../support/worlds/stopped-clock.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
 const list = { customer_id: 'cus_ana', page: 1, page_size: 10 }

@@ -4,11 +4,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import pg from 'pg'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
-import { countedAbove } from '../../src/store/read-model/counting.ts'
-import { eventually } from '../support/cli.ts'
-import { engines, runSql } from '../support/engines.ts'
-import { flipCounters } from '../support/flip-counters.ts'
-import { makeRecord } from '../support/records.ts'
+import { countedAbove } from '../../src/store/sql/counting.ts'
+import { eventually } from '../support/clients/cli.ts'
+import { engines, runSql } from '../support/databases/engines.ts'
+import { flipCounters } from '../support/databases/flip-counters.ts'
+import { makeRecord } from '../support/worlds/records.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
 const sqlite = engines.find(({ name }) => name === 'sqlite') as (typeof engines)[number]

@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import { describe, it, type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { listPublicNames } from '../../scripts/public-names.ts'
-import { defaultPageSize, maxPageSize } from '../../src/invoice.ts'
+import { defaultPageSize, maxPageSize } from '../../src/domain/invoice.ts'
 import { migrateStore } from '../../src/store/engines.ts'
 import type { Schema } from '../../src/store/migrations.ts'
 import { schema as postgres } from '../../src/store/postgres/schema-version.ts'
 import { schema as sqlite } from '../../src/store/sqlite/migrations.ts'
-import { createDatabase, createFolder, runSql } from '../support/engines.ts'
-import { startService } from '../support/service.ts'
+import { createDatabase, createFolder, runSql } from '../support/databases/engines.ts'
+import { startService } from '../support/worlds/service.ts'
 
 const folder = join(import.meta.dirname, 'released')
 const unpack = (version: string, name: string) => gunzipSync(readFileSync(join(folder, version, name)))

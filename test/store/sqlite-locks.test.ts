@@ -5,13 +5,6 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, test } from 'node:test'
 import { openWriteStore, prepareStore } from '../../src/store/engines.ts'
-import { assertOneLine, createCli, createStoredToken, eventually, ndjson } from '../support/cli.ts'
-import { engines } from '../support/engines.ts'
-import { ask } from '../support/load.ts'
-import { quickClock } from '../support/quick-clock.ts'
-import { makeInvoice, makeRecord } from '../support/records.ts'
-import { lockSqlite } from '../support/sqlite-lock.ts'
-import { stopClock } from '../support/stopped-clock.ts'
 import {
   assertTruth,
   createSyncWorld,
@@ -19,7 +12,14 @@ import {
   type SyncWorld,
   trueRecord,
   webhookSecret,
-} from '../support/sync-truth.ts'
+} from '../support/checks/sync-truth.ts'
+import { assertOneLine, createCli, createStoredToken, eventually, ndjson } from '../support/clients/cli.ts'
+import { ask } from '../support/clients/load.ts'
+import { engines } from '../support/databases/engines.ts'
+import { lockSqlite } from '../support/databases/sqlite-lock.ts'
+import { quickClock } from '../support/worlds/quick-clock.ts'
+import { makeInvoice, makeRecord } from '../support/worlds/records.ts'
+import { stopClock } from '../support/worlds/stopped-clock.ts'
 
 const waiting = /Waiting for another process that writes to \S*fatura\.db …\n/
 const isListed = /"step":"rereadUnsettled"/

@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
-import { searchWords } from '../../src/store/read-model/search.ts'
+import { searchWords } from '../../src/store/sql/search.ts'
 import { openReadOnly, openReadWrite } from '../../src/store/sqlite/database.ts'
 import { StoreError } from '../../src/store/store.ts'
-import { eventually } from '../support/cli.ts'
-import { createFolder, engines } from '../support/engines.ts'
-import { makeLine, makeRecord } from '../support/records.ts'
-import { readRows } from '../support/store-rows.ts'
+import { eventually } from '../support/clients/cli.ts'
+import { createFolder, engines } from '../support/databases/engines.ts'
+import { readRows } from '../support/databases/store-rows.ts'
+import { makeLine, makeRecord } from '../support/worlds/records.ts'
 
 const question = { customer_id: 'cus_ana', page: 1, page_size: 50 }
 

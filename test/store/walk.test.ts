@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
+import { type Invoice, invoiceStatuses } from '../../src/domain/invoice.ts'
 import { readFilterTexts } from '../../src/http/read-filter.ts'
-import { type Invoice, invoiceStatuses } from '../../src/invoice.ts'
 import { openOperatorStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import type { InvoiceFilter, InvoiceWalk, OperatorStore, ReadStore } from '../../src/store/store.ts'
-import { campaign } from '../support/campaign.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { makeLine, makeRecord, withDocument } from '../support/records.ts'
+import { campaign } from '../support/checks/campaign.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { makeLine, makeRecord, withDocument } from '../support/worlds/records.ts'
 
 const names = ['João Conceição', 'Padaria São Bento, Lda.', 'ACME 100%', 'a_b\\']
 const ixStatuses = ['settled', 'final', "o'k", null]

@@ -1,9 +1,9 @@
 /** A released migration never changes: words of the code that stand in one must be those of the code still. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { changeKinds } from '../../src/change.ts'
-import { claimedStates, openDocumentStatuses } from '../../src/document.ts'
-import { invoiceStatuses, unsettledStatuses } from '../../src/invoice.ts'
+import { changeKinds } from '../../src/domain/change.ts'
+import { claimedStates, openDocumentStatuses } from '../../src/domain/document.ts'
+import { invoiceStatuses, unsettledStatuses } from '../../src/domain/invoice.ts'
 import { journalOutcomes } from '../../src/store/document-store.ts'
 import { endpointStates } from '../../src/store/endpoint-store.ts'
 import { schema as ofPostgres } from '../../src/store/postgres/schema-version.ts'

@@ -5,9 +5,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { createDocuments } from '../../sandbox/invoicexpress/account.ts'
 import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
 import { type SandboxOptions, type StripeSandbox, startStripeSandbox } from '../../sandbox/stripe/server.ts'
-import { assertOneLine, unwrapped } from '../support/cli.ts'
-import { engines, runSql } from '../support/engines.ts'
-import { examineHere } from '../support/examine.ts'
+import { examineHere } from '../support/checks/examine.ts'
 import {
   apiKey,
   createSyncWorld,
@@ -16,7 +14,9 @@ import {
   readStored,
   type SyncWorld,
   truthOf,
-} from '../support/sync-truth.ts'
+} from '../support/checks/sync-truth.ts'
+import { assertOneLine, unwrapped } from '../support/clients/cli.ts'
+import { engines, runSql } from '../support/databases/engines.ts'
 
 const once = ['sync', '--once']
 

@@ -6,16 +6,23 @@ import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { type DocumentFault, documentFaultNames, type Fault, faultNames } from '../../sandbox/faults.ts'
 import { createAccount, type StripeAccount } from '../../sandbox/stripe/account.ts'
-import { SourceError } from '../../src/sources.ts'
+import { SourceError } from '../../src/sources/source.ts'
+import { createBillingSource } from '../../src/sources/stripe/billing-source.ts'
+import { usualKeys } from '../../src/sources/stripe/map-claim.ts'
 import type { StoredRecord, Stream, WriteStore } from '../../src/store/store.ts'
-import { createBillingSource } from '../../src/stripe/billing-source.ts'
-import { usualKeys } from '../../src/stripe/map-claim.ts'
-import { campaign, reportFigure } from '../support/campaign.ts'
-import { assertDocumentsTrue } from '../support/document-truth.ts'
-import { startOrdinary } from '../support/documents.ts'
-import { createFolder, type Engine, engines } from '../support/engines.ts'
-import { type StoppedClock, stopClock, until } from '../support/stopped-clock.ts'
-import { assertNothingFalse, assertTrue, readAll, recently, startRig, truthOf } from '../support/sync.ts'
+import { campaign, reportFigure } from '../support/checks/campaign.ts'
+import { assertDocumentsTrue } from '../support/checks/document-truth.ts'
+import { createFolder, type Engine, engines } from '../support/databases/engines.ts'
+import { startOrdinary } from '../support/worlds/documents.ts'
+import { type StoppedClock, stopClock, until } from '../support/worlds/stopped-clock.ts'
+import {
+  assertNothingFalse,
+  assertTrue,
+  readAll,
+  recently,
+  startRig,
+  truthOf,
+} from '../support/worlds/sync.ts'
 
 const sqlite = engines.find(({ name }) => name === 'sqlite') as Engine
 

@@ -9,11 +9,11 @@ import type { Refetch } from '../../src/sync/invoices/refetch-invoices.ts'
 import { retrySetAside } from '../../src/sync/invoices/retry-set-aside.ts'
 import type { SyncContext } from '../../src/sync/invoices/sync-context.ts'
 import { dueAtOf, noId, type SetAsideKind } from '../../src/sync/set-aside.ts'
-import { createCli, ndjson } from '../support/cli.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { makeInvoice } from '../support/records.ts'
-import { startService } from '../support/service.ts'
-import { readAll } from '../support/sync.ts'
+import { createCli, ndjson } from '../support/clients/cli.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { makeInvoice } from '../support/worlds/records.ts'
+import { startService } from '../support/worlds/service.ts'
+import { readAll } from '../support/worlds/sync.ts'
 
 const day = 86_400_000
 const invoice = makeInvoice({ status: 'open' })

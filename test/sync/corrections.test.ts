@@ -1,15 +1,15 @@
 /** What lists had to correct though no event announced it: an exact number, of all that they looked at. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { checkCorrections } from '../../src/checks/check-corrections.ts'
-import { createReport, type Finding } from '../../src/checks/findings.ts'
+import { checkCorrections } from '../../src/operations/doctor/check-corrections.ts'
+import { createReport, type Finding } from '../../src/operations/doctor/findings.ts'
 import type { Recheck } from '../../src/store/connector-store.ts'
 import type { WriteStore } from '../../src/store/store.ts'
 import { isSweptAlone } from '../../src/sync/documents/swept-documents.ts'
-import { startDocuments } from '../support/documents.ts'
-import { engines } from '../support/engines.ts'
-import { makeDocument } from '../support/linking.ts'
-import { assertTrue, notify, type Rig, startRig } from '../support/sync.ts'
+import { engines } from '../support/databases/engines.ts'
+import { startDocuments } from '../support/worlds/documents.ts'
+import { makeDocument } from '../support/worlds/linking.ts'
+import { assertTrue, notify, type Rig, startRig } from '../support/worlds/sync.ts'
 
 const day = 86_400
 

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { InvoiceStatus } from '../../src/invoice.ts'
-import { completePaymentFacts } from '../../src/payment.ts'
-import { completeRecord, type Unread } from '../../src/platform-invoice.ts'
+import type { InvoiceStatus } from '../../src/domain/invoice.ts'
+import { completePaymentFacts } from '../../src/domain/payment.ts'
+import { completeRecord, type Unread } from '../../src/sources/platform-invoice.ts'
 import {
   type Decision,
   decide,
   type PriorInvoice,
   type StampedAnswer,
 } from '../../src/sync/invoices/decide.ts'
-import { answer, deleted, type Fields, gone, stored, told } from '../support/answers.ts'
+import { answer, deleted, type Fields, gone, stored, told } from '../support/worlds/answers.ts'
 
 function saved(decision: Decision) {
   assert.equal(decision.action, 'save')

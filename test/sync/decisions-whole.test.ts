@@ -1,12 +1,12 @@
 /** The whole of each decision, the words of a change, and what of an invoice is compared with what was stored. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { noClaim } from '../../src/document.ts'
-import { completePaymentFacts, type PaymentFacts, type TaxByRate } from '../../src/payment.ts'
-import { completeRecord, nothingUnread } from '../../src/platform-invoice.ts'
+import { noClaim } from '../../src/domain/document.ts'
+import { completePaymentFacts, type PaymentFacts, type TaxByRate } from '../../src/domain/payment.ts'
+import { completeRecord, nothingUnread } from '../../src/sources/platform-invoice.ts'
 import { decide, describeChange, isDifferent, type PriorInvoice } from '../../src/sync/invoices/decide.ts'
 import { isRefusedKind, noId } from '../../src/sync/set-aside.ts'
-import { answer, deleted, type Fields, gone, stored, told } from '../support/answers.ts'
+import { answer, deleted, type Fields, gone, stored, told } from '../support/worlds/answers.ts'
 
 const key = { customer_id: 'cus_a', id: 'in_1' }
 

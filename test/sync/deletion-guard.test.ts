@@ -6,13 +6,19 @@ import { createDocuments, type DocumentAccount } from '../../sandbox/invoicexpre
 import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
 import type { StripeAccount } from '../../sandbox/stripe/account.ts'
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
-import { usualRules } from '../../src/linking/link.ts'
+import { usualRules } from '../../src/domain/link/link.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { examineHere } from '../support/examine.ts'
-import { linkedStore, makeDocument, observe } from '../support/linked-store.ts'
-import { createSyncWorld, fillStore, readStatus, readStored, type SyncWorld } from '../support/sync-truth.ts'
+import { examineHere } from '../support/checks/examine.ts'
+import {
+  createSyncWorld,
+  fillStore,
+  readStatus,
+  readStored,
+  type SyncWorld,
+} from '../support/checks/sync-truth.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { linkedStore, makeDocument, observe } from '../support/worlds/linked-store.ts'
 
 const once = ['sync', '--once']
 

@@ -6,15 +6,12 @@ import { createDocuments, type DocumentAccount } from '../../sandbox/invoicexpre
 import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
 import { createRandom, pick } from '../../sandbox/random.ts'
 import type { StripeAccount } from '../../sandbox/stripe/account.ts'
-import type { CustomerBalance } from '../../src/balance.ts'
-import type { ChangeList } from '../../src/change.ts'
-import type { InvoiceRecord } from '../../src/invoice.ts'
+import type { CustomerBalance } from '../../src/domain/balance.ts'
+import type { ChangeList } from '../../src/domain/change.ts'
+import type { InvoiceRecord } from '../../src/domain/invoice.ts'
 import { openWriteStore, useStore } from '../../src/store/engines.ts'
-import { campaign } from '../support/campaign.ts'
-import { createStoredToken, eventually, get } from '../support/cli.ts'
-import { assertDocumentsTrue } from '../support/document-truth.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { quickClock } from '../support/quick-clock.ts'
+import { campaign } from '../support/checks/campaign.ts'
+import { assertDocumentsTrue } from '../support/checks/document-truth.ts'
 import {
   createSyncWorld,
   type Receiver,
@@ -23,7 +20,10 @@ import {
   type SyncWorld,
   truthOf,
   webhookSecret,
-} from '../support/sync-truth.ts'
+} from '../support/checks/sync-truth.ts'
+import { createStoredToken, eventually, get } from '../support/clients/cli.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { quickClock } from '../support/worlds/quick-clock.ts'
 
 const invoices = campaign(1_200, 6_000)
 /** 12 in a second, in whole seconds. */

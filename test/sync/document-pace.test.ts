@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
-import { startDocuments } from '../support/documents.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { type StoppedClock, stopClock } from '../support/stopped-clock.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { startDocuments } from '../support/worlds/documents.ts'
+import { type StoppedClock, stopClock } from '../support/worlds/stopped-clock.ts'
 
 /** Twice InvoiceXpress' own pace. An answer takes as long as four requests of it. */
 const [perSecond, latencyMs] = [16, 250]

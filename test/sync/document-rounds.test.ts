@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { IxDocument } from '../../sandbox/invoicexpress/objects.ts'
-import type { Invoice } from '../../src/invoice.ts'
+import type { Invoice } from '../../src/domain/invoice.ts'
 import type { DocumentSync } from '../../src/sync/documents/documents.ts'
-import { assertDocumentsTrue } from '../support/document-truth.ts'
-import { anyOrdinary, type DocumentRig, startDocuments, startOrdinary } from '../support/documents.ts'
-import { engines } from '../support/engines.ts'
-import { readAll } from '../support/sync.ts'
+import { assertDocumentsTrue } from '../support/checks/document-truth.ts'
+import { engines } from '../support/databases/engines.ts'
+import { anyOrdinary, type DocumentRig, startDocuments, startOrdinary } from '../support/worlds/documents.ts'
+import { readAll } from '../support/worlds/sync.ts'
 
 const ordinary = { states: 'ordinary' } as const
 

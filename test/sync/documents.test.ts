@@ -1,10 +1,10 @@
 /** From the two systems to one store: documents are found, followed and given up as the convention says. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { assertDocumentsTrue } from '../support/document-truth.ts'
-import { anyOrdinary, startDocuments, startOrdinary } from '../support/documents.ts'
-import { engines } from '../support/engines.ts'
-import { templates } from '../support/linking.ts'
+import { assertDocumentsTrue } from '../support/checks/document-truth.ts'
+import { engines } from '../support/databases/engines.ts'
+import { anyOrdinary, startDocuments, startOrdinary } from '../support/worlds/documents.ts'
+import { templates } from '../support/worlds/linking.ts'
 
 const everyFault = [['unauthorized', 'too_many', 'error_503', 'garbled'], ['hang']] as const
 

@@ -1,13 +1,13 @@
 /** A transaction that is rolled back, and one that is done again, leave no trace in the memory of the connector. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { BillingSource } from '../../src/sources.ts'
+import type { BillingSource } from '../../src/sources/source.ts'
 import { StoreUnavailable, type WriteStore, type WriteTransaction } from '../../src/store/store.ts'
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
 import { saveAside } from '../../src/sync/documents/set-aside-documents.ts'
 import type { Wanted } from '../../src/sync/set-aside.ts'
-import { engines } from '../support/engines.ts'
-import { createLog, notify, openStores, readAll, rollBackOnce, startRig } from '../support/sync.ts'
+import { engines } from '../support/databases/engines.ts'
+import { createLog, notify, openStores, readAll, rollBackOnce, startRig } from '../support/worlds/sync.ts'
 
 const keys = (count: number, customer_id = 'cus_1') =>
   Array.from({ length: count }, (_, i) => ({ customer_id, id: `in_${i}` }))

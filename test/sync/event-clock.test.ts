@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { invoiceQuestions } from '../../src/sync/questions.ts'
 import { createRounds } from '../../src/sync/rounds.ts'
 import { realClocks, runDue } from '../../src/sync/schedule.ts'
-import { engines } from '../support/engines.ts'
+import { engines } from '../support/databases/engines.ts'
 import {
   assertTrue,
   eventsStream,
@@ -13,7 +13,7 @@ import {
   recently,
   relistStream,
   startRig,
-} from '../support/sync.ts'
+} from '../support/worlds/sync.ts'
 
 const day = 86_400
 

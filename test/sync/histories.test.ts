@@ -5,15 +5,15 @@ import fc from 'fast-check'
 import type Stripe from 'stripe'
 import { createAccount, type StripeAccount } from '../../sandbox/stripe/account.ts'
 import { type ChangeKind, changeableFrom, changeKinds } from '../../sandbox/stripe/changes.ts'
-import { usualRules } from '../../src/linking/link.ts'
-import type { BillingSource } from '../../src/sources.ts'
+import { usualRules } from '../../src/domain/link/link.ts'
+import type { BillingSource } from '../../src/sources/source.ts'
+import { readEvent } from '../../src/sources/stripe/events.ts'
 import { createStamps } from '../../src/store/stamps.ts'
-import { readEvent } from '../../src/stripe/events.ts'
 import type { Applied } from '../../src/sync/invoices/apply-answers.ts'
 import { type Connector, createConnector } from '../../src/sync/invoices/connector.ts'
-import { campaign, reportFigure } from '../support/campaign.ts'
-import { engines } from '../support/engines.ts'
-import { noGuard } from '../support/no-guard.ts'
+import { campaign, reportFigure } from '../support/checks/campaign.ts'
+import { engines } from '../support/databases/engines.ts'
+import { noGuard } from '../support/worlds/no-guard.ts'
 import {
   assertTrue,
   createDirectSource,
@@ -24,7 +24,7 @@ import {
   openStores,
   recently,
   watchStore,
-} from '../support/sync.ts'
+} from '../support/worlds/sync.ts'
 
 /** On SQLite a run takes milliseconds. */
 const runs: Record<string, number> = {

@@ -5,8 +5,8 @@ import { pino } from 'pino'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { renewEveryMs, takeOverAfterMs, waitForLease } from '../../src/sync/lease.ts'
 import { WrittenPlace } from '../../src/sync/written-place.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { stopClock } from '../support/stopped-clock.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { stopClock } from '../support/worlds/stopped-clock.ts'
 
 /** How often one that waits looks. */
 const lookMs = 500

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
-import { createBillingSource } from '../../src/stripe/billing-source.ts'
-import { usualKeys } from '../../src/stripe/map-claim.ts'
+import { createBillingSource } from '../../src/sources/stripe/billing-source.ts'
+import { usualKeys } from '../../src/sources/stripe/map-claim.ts'
 import { listRanges } from '../../src/sync/invoices/list-ranges.ts'
 import { type Range, wholeList } from '../../src/sync/invoices/ranges.ts'
-import { until } from '../support/stopped-clock.ts'
+import { until } from '../support/worlds/stopped-clock.ts'
 
 test('when pages cannot be stored, no later page of their part leads the cursor past them', {
   timeout: 600_000,

@@ -1,14 +1,14 @@
 /** An invoice that changes its customer is shown to one of the two, never to both. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { usualRules } from '../../src/linking/link.ts'
-import type { BillingSource, InvoiceAnswer, Notification } from '../../src/sources.ts'
+import { usualRules } from '../../src/domain/link/link.ts'
+import type { BillingSource, InvoiceAnswer, Notification } from '../../src/sources/source.ts'
 import type { WriteTransaction } from '../../src/store/store.ts'
 import { createDeletionGuard, type DeletionGuard } from '../../src/sync/deletion-guard.ts'
 import { applyAnswers } from '../../src/sync/invoices/apply-answers.ts'
-import { engines } from '../support/engines.ts'
-import { noGuard } from '../support/no-guard.ts'
-import { createLog, notify, readAll, startRig } from '../support/sync.ts'
+import { engines } from '../support/databases/engines.ts'
+import { noGuard } from '../support/worlds/no-guard.ts'
+import { createLog, notify, readAll, startRig } from '../support/worlds/sync.ts'
 
 for (const engine of engines)
   describe(`an invoice that changes its customer, on ${engine.name}`, () => {

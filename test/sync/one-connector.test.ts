@@ -6,17 +6,17 @@ import type { AddressInfo } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import type { StripeSandbox } from '../../sandbox/stripe/server.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { assertOneLine, get, type Program } from '../support/cli.ts'
-import { engines } from '../support/engines.ts'
-import { quickClock } from '../support/quick-clock.ts'
-import { freezeBetweenWrites } from '../support/sqlite-lock.ts'
 import {
   assertTruth,
   createSyncWorld,
   readStatus,
   readStored,
   type SyncWorld,
-} from '../support/sync-truth.ts'
+} from '../support/checks/sync-truth.ts'
+import { assertOneLine, get, type Program } from '../support/clients/cli.ts'
+import { engines } from '../support/databases/engines.ts'
+import { freezeBetweenWrites } from '../support/databases/sqlite-lock.ts'
+import { quickClock } from '../support/worlds/quick-clock.ts'
 
 const waiting = /"msg":"waiting: another process synchronizes this store"/
 const receiving = /"msg":"receiving webhooks"/

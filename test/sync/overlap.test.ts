@@ -1,8 +1,8 @@
 /** Two requests that return one invoice and are under way at once: the store is to end with its later state. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { type Engine, engines } from '../support/engines.ts'
-import { notify, readAll, startRig } from '../support/sync.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { notify, readAll, startRig } from '../support/worlds/sync.ts'
 
 /** An invoice is fetched: its request, or its answer, is held on the way. Meanwhile its customer's invoices can be listed. */
 async function startOverlap(t: TestContext, engine: Engine, held: 'request' | 'answer') {

@@ -1,10 +1,10 @@
 /** What crosses from a source into the connector: plain data, mapped whole when it was asked for. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { BillingSource, DocumentSource } from '../../src/sources.ts'
-import { startDocuments } from '../support/documents.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { assertTrue, startRig } from '../support/sync.ts'
+import type { BillingSource, DocumentSource } from '../../src/sources/source.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { startDocuments } from '../support/worlds/documents.ts'
+import { assertTrue, startRig } from '../support/worlds/sync.ts'
 
 const [sqlite] = engines as [Engine]
 

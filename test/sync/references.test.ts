@@ -1,12 +1,12 @@
 /** Documents that name a payment or a number of an invoice: whatever comes first, and whatever changes, the link follows. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { usualRules } from '../../src/linking/link.ts'
+import { usualRules } from '../../src/domain/link/link.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { gone, linkedStore, makeDocument, observe } from '../support/linked-store.ts'
-import { templates } from '../support/linking.ts'
-import { openStores } from '../support/sync.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { gone, linkedStore, makeDocument, observe } from '../support/worlds/linked-store.ts'
+import { templates } from '../support/worlds/linking.ts'
+import { openStores } from '../support/worlds/sync.ts'
 
 const a = { id: 'in_a', customer_id: 'cus_a', number: 'A-1', issued_at: '2026-03-01T00:00:00.000Z' }
 const b = { id: 'in_b', customer_id: 'cus_b', number: 'B-1', issued_at: '2026-03-02T00:00:00.000Z' }

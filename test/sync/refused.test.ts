@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
-import { createStoreMetrics } from '../../src/metrics/store-metrics.ts'
+import { createStoreMetrics } from '../../src/operations/metrics/store-metrics.ts'
 import { refusalReasons, refusedKinds } from '../../src/store/connector-store.ts'
 import { openOperatorStore } from '../../src/store/engines.ts'
 import type { Connector } from '../../src/sync/invoices/connector.ts'
-import { assertFits, createCli, eventually } from '../support/cli.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { examineHere } from '../support/examine.ts'
-import { type Delay, holdSource, type Rig, readAll, startRig, truthOf } from '../support/sync.ts'
+import { examineHere } from '../support/checks/examine.ts'
+import { assertFits, createCli, eventually } from '../support/clients/cli.ts'
+import { type Engine, engines } from '../support/databases/engines.ts'
+import { type Delay, holdSource, type Rig, readAll, startRig, truthOf } from '../support/worlds/sync.ts'
 
 interface Shown {
   kind: string

@@ -1,10 +1,10 @@
 /** When the connector does what: by a clock that nobody sets. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { invoiceXpressIdentity } from '../../src/invoicexpress/source-identity.ts'
+import { invoiceXpressIdentity } from '../../src/sources/invoicexpress/source-identity.ts'
+import { billingStreams, documentStreams } from '../../src/sources/stream-names.ts'
+import { stripeIdentity } from '../../src/sources/stripe/source-identity.ts'
 import type { Stream, WriteStore } from '../../src/store/store.ts'
-import { billingStreams, documentStreams } from '../../src/stream-names.ts'
-import { stripeIdentity } from '../../src/stripe/source-identity.ts'
 import type { DocumentSync } from '../../src/sync/documents/documents.ts'
 import { nothingApplied } from '../../src/sync/invoices/apply-answers.ts'
 import type { Connector } from '../../src/sync/invoices/connector.ts'

@@ -4,14 +4,14 @@ import { describe, test } from 'node:test'
 import type Stripe from 'stripe'
 import type { StripeAccount } from '../../sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
-import type { Invoice } from '../../src/invoice.ts'
-import type { PaymentFacts } from '../../src/payment.ts'
-import { type BillingSource, SourceError } from '../../src/sources.ts'
+import type { Invoice } from '../../src/domain/invoice.ts'
+import type { PaymentFacts } from '../../src/domain/payment.ts'
+import { type BillingSource, SourceError } from '../../src/sources/source.ts'
+import { readEvent } from '../../src/sources/stripe/events.ts'
 import type { StoredRecord, Stream } from '../../src/store/store.ts'
-import { readEvent } from '../../src/stripe/events.ts'
 import { partsAtOnce } from '../../src/sync/invoices/list-account.ts'
 import { readListCursor, wholeList, writeListCursor } from '../../src/sync/invoices/ranges.ts'
-import { engines } from '../support/engines.ts'
+import { engines } from '../support/databases/engines.ts'
 import {
   assertNothingFalse,
   assertTrue,
@@ -25,7 +25,7 @@ import {
   startRig,
   truthOf,
   unsettledStream,
-} from '../support/sync.ts'
+} from '../support/worlds/sync.ts'
 
 const day = 86_400
 

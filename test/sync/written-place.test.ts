@@ -7,8 +7,8 @@ import { openWriteStore } from '../../src/store/engines.ts'
 import { StoreWentBack, type WriteStore } from '../../src/store/store.ts'
 import { fenceStore, LeaseLost, waitForLease } from '../../src/sync/lease.ts'
 import { isBefore, WrittenPlace } from '../../src/sync/written-place.ts'
-import { engines } from '../support/engines.ts'
-import { changeRows } from '../support/store-rows.ts'
+import { engines } from '../support/databases/engines.ts'
+import { changeRows } from '../support/databases/store-rows.ts'
 
 test('a place is before another by its epoch, then by its beats, and only within one life', () => {
   const place = (life: string, epoch: number, beats: number) => ({ life, epoch, beats })

@@ -1,7 +1,7 @@
 /** The one state that the page shows of an invoice. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { PaymentBrief } from '../../src/client/client.ts'
+import type { PaymentBrief } from '../../src/sdk/client.ts'
 import { type InvoiceState, remainderOf, stateOf } from '../../src/web/invoice-state.ts'
 
 const today = '2026-11-19'

@@ -1,7 +1,7 @@
 /** What the page says that a customer owes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { CustomerBalance } from '../../src/client/client.ts'
+import type { CustomerBalance } from '../../src/sdk/client.ts'
 import { owedOf } from '../../src/web/owed.ts'
 
 type Open = CustomerBalance['invoices'][number]

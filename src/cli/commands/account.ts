@@ -1,5 +1,5 @@
-import { knownSources } from '../../checks/known-sources.ts'
-import { SourceError } from '../../sources.ts'
+import { knownSources } from '../../sources/known-sources.ts'
+import { SourceError } from '../../sources/source.ts'
 import { openOperatorStore, openWriteStore, useStore } from '../../store/engines.ts'
 import { fenceStore, nameProcess, waitForLease } from '../../sync/lease.ts'
 import { type Comparison, changePins, compareAccounts, formatAccount } from '../../sync/pins.ts'
@@ -52,7 +52,7 @@ async function changeAccounts(options: { confirm?: true } & Options): Promise<vo
   const settings = readSettings(options, usedByChange)
   const [stripe, invoiceXpress] = [stripeOf(settings), invoiceXpressOf(settings)]
   if (stripe === null) throw new CliError('Set STRIPE_API_KEY to a key of the account to synchronize.')
-  const { accountsOf } = await import('../wiring/open-connector.ts')
+  const { accountsOf } = await import('../start/open-connector.ts')
   await useStore(openWriteStore(settings.DATABASE_URL, { onWait: printWaiting }), async store => {
     const compared = await compareAccounts(store, accountsOf({ stripe, invoiceXpress })).catch(error => {
       throw error instanceof SourceError ? new CliError(`${error.message}. Nothing was changed.`) : error

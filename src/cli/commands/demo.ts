@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isSet, type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
+import { waitForSignal } from '../start/signals.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog } from '../terminal/log.ts'
 import { movingLine, printResult } from '../terminal/progress.ts'
-import { waitForSignal } from '../wiring/signals.ts'
 import type { DemoSystems } from './demo-systems.ts'
 import { createTemporaryFolder } from './temporary-folder.ts'
 
@@ -30,7 +30,7 @@ async function demo(options: Options): Promise<void> {
   try {
     const url = `sqlite:${join(folder, 'fatura.db')}`
     const { demoBrand, startDemoSystems } = await import('./demo-systems.ts')
-    const { startApi } = await import('../wiring/start-api.ts')
+    const { startApi } = await import('../start/start-api.ts')
     const systems = await startDemoSystems(url, log, showEvents())
     try {
       const { stripe, invoiceXpress } = systems

@@ -1,19 +1,19 @@
 import { styleText } from 'node:util'
-import { describeKey } from '../../checks/check-stripe.ts'
-import { createReport, type Finding, type Report } from '../../checks/findings.ts'
-import type { Checked } from '../../checks/run-checks.ts'
-import { isInvoiceXpressOwn } from '../../invoicexpress/client.ts'
-import { isStripesOwn } from '../../stripe/client.ts'
+import { describeKey } from '../../operations/doctor/check-stripe.ts'
+import { createReport, type Finding, type Report } from '../../operations/doctor/findings.ts'
+import type { Checked } from '../../operations/doctor/run-checks.ts'
+import { isInvoiceXpressOwn } from '../../sources/invoicexpress/client.ts'
+import { isStripesOwn } from '../../sources/stripe/client.ts'
 import { invoiceXpressOf, linkRulesOf, providerOf, settingGroups, stripeOf } from '../settings/connections.ts'
 import { findMisspelt, loadEnvFile } from '../settings/environment.ts'
 import { readWholeFlag } from '../settings/parsers.ts'
 import { isSet, type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { type Setting, settingNames } from '../settings/settings.ts'
+import { leave } from '../start/signals.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { createProgress, movingLine, printResult, printWaiting } from '../terminal/progress.ts'
 import { formatTable, printable } from '../terminal/table.ts'
-import { leave } from '../wiring/signals.ts'
 
 /** More would take long, and load both systems. */
 const sampleAtMost = 1_000
@@ -44,7 +44,7 @@ async function runDoctor(options: Options): Promise<void> {
     counts[finding.result]++
     printResult(isJson ? jsonLine(finding) : format(finding))
   })
-  const { runChecks } = await import('../../checks/run-checks.ts')
+  const { runChecks } = await import('../../operations/doctor/run-checks.ts')
   const progress = createProgress('invoices')
   await runChecks(report, readChecked(report, options), {
     sample,

@@ -1,10 +1,16 @@
-import { describeCharged } from '../../checks/compare-amounts.ts'
-import { type Explained, type Explanation, explainInvoice } from '../../checks/explain.ts'
-import { knownSources } from '../../checks/known-sources.ts'
-import { type Claim, type Document, missesToBelieve, noClaim, printedNumberOf } from '../../document.ts'
-import { documentPaths } from '../../invoicexpress/document-source.ts'
-import type { Naming } from '../../linking/reference.ts'
-import { writeAmount } from '../../money.ts'
+import {
+  type Claim,
+  type Document,
+  missesToBelieve,
+  noClaim,
+  printedNumberOf,
+} from '../../domain/document.ts'
+import type { Naming } from '../../domain/link/reference.ts'
+import { writeAmount } from '../../domain/money.ts'
+import { type Explained, type Explanation, explainInvoice } from '../../operations/explain.ts'
+import { describeCharged } from '../../operations/reconcile/compare-amounts.ts'
+import { documentPaths } from '../../sources/invoicexpress/document-source.ts'
+import { knownSources } from '../../sources/known-sources.ts'
 import type { Pin, SetAside } from '../../store/connector-store.ts'
 import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
 import { openOperatorStore, useStore } from '../../store/engines.ts'

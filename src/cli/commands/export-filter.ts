@@ -1,8 +1,8 @@
 /** The filters of an export: the API's, as flags. */
 import { Option } from 'commander'
-import { ApiError } from '../../errors.ts'
+import { ApiError } from '../../domain/errors.ts'
+import { type InvoiceFilters, invoiceStatuses } from '../../domain/invoice.ts'
 import { readFilterTexts } from '../../http/read-filter.ts'
-import { type InvoiceFilters, invoiceStatuses } from '../../invoice.ts'
 import type { InvoiceFilter } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'

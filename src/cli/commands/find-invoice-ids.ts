@@ -1,6 +1,6 @@
 /** Invoices by anything that names one: an ID, a number, or their document's ID, printed number or ATCUD. */
-import { type Invoice, type InvoiceDocument, isInvoiceId } from '../../invoice.ts'
-import { foldText, searchWords } from '../../store/read-model/search.ts'
+import { type Invoice, type InvoiceDocument, isInvoiceId } from '../../domain/invoice.ts'
+import { foldText, searchWords } from '../../store/sql/search.ts'
 import type { OperatorStore } from '../../store/store.ts'
 
 /** Further ones are not looked for: the text names no single invoice. */

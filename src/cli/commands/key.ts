@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { createKeyId, isKeyId } from '../../access/link-form.ts'
-import { isCustomerId } from '../../invoice.ts'
+import { isCustomerId } from '../../domain/invoice.ts'
+import { createKeyId, isKeyId } from '../../http/access/link-form.ts'
 import { type Options, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { checkName, credentialCommand, describeScope, saveCredential } from './credentials.ts'

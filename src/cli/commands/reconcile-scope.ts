@@ -1,6 +1,6 @@
 /** The scope of a reconciliation, from its flags; and the days of a time zone. */
-import { dayIn, dayMs, dayOf, isCalendarDay, isTimeZone, lastDayOf } from '../../calendar.ts'
-import { isCustomerId } from '../../invoice.ts'
+import { dayIn, dayMs, dayOf, isCalendarDay, isTimeZone, lastDayOf } from '../../domain/calendar.ts'
+import { isCustomerId } from '../../domain/invoice.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 

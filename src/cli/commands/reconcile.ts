@@ -1,16 +1,20 @@
 import { styleText } from 'node:util'
 import { Option } from 'commander'
-import { dayMs } from '../../calendar.ts'
-import { type DifferenceKind, differenceKinds, saftKinds } from '../../checks/difference-kinds.ts'
-import { knownSources } from '../../checks/known-sources.ts'
-import { readChecked, readInScope, readUnlinked } from '../../checks/read-pairs.ts'
-import { type Difference, findDifferences, sidesOf } from '../../checks/reconcile.ts'
-import { describeUnlinked } from '../../checks/unlinked.ts'
+import { dayMs } from '../../domain/calendar.ts'
 import { type Column, type ColumnKind, createTextWriter, type RowWriter } from '../../export/columns.ts'
 import { createCsvWriter } from '../../export/csv.ts'
+import {
+  type DifferenceKind,
+  differenceKinds,
+  saftKinds,
+} from '../../operations/reconcile/difference-kinds.ts'
+import { readChecked, readInScope, readUnlinked } from '../../operations/reconcile/read-pairs.ts'
+import { type Difference, findDifferences, sidesOf } from '../../operations/reconcile/reconcile.ts'
+import { describeUnlinked } from '../../operations/reconcile/unlinked.ts'
+import { knownSources } from '../../sources/known-sources.ts'
+import { documentStreams } from '../../sources/stream-names.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import { type OperatorStore, StoreError } from '../../store/store.ts'
-import { documentStreams } from '../../stream-names.ts'
 import { invoiceXpressOf, linkRulesOf, settingGroups } from '../settings/connections.ts'
 import { readWholeFlag } from '../settings/parsers.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'

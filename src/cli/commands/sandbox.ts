@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { readWholeFlag } from '../settings/parsers.ts'
+import { waitForSignal } from '../start/signals.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import { waitForSignal } from '../wiring/signals.ts'
 
 const stripeKey = 'sk_test_sandbox'
 const documentsKey = 'ix_test_sandbox'

@@ -2,9 +2,9 @@ import { migrateStore } from '../../store/engines.ts'
 import { adminOf, apiOf } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { settingsOf } from '../settings/settings.ts'
+import { withAdminPort } from '../start/admin-channel.ts'
+import { delayAfter, unlessAborted, waitForSignal } from '../start/signals.ts'
 import { createLog, logWaiting } from '../terminal/log.ts'
-import { withAdminPort } from '../wiring/admin-channel.ts'
-import { delayAfter, unlessAborted, waitForSignal } from '../wiring/signals.ts'
 
 const used = settingsOf('serve')
 
@@ -35,7 +35,7 @@ async function serve(options: { migrate?: true } & Options): Promise<void> {
   const store = { readUrl: api.url, operatorUrl: null, hasDocuments: api.invoiceXpress !== null }
   await withAdminPort(admin, store, log, async channel => {
     // Loaded here alone, so that the commands that serve nothing start fast.
-    const { startApi, serveUntil } = await import('../wiring/start-api.ts')
+    const { startApi, serveUntil } = await import('../start/start-api.ts')
     const running = await startApi(api)
     channel.serves(running)
     channel.count({ serves: running })

@@ -1,13 +1,13 @@
-import { SourceError } from '../../sources.ts'
+import { SourceError } from '../../sources/source.ts'
 import { prepareStore } from '../../store/engines.ts'
 import { adminOf, syncOf } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { settingsOf } from '../settings/settings.ts'
+import { withAdminPort } from '../start/admin-channel.ts'
+import { leave, unlessAborted, waitForSignal } from '../start/signals.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog, logWaiting } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { withAdminPort } from '../wiring/admin-channel.ts'
-import { leave, unlessAborted, waitForSignal } from '../wiring/signals.ts'
 
 const used = settingsOf('sync')
 
@@ -48,7 +48,7 @@ async function runSync(options: { webhooks?: string } & Options): Promise<void> 
   const stop = new AbortController()
   void waitForSignal().then(() => stop.abort())
   await unlessAborted(stop.signal, prepareStore(url, { onWait: logWaiting(log), signal: stop.signal }))
-  const { syncOn, syncOnce } = await import('../wiring/start-sync.ts')
+  const { syncOn, syncOnce } = await import('../start/start-sync.ts')
   const common = {
     ...{ ...synchronized, stripe, log, signal: stop.signal },
     letThrough: options.letThrough === true,

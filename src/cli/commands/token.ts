@@ -1,5 +1,5 @@
-import { createToken, isToken, readTokenId } from '../../access/token.ts'
-import { isCustomerId } from '../../invoice.ts'
+import { isCustomerId } from '../../domain/invoice.ts'
+import { createToken, isToken, readTokenId } from '../../http/access/token.ts'
 import type { StoredToken } from '../../store/store.ts'
 import { parseDurationMs } from '../settings/parsers.ts'
 import { type Options, SettingsCommand } from '../settings/read-settings.ts'

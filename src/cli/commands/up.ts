@@ -2,11 +2,11 @@ import { migrateStore } from '../../store/engines.ts'
 import { adminOf, apiOf, syncOf } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { settingsOf } from '../settings/settings.ts'
+import { withAdminPort } from '../start/admin-channel.ts'
+import { delayAfter, leave, unlessAborted, waitForSignal } from '../start/signals.ts'
+import { syncInThread } from '../start/sync-thread.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog, logWaiting } from '../terminal/log.ts'
-import { withAdminPort } from '../wiring/admin-channel.ts'
-import { delayAfter, leave, unlessAborted, waitForSignal } from '../wiring/signals.ts'
-import { syncInThread } from '../wiring/sync-thread.ts'
 import { webhooksFlag } from './sync.ts'
 
 const used = settingsOf('up')
@@ -39,7 +39,7 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   if (stop.signal.aborted) return end()
   const store = { readUrl: served.url, operatorUrl: url, hasDocuments: invoiceXpress !== null }
   await withAdminPort(admin, store, log, async channel => {
-    const { startApi, serveUntil } = await import('../wiring/start-api.ts')
+    const { startApi, serveUntil } = await import('../start/start-api.ts')
     const api = await startApi({ ...served, log })
     channel.serves(api)
     channel.count({ serves: api })

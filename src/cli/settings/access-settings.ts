@@ -1,6 +1,6 @@
 /** The settings of browsers, of the admin port and of customer links: a part of the table in settings.ts. */
 import { isIP } from 'node:net'
-import { type LinkKey, readLinkKey } from '../../customer-link/create-link.ts'
+import { type LinkKey, readLinkKey } from '../../sdk/link.ts'
 import {
   optional,
   parseList,

@@ -1,5 +1,5 @@
 /** The rules over several settings. */
-import { dayMs } from '../../calendar.ts'
+import { dayMs } from '../../domain/calendar.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { readWhole } from './parsers.ts'
 import type { Setting, SettingOf, Settings } from './settings.ts'

@@ -1,7 +1,7 @@
 /** The settings of the page: a part of the table in settings.ts. */
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import { isTimeZone } from '../../calendar.ts'
+import { isTimeZone } from '../../domain/calendar.ts'
 import type { Logo } from '../../http/web-files.ts'
 import { optional, parseMatch, parseOrigins, parseSwitch, refuse } from './parsers.ts'
 

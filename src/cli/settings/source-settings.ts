@@ -1,8 +1,8 @@
 /** The settings of Stripe, of InvoiceXpress and of the link between invoices and documents: a part of the table in settings.ts. */
-import { isCalendarDay } from '../../calendar.ts'
-import { readTemplate, type Template, usualTemplates } from '../../linking/reference.ts'
-import { isOrigin } from '../../pdf/allowed-origins.ts'
-import { type MetadataKeys, usualKeys } from '../../stripe/map-claim.ts'
+import { isCalendarDay } from '../../domain/calendar.ts'
+import { readTemplate, type Template, usualTemplates } from '../../domain/link/reference.ts'
+import { isOrigin } from '../../sources/pdf/allowed-origins.ts'
+import { type MetadataKeys, usualKeys } from '../../sources/stripe/map-claim.ts'
 import {
   optional,
   parseDurationMs,

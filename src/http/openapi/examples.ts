@@ -1,7 +1,7 @@
 /** The one invoice that every example of the OpenAPI document shows. */
-import type { AccountStatement } from '../../account.ts'
-import type { CustomerBalance } from '../../balance.ts'
-import type { ChangeList } from '../../change.ts'
+import type { AccountStatement } from '../../domain/account.ts'
+import type { CustomerBalance } from '../../domain/balance.ts'
+import type { ChangeList } from '../../domain/change.ts'
 import {
   type CustomerSummary,
   downloadPath,
@@ -10,7 +10,7 @@ import {
   type InvoiceDocument,
   type InvoiceList,
   qrPath,
-} from '../../invoice.ts'
+} from '../../domain/invoice.ts'
 
 export const exampleInvoice: Invoice = {
   id: 'in_1QmZ4tFaturaExample01',

@@ -1,5 +1,5 @@
 /** The bodies that `expand` adds to an invoice. */
-import type { Expansion } from '../../expanded.ts'
+import type { Expansion } from '../../domain/expanded.ts'
 import {
   cents,
   centsOrNull,

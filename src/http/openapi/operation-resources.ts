@@ -1,5 +1,5 @@
 /** Bodies beside those of the contract's resources: errors, health, metadata. */
-import { errorCodes } from '../../errors.ts'
+import { errorCodes } from '../../domain/errors.ts'
 import { object, oneOf, refer, resource, text, texts } from './schema-parts.ts'
 
 const error = {

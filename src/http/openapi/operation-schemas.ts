@@ -1,5 +1,5 @@
 /** Routes for operators, and for exploring the API: without a token. */
-import type { ErrorCode } from '../../errors.ts'
+import type { ErrorCode } from '../../domain/errors.ts'
 import { errorResponses, jsonContent, requestIdHeader } from './responses.ts'
 
 function operationSchema(

@@ -1,14 +1,14 @@
 /** The bodies that go out: the contract's resources, as the OpenAPI document describes them, and the JSON Schemas of their fields. */
-import { openInvoicesShown } from '../../balance.ts'
-import { changeKinds } from '../../change.ts'
-import { expansions } from '../../expanded.ts'
+import { openInvoicesShown } from '../../domain/balance.ts'
+import { changeKinds } from '../../domain/change.ts'
+import { expansions } from '../../domain/expanded.ts'
 import {
   customerIdPattern,
   invoiceIdPattern,
   invoiceStatuses,
   maxPageSize,
   syncStates,
-} from '../../invoice.ts'
+} from '../../domain/invoice.ts'
 import {
   atcud,
   documentDueDate,

@@ -1,5 +1,5 @@
 /** The parts of responses that several routes share, as the OpenAPI document describes them. */
-import { type ErrorCode, errorCodes } from '../../errors.ts'
+import { type ErrorCode, errorCodes } from '../../domain/errors.ts'
 import { refer, text, whole } from './schema-parts.ts'
 
 export const requestIdHeader = {

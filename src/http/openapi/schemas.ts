@@ -1,14 +1,14 @@
 /** Input and output of each route: what parameters are read by, and the source of the OpenAPI document. */
-import { entriesOfPage, type StatementQuery } from '../../account.ts'
-import { expansions } from '../../expanded.ts'
+import { entriesOfPage, type StatementQuery } from '../../domain/account.ts'
+import { expansions } from '../../domain/expanded.ts'
 import {
   customerIdPattern,
   defaultPageSize,
   invoiceIdPattern,
   type ListQuery,
   maxPageSize,
-} from '../../invoice.ts'
-import { maxSearchWords } from '../../store/read-model/search.ts'
+} from '../../domain/invoice.ts'
+import { maxSearchWords } from '../../store/sql/search.ts'
 import { exampleInvoice } from './examples.ts'
 import { fileResponses, jsonResponses, nameHeader, readResponses } from './responses.ts'
 import { refer, text, whole } from './schema-parts.ts'

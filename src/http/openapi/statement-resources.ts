@@ -1,6 +1,6 @@
 /** The bodies of a customer's account. */
-import { entriesOfPage, entryProofs, entryTypes } from '../../account.ts'
-import { invoiceIdPattern } from '../../invoice.ts'
+import { entriesOfPage, entryProofs, entryTypes } from '../../domain/account.ts'
+import { invoiceIdPattern } from '../../domain/invoice.ts'
 import {
   cents,
   currency,

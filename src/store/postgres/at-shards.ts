@@ -1,5 +1,5 @@
 /** Calls a function of `functions.sql` where customers' rows lie: once on one server, on Citus once a shard that has any. */
-import { places } from '../shared/db.ts'
+import { places } from '../sql/db.ts'
 import type { PostgresDb } from './shared-db.ts'
 
 /**

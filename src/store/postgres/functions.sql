@@ -1,5 +1,5 @@
 -- Functions, applied again whenever this text changes. Passages between two marks follow from the filters and the
--- constants in src/store/read-model: `npm run functions` writes them.
+-- constants in src/store/sql: `npm run functions` writes them.
 --
 -- The API's role may call the first ones, and nothing else: each takes the customer, and runs with its owner's rights,
 -- blind to the caller's search path. A plan serves customers of every size, so whole tables are never read and indexes

@@ -1,5 +1,6 @@
-import type { StoredEntry } from '../../account.ts'
+import type { StoredEntry } from '../../domain/account.ts'
 import { checkVersion } from '../migrations.ts'
+import { changeReads, feedStatements } from '../sql/changes.ts'
 import {
   type CreditRow,
   firstDay,
@@ -12,11 +13,10 @@ import {
   toPeriod,
   toSum,
   toSums,
-} from '../read-model/counting.ts'
-import { rowFilterNames } from '../read-model/filters.ts'
-import { type SearchWord, searchedAtOnce } from '../read-model/search.ts'
-import { changeReads, feedStatements } from '../shared/changes.ts'
-import { places } from '../shared/db.ts'
+} from '../sql/counting.ts'
+import { places } from '../sql/db.ts'
+import { rowFilterNames } from '../sql/filters.ts'
+import { type SearchWord, searchedAtOnce } from '../sql/search.ts'
 import type {
   Freshness,
   InvoicePage,

@@ -1,11 +1,11 @@
 /** Saves rows of invoices, their lines and the ids of their payments. The customers are locked: what is read stays as it is. */
-import type { StoredEntry } from '../../account.ts'
-import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
-import type { PaymentFacts } from '../../payment.ts'
-import type { Countable } from '../read-model/counting.ts'
-import type { InvoiceRow } from '../read-model/invoice-row.ts'
-import type { Insertion } from '../shared/db.ts'
-import { keyOf } from '../shared/links.ts'
+import type { StoredEntry } from '../../domain/account.ts'
+import type { InvoiceKey, InvoiceRecord } from '../../domain/invoice.ts'
+import type { PaymentFacts } from '../../domain/payment.ts'
+import type { Countable } from '../sql/counting.ts'
+import type { Insertion } from '../sql/db.ts'
+import type { InvoiceRow } from '../sql/invoice-row.ts'
+import { keyOf } from '../sql/links.ts'
 import type { PostgresDb } from './shared-db.ts'
 import { splitText } from './split-text.ts'
 

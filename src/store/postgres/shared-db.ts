@@ -1,5 +1,5 @@
 import type { Pool, QueryConfig } from 'pg'
-import { type Db, type Insertion, insertOf } from '../shared/db.ts'
+import { type Db, type Insertion, insertOf } from '../sql/db.ts'
 import { explain } from './pool.ts'
 
 /** The same text has the same name on every connection. */

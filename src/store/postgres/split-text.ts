@@ -1,4 +1,4 @@
-import type { InvoiceRow } from '../read-model/invoice-row.ts'
+import type { InvoiceRow } from '../sql/invoice-row.ts'
 
 /** In bytes of UTF-8. An index entry holds 2,704, of which some 50 are its own. */
 const longestEntry = 2_600

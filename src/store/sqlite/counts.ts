@@ -1,6 +1,6 @@
-import { changeColumns, countedAbove } from '../read-model/counting.ts'
-import type { CustomerWrites, LockedCustomer } from '../shared/counts.ts'
-import type { Db, Insertion } from '../shared/db.ts'
+import { changeColumns, countedAbove } from '../sql/counting.ts'
+import type { CustomerWrites, LockedCustomer } from '../sql/counts.ts'
+import type { Db, Insertion } from '../sql/db.ts'
 
 const saveCustomer = `
   INSERT INTO customers (customer_id, version, total) VALUES ($1, $2, $3)

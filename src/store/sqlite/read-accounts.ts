@@ -1,14 +1,7 @@
 /** Entries of customers' accounts: several statements, all from one snapshot of the connection. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { AccountQuery, StoredEntry } from '../../account.ts'
-import {
-  type CreditRow,
-  firstDay,
-  lastDay,
-  type PeriodRow,
-  toPeriod,
-  toSums,
-} from '../read-model/counting.ts'
+import type { AccountQuery, StoredEntry } from '../../domain/account.ts'
+import { type CreditRow, firstDay, lastDay, type PeriodRow, toPeriod, toSums } from '../sql/counting.ts'
 import type { AccountPage, Snapshot } from '../store.ts'
 import { clampPage } from './read-pages.ts'
 

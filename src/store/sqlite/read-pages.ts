@@ -1,8 +1,8 @@
 /** Pages of lists and searches: several statements, all from one snapshot of the connection. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { openInvoicesShown } from '../../balance.ts'
-import type { Expansion } from '../../expanded.ts'
-import { countPages } from '../../invoice.ts'
+import { openInvoicesShown } from '../../domain/balance.ts'
+import type { Expansion } from '../../domain/expanded.ts'
+import { countPages } from '../../domain/invoice.ts'
 import {
   boundsOf,
   type CreditRow,
@@ -13,9 +13,9 @@ import {
   toCredits,
   toOpenSum,
   toSum,
-} from '../read-model/counting.ts'
-import { expansionSql } from '../read-model/expansion-sql.ts'
-import { conditionsOf, counterConditionsOf, monthIn } from '../read-model/filters.ts'
+} from '../sql/counting.ts'
+import { expansionSql } from '../sql/expansion-sql.ts'
+import { conditionsOf, counterConditionsOf, monthIn } from '../sql/filters.ts'
 import type { CustomerSums, InvoicePage, InvoiceQuery, OpenInvoices, Snapshot } from '../store.ts'
 import { prepareOnce } from './shared-db.ts'
 

@@ -1,6 +1,6 @@
 import { checkVersion } from '../migrations.ts'
-import { searchedAtOnce } from '../read-model/search.ts'
-import { changeReadsOf } from '../shared/changes.ts'
+import { changeReadsOf } from '../sql/changes.ts'
+import { searchedAtOnce } from '../sql/search.ts'
 import {
   type KeyAccess,
   type ReadStore,

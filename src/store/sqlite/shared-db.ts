@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type Db, type DbValue, insertOf } from '../shared/db.ts'
+import { type Db, type DbValue, insertOf } from '../sql/db.ts'
 import type { StoreFile } from './database.ts'
 import { translate } from './failures.ts'
 

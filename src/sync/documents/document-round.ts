@@ -1,6 +1,6 @@
 /** What the parts share that follow the invoicing system: the context of all rounds, and one round. */
 import type { Logger } from 'pino'
-import type { DocumentSource } from '../../sources.ts'
+import type { DocumentSource } from '../../sources/source.ts'
 import type { NextStamp } from '../../store/stamps.ts'
 import type { WriteStore } from '../../store/store.ts'
 import type { createQueue } from '../concurrency.ts'

@@ -10,13 +10,13 @@
  * Tests: `test/sync/documents.test.ts`, `document-rounds.test.ts` and `references.test.ts` over engines, `test/sim/`.
  */
 import type { Logger } from 'pino'
-import { dayMs, dayOf, lastDayOf, monthOf } from '../../calendar.ts'
-import { missesToBelieve, openInLists } from '../../document.ts'
-import type { DocumentQuery, DocumentSource } from '../../sources.ts'
+import { dayMs, dayOf, lastDayOf, monthOf } from '../../domain/calendar.ts'
+import { missesToBelieve, openInLists } from '../../domain/document.ts'
+import type { DocumentQuery, DocumentSource } from '../../sources/source.ts'
+import { documentStreams } from '../../sources/stream-names.ts'
 import type { DocumentKey, RelationsKey } from '../../store/document-store.ts'
 import type { NextStamp } from '../../store/stamps.ts'
 import { observationStamp, type Stream, type WriteStore } from '../../store/store.ts'
-import { documentStreams } from '../../stream-names.ts'
 import { createQueue, readBatches } from '../concurrency.ts'
 import { ageClaims, type Linking } from '../link-invoices.ts'
 import { everyMs } from '../schedule.ts'

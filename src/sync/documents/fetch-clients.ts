@@ -1,7 +1,7 @@
 /** Reads the clients of documents, for the comparison of tax IDs, and links what a tax ID decides. */
-import type { Document } from '../../document.ts'
-import { isNobody } from '../../linking/link.ts'
-import { invoicesNamedBy } from '../../linking/related.ts'
+import type { Document } from '../../domain/document.ts'
+import { isNobody } from '../../domain/link/link.ts'
+import { invoicesNamedBy } from '../../domain/link/related.ts'
 import type { WriteTransaction } from '../../store/store.ts'
 import { forEachConcurrently, readBatches } from '../concurrency.ts'
 import { relinkInvoices } from '../link-invoices.ts'

@@ -1,7 +1,7 @@
 /** Reads documents of the invoicing system, by lists and one by one, stores them, and links the invoices that they concern. */
-import type { Document } from '../../document.ts'
-import { invoicesNamedBy } from '../../linking/related.ts'
-import { type DocumentPage, type DocumentQuery, SourceError } from '../../sources.ts'
+import type { Document } from '../../domain/document.ts'
+import { invoicesNamedBy } from '../../domain/link/related.ts'
+import { type DocumentPage, type DocumentQuery, SourceError } from '../../sources/source.ts'
 import type { DocumentKey, ReplacedDocument } from '../../store/document-store.ts'
 import type { WriteTransaction } from '../../store/store.ts'
 import { forEachConcurrently } from '../concurrency.ts'

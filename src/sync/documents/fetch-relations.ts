@@ -1,5 +1,5 @@
 /** Reads related documents and QR codes; and a document itself of which lists left fields out. */
-import type { Relations } from '../../document.ts'
+import type { Relations } from '../../domain/document.ts'
 import type { RelationsKey } from '../../store/document-store.ts'
 import { forEachConcurrently } from '../concurrency.ts'
 import { relinkInvoices } from '../link-invoices.ts'

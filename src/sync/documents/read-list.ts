@@ -1,5 +1,10 @@
 /** Reads a list of documents to its end, several pages at once; a list without an end is a failure. */
-import { type DocumentPage, type DocumentQuery, type DocumentSource, SourceError } from '../../sources.ts'
+import {
+  type DocumentPage,
+  type DocumentQuery,
+  type DocumentSource,
+  SourceError,
+} from '../../sources/source.ts'
 import { forEachConcurrently } from '../concurrency.ts'
 
 /** Documents may move from one page to another while a list is read: then it is read again, at most this often. */

@@ -1,6 +1,6 @@
 /** Which of the documents that a sweep of everything replaced count as corrected. Pure. */
 import { isDeepStrictEqual } from 'node:util'
-import { type Document, openDocumentStatuses } from '../../document.ts'
+import { type Document, openDocumentStatuses } from '../../domain/document.ts'
 import type { ReplacedDocument } from '../../store/document-store.ts'
 
 /**

@@ -2,9 +2,9 @@
  * Applies the platform's answers about invoices, within a transaction: reads what is stored of them, lets `decide` decide, and carries
  * it out. Losses pass the deletion guard, and every invoice is linked to its document again.
  */
-import { type InvoiceKey, type InvoiceRecord, keyOf } from '../../invoice.ts'
-import { type Name, nameKey, namesOf, referencesTo } from '../../linking/reference.ts'
-import { invoicesNamedBy, paymentIds } from '../../linking/related.ts'
+import { type InvoiceKey, type InvoiceRecord, keyOf } from '../../domain/invoice.ts'
+import { type Name, nameKey, namesOf, referencesTo } from '../../domain/link/reference.ts'
+import { invoicesNamedBy, paymentIds } from '../../domain/link/related.ts'
 import type { Claimed, InvoiceNames } from '../../store/document-store.ts'
 import type { KnownInvoice, WriteTransaction } from '../../store/store.ts'
 import { type LinkOptions, linkInvoices, relinkInvoices } from '../link-invoices.ts'

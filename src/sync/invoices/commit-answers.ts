@@ -1,10 +1,10 @@
 /** Asks the platform, with a stamp before the question and one after its answer, and commits what it answered. */
 import type { Logger } from 'pino'
-import type { AnswerPage, InvoiceAnswer } from '../../sources.ts'
+import { applyOutcomes, invoicesApplied } from '../../sources/calls/telemetry.ts'
+import type { AnswerPage, InvoiceAnswer } from '../../sources/source.ts'
 import { waitingKind } from '../../store/connector-store.ts'
 import type { NextStamp } from '../../store/stamps.ts'
 import { StoreUnavailable, type WriteStore, type WriteTransaction } from '../../store/store.ts'
-import { applyOutcomes, invoicesApplied } from '../../telemetry.ts'
 import type { Linking } from '../link-invoices.ts'
 import { type AskedRecord, invoiceKinds, noId, saveSetAside, type Wanted } from '../set-aside.ts'
 import { type Applied, addApplied, applyAnswers, nothingApplied } from './apply-answers.ts'

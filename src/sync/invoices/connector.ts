@@ -2,7 +2,7 @@
  * From a payment platform to the store: everything once, then events, and regular checks for missed changes. This is the door of the
  * folder; others call it alone, but for what `fatura status` shows of a list (`ranges.ts`) and what an answer counts (`Applied`).
  *
- * A webhook comes over HTTP (the source's webhook server, wired in `cli/wiring/start-sync.ts`), and here by `applyNotification`:
+ * A webhook comes over HTTP (the source's webhook server, wired in `cli/start/start-sync.ts`), and here by `applyNotification`:
  * 1. one fetch for all that ask for the invoice meanwhile (`refetch-invoices.ts`);
  * 2. the answer with its stamps (`commit-answers.ts`);
  * 3. what the answer changes (`decide.ts`, pure);
@@ -15,10 +15,10 @@
  * Tests: `test/sync/decide.test.ts` and `list-plan-steps.test.ts` by tables, `test/sync/sync.test.ts` over engines, `test/sim/`.
  */
 import type { Logger } from 'pino'
-import type { BillingSource, Notification, SourceIdentity } from '../../sources.ts'
+import type { BillingSource, Notification, SourceIdentity } from '../../sources/source.ts'
+import { billingStreams } from '../../sources/stream-names.ts'
 import type { NextStamp } from '../../store/stamps.ts'
 import type { WriteStore } from '../../store/store.ts'
-import { billingStreams } from '../../stream-names.ts'
 import type { Linking } from '../link-invoices.ts'
 import { createStreams } from '../streams.ts'
 import type { Applied } from './apply-answers.ts'

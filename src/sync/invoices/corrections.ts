@@ -6,8 +6,8 @@
  * list found the change, every event of that time is visible: what still waits then counts, once.
  */
 import type { Logger } from 'pino'
-import type { InvoiceKey } from '../../invoice.ts'
-import type { Notification } from '../../sources.ts'
+import type { InvoiceKey } from '../../domain/invoice.ts'
+import type { Notification } from '../../sources/source.ts'
 import type { Correction } from '../../store/connector-store.ts'
 import type { WriteStore, WriteTransaction } from '../../store/store.ts'
 

@@ -6,11 +6,11 @@
  * differ, the platform is asked again, and that answer is newer than both.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { Claim } from '../../document.ts'
-import { type Invoice, type InvoiceKey, type InvoiceRecord, invoiceFields } from '../../invoice.ts'
-import { changedFacts, completePaymentFacts } from '../../payment.ts'
-import { completeRecord, type PlatformInvoice, type Previous } from '../../platform-invoice.ts'
-import type { InvoiceAnswer } from '../../sources.ts'
+import type { Claim } from '../../domain/document.ts'
+import { type Invoice, type InvoiceKey, type InvoiceRecord, invoiceFields } from '../../domain/invoice.ts'
+import { changedFacts, completePaymentFacts } from '../../domain/payment.ts'
+import { completeRecord, type PlatformInvoice, type Previous } from '../../sources/platform-invoice.ts'
+import type { InvoiceAnswer } from '../../sources/source.ts'
 import type { RefusalReason } from '../../store/connector-store.ts'
 
 export interface StampedAnswer extends InvoiceAnswer {

@@ -1,6 +1,6 @@
 /** Follows the platform's events: each names an invoice, which is fetched, or a customer, whose invoices are listed. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Notification, SourceError } from '../../sources.ts'
+import { type Notification, SourceError } from '../../sources/source.ts'
 import type { JournalEntry } from '../../store/document-store.ts'
 import { StoreUnavailable, type Stream } from '../../store/store.ts'
 import { forEachConcurrently } from '../concurrency.ts'

@@ -1,7 +1,7 @@
 /** Lists of the account: all of it once; again, for changes without an event; and the invoices that may still change. */
-import { dayMs } from '../../calendar.ts'
-import { type InvoiceKey, unsettledStatuses } from '../../invoice.ts'
-import type { BillingSource } from '../../sources.ts'
+import { dayMs } from '../../domain/calendar.ts'
+import { type InvoiceKey, unsettledStatuses } from '../../domain/invoice.ts'
+import type { BillingSource } from '../../sources/source.ts'
 import type { Stream } from '../../store/store.ts'
 import { createQueue, readBatches } from '../concurrency.ts'
 import { type Applied, addApplied, nothingApplied } from './apply-answers.ts'

@@ -1,5 +1,5 @@
 /** Which ranges of a list are left to read, and in how many parts. State without I/O: the reader asks it what is next. */
-import { type AnswerPage, SourceError } from '../../sources.ts'
+import { type AnswerPage, SourceError } from '../../sources/source.ts'
 import { cutByAge, cutInParts, isWhole, parts, type Range, spanOf } from './ranges.ts'
 
 /** A list of so many pages is not worth the requests that it takes to cut it. */

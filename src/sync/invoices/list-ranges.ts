@@ -1,6 +1,6 @@
 /** Reads a long list in several ranges at once, so that round trips to the platform do not bound the rate. */
 import { setImmediate } from 'node:timers/promises'
-import { type ListFilter, SourceError, type Urgency } from '../../sources.ts'
+import { type ListFilter, SourceError, type Urgency } from '../../sources/source.ts'
 import type { WriteTransaction } from '../../store/store.ts'
 import { addApplied, nothingApplied } from './apply-answers.ts'
 import type { Commits, Committed, Why } from './commit-answers.ts'

@@ -1,5 +1,5 @@
 /** What decisions mean beside the rows: what is counted, set aside, told to the journal, and corrected. Pure. */
-import type { InvoiceKey } from '../../invoice.ts'
+import type { InvoiceKey } from '../../domain/invoice.ts'
 import { overlappedKind, type RefusalReason } from '../../store/connector-store.ts'
 import type { JournalEntry, JournalOutcome } from '../../store/document-store.ts'
 import type { Wanted } from '../set-aside.ts'

@@ -1,8 +1,8 @@
 /** Fetches single invoices, or lists those of a customer: because of a notification, or to check what is stored. */
-import type { InvoiceKey } from '../../invoice.ts'
-import { type Notification, UnfitRecord, type Urgency, unlessMissing } from '../../sources.ts'
+import type { InvoiceKey } from '../../domain/invoice.ts'
+import { eventApplied } from '../../sources/calls/telemetry.ts'
+import { type Notification, UnfitRecord, type Urgency, unlessMissing } from '../../sources/source.ts'
 import type { JournalEntry } from '../../store/document-store.ts'
-import { eventApplied } from '../../telemetry.ts'
 import { coalesce, forEachConcurrently } from '../concurrency.ts'
 import { type Applied, addApplied, nothingApplied } from './apply-answers.ts'
 import type { Committed, Recheck } from './commit-answers.ts'

@@ -1,9 +1,9 @@
 /** Dependencies shared by the parts of the connector that follow the payment platform. */
 import type { Logger } from 'pino'
-import type { BillingSource } from '../../sources.ts'
+import type { BillingSource } from '../../sources/source.ts'
+import type { BillingStreams } from '../../sources/stream-names.ts'
 import type { NextStamp } from '../../store/stamps.ts'
 import type { WriteStore } from '../../store/store.ts'
-import type { BillingStreams } from '../../stream-names.ts'
 import type { Streams } from '../streams.ts'
 import type { Commits } from './commit-answers.ts'
 import type { Corrections } from './corrections.ts'

@@ -1,0 +1,139 @@
+/** The API's wiring: the only place that knows the store, the access rules and the HTTP application together. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { ApiError } from '../../domain/errors.ts'
+import { createAuthenticate } from '../../http/access/authenticate.ts'
+import { createApp } from '../../http/app.ts'
+import { checkReady } from '../../http/health.ts'
+import { closeGently, endConnectionsByAnswers, holdConnections } from '../../http/server/close-connections.ts'
+import {
+  handsOnConnections,
+  noMoreSockets,
+  openMoreSockets,
+  sharedPlace,
+} from '../../http/server/more-sockets.ts'
+import { loadWebFiles, readApiDescription } from '../../http/web-files.ts'
+import { findSearchObstacle, openReadStore } from '../../store/engines.ts'
+import type { ReadStore } from '../../store/store.ts'
+import type { apiOf } from '../settings/connections.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { explainListening } from './explain-listening.ts'
+import { openPdfSources } from './open-pdf-sources.ts'
+
+type Settled = ReturnType<typeof apiOf>
+
+export type ApiOptions = Partial<Settled> &
+  Pick<Settled, 'url' | 'host' | 'port' | 'rateLimit' | 'web' | 'stripe' | 'invoiceXpress'> & {
+    /** Whether other processes may listen on the same port. */
+    sharesPort?: boolean
+    log: Logger
+  }
+
+export type RunningApi = Awaited<ReturnType<typeof startApi>>
+
+/** Serves until `delay` resolves with the milliseconds to go on for; then finishes the requests in flight. */
+export async function serveUntil(delay: Promise<number>, api: RunningApi, log: Logger): Promise<void> {
+  log.info({ address: api.address }, 'listening')
+  const delayMs = await delay
+  api.leave()
+  if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
+  await sleep(delayMs, undefined, { ref: false })
+  await api.stop()
+}
+
+export async function startApi(options: ApiOptions) {
+  const { url, host, port, web, stripe, invoiceXpress, sharesPort = false } = options
+  const { provider = null, publicUrl = null, pay = true, mcp, signIn = null, readyMaxLagMs = null } = options
+  const store = await openReadStore(url)
+  const ending = new AbortController()
+  const verifiers = await openVerifiersOf(store, options)
+  const apiDescription = readApiDescription()
+  const downloads = { payments: stripe !== null, ix: invoiceXpress !== null }
+  const app = createApp({
+    ...options,
+    store,
+    ...(await openPdfSources(stripe, invoiceXpress)),
+    authenticate: createAuthenticate({
+      findToken: id => store.findToken(id),
+      coversCustomer: (id, customerId) => store.coversCustomer(id, customerId),
+      verifyJwt: verifiers?.verifyJwt ?? null,
+    }),
+    identity: { provider, publicUrl },
+    apiDescription,
+    mcp: mcp ? (await import('../../http/mcp/create-mcp.ts')).createMcp(mcp) : undefined,
+    signIn: signIn ? (await import('../../http/sign-in/create-sign-in.ts')).createSignIn(signIn) : undefined,
+    files: web
+      ? loadWebFiles(apiDescription, {
+          ...options,
+          downloads,
+          pay: pay && stripe !== null,
+          signIn: signIn !== null,
+        })
+      : [],
+    ending: ending.signal,
+  })
+  holdConnections(app.server)
+  let sockets = noMoreSockets
+  /** Lets go of the port, lets the requests in flight finish, then closes the store. */
+  const stop = async () => {
+    await closeGently(app.server, () => app.close(), sockets)
+    verifiers?.close()
+    await store.close()
+  }
+  try {
+    const place = await sharedPlace({ host, port }, sharesPort)
+    const address = await app.listen(place)
+    sockets = await openMoreSockets(app.server, place)
+    await warnOfSystem(options)
+    return {
+      /** As in http://127.0.0.1:3000. */
+      address,
+      /** The reason why requests should go elsewhere, or null. */
+      askReady: () => explainUnready(checkReady(store, { readyMaxLagMs, ending: ending.signal })),
+      readConnections: () => store.readConnections(),
+      /** From now on `/ready` is 503 and, unless others share the port, every answer ends its connection. */
+      leave() {
+        ending.abort()
+        if (!sharesPort) endConnectionsByAnswers(app.server)
+      },
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    const names = { host: '--host or HOST', port: '--port or PORT' }
+    const problem = explainListening(error as NodeJS.ErrnoException, { host, port }, names)
+    throw new CliError(problem, { cause: error })
+  }
+}
+
+async function warnOfSystem({ url, sharesPort, log }: ApiOptions): Promise<void> {
+  const searchObstacle = await findSearchObstacle(url)
+  if (searchObstacle !== null)
+    log.warn({ err: searchObstacle }, 'searches are not run below pages: setpriority is forbidden here')
+  if (sharesPort && (await handsOnConnections()) === false)
+    log.warn(
+      'net.ipv4.tcp_migrate_req is 0: a process that ends may reset connections that it has not accepted',
+    )
+}
+
+/** Null where tokens of the store are the only ones. */
+async function openVerifiersOf(store: ReadStore, { provider = null, publicUrl = null, log }: ApiOptions) {
+  if (provider === null && publicUrl === null) return null
+  const { openVerifiers } = await import('../../http/access/open-verifiers.ts')
+  return openVerifiers({
+    provider,
+    publicUrl,
+    findKey: kid => store.findKey(kid),
+    coversCustomer: (id, customerId) => store.coversCustomer(id, customerId),
+    onProblem: err => log.warn({ err }, 'the keys of the identity provider could not be read'),
+  })
+}
+
+async function explainUnready(checked: Promise<void>): Promise<string | null> {
+  try {
+    await checked
+    return null
+  } catch (error) {
+    return error instanceof ApiError ? error.message : 'The store cannot be read.'
+  }
+}

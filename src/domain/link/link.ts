@@ -1,0 +1,264 @@
+/** Whose a document is: pure. */
+import type { Claimed, KnownDocument } from '../../store/document-store.ts'
+import { type Claim, missesToBelieve } from '../document.ts'
+import { type Invoice, keyOf } from '../invoice.ts'
+import {
+  describeName,
+  type Name,
+  type Naming,
+  nameKey,
+  namesIn,
+  namesOf,
+  usualTemplates,
+} from './reference.ts'
+
+/** The convention with the creator of documents, as far as it differs between companies. */
+export const usualRules = {
+  /** What a document's reference may be. */
+  references: usualTemplates,
+  ignoreZero: false,
+  /** Invoices issued before this day, YYYY-MM-DD, need no document. */
+  ignoreBefore: null as string | null,
+  /** How long a document may stay `creating` before it counts as failed. */
+  creatingTimeoutMs: 60 * 60 * 1000,
+  /** Whether an invoicing system is connected. Without one, stored links stay. */
+  isConnected: true,
+}
+export type LinkRules = typeof usualRules
+
+export type LinkFields = Pick<Invoice, 'ix_sync_state' | 'ix_id' | 'ix_status' | 'ix_created_at'>
+
+export interface LinkRefusal {
+  kind: 'claim_contradicted' | 'claimed_twice'
+  why: string
+}
+
+/** Tax ID of an anonymous client: Portugal's "Consumidor Final". */
+export const anonymousTaxId = '999999990'
+
+/** The names that decide whose a document is, and the invoices that have them. */
+export interface Resolved {
+  names: readonly Naming[]
+  ids: ReadonlySet<string>
+}
+
+/**
+ * The invoices that a document names. An ID names one invoice, stored or not. A payment names those of `claimants` that have it;
+ * where none has, a number names those that have it and whose customer is the document's client.
+ */
+export function resolveNames(
+  { document, client_tax_id }: KnownDocument,
+  claimants: readonly Claimed[],
+  rules: LinkRules,
+): Resolved {
+  const all = document === null ? [] : namesIn(document, rules.references)
+  const ids = all.filter(({ kind }) => kind === 'id')
+  if (ids.length > 0) return { names: ids, ids: new Set(ids.map(({ value }) => value)) }
+  for (const kind of ['payment', 'number'] as const) {
+    const found = all
+      .filter(name => name.kind === kind)
+      .map(name => ({ name, having: claimants.filter(claimed => hasName(claimed, name, client_tax_id)) }))
+      .filter(({ having }) => having.length > 0)
+    if (found.length === 0) continue
+    const ids = found.flatMap(({ having }) => having.map(({ invoice }) => invoice.id))
+    return { names: found.map(({ name }) => name), ids: new Set(ids) }
+  }
+  return { names: all, ids: new Set() }
+}
+
+/** Numbers of two companies may be equal: one counts only together with the same client. */
+function hasName({ invoice, payments }: Claimed, { kind, value }: Name, clientTaxId: string | null): boolean {
+  return kind === 'payment'
+    ? payments.includes(value)
+    : invoice.number === value && isSameClient(invoice, clientTaxId)
+}
+
+function isSameClient({ customer_tax_id }: Invoice, clientTaxId: string | null): boolean {
+  if (isNobody(customer_tax_id) || isNobody(clientTaxId)) return false
+  return isSameTaxId(customer_tax_id ?? '', clientTaxId ?? '')
+}
+
+/** Whether the document names the invoice and no other, as the convention allows it. */
+export function namesOnly({ names, ids }: Resolved, { id }: Invoice): boolean {
+  return ids.size === 1 && ids.has(id) && names.some(({ template }) => template !== null)
+}
+
+/**
+ * Why a document does not belong to the invoice; null when it may. A document has one owner: the invoice that it names. Where it
+ * names none, the first of the invoices that claim it, by issue and then by id, except those whose customer has another tax ID
+ * than the document's client; where it names several, the first of these that claim it. `claimants` are all that claim it, or
+ * have a payment or a number that it names.
+ */
+export function findRefusal(
+  known: KnownDocument,
+  invoice: Invoice,
+  claimants: readonly Claimed[],
+  rules: LinkRules,
+): LinkRefusal | null {
+  const { document, id, client_tax_id } = known
+  if (document === null) return null
+  const { names, ids } = resolveNames(known, claimants, rules)
+  if (ids.size > 0 && !ids.has(invoice.id))
+    return {
+      kind: 'claim_contradicted',
+      why: `document ${id} is recorded, but ${describeNamed(names, ids)}`,
+    }
+  if (ids.size === 1) return null
+  if (ids.size === 0 && isOtherClient(invoice, client_tax_id))
+    return {
+      kind: 'claim_contradicted',
+      why: `document ${id} is recorded, but its client has another tax ID`,
+    }
+  const mayOwn = (other: Invoice) =>
+    ids.size === 0 ? !isOtherClient(other, client_tax_id) : ids.has(other.id)
+  const [first] = claimants
+    .filter(({ claim, invoice }) => claim.ix_id === id && mayOwn(invoice))
+    .map(({ invoice }) => invoice)
+    .sort(byIssue)
+  return first === undefined || byIssue(first, invoice) === 0
+    ? null
+    : { kind: 'claimed_twice', why: `document ${id} is recorded for ${first.id} too, which was issued first` }
+}
+
+/**
+ * Whether an invoice loses the document at once, however many others do: because another invoice owns it, or because it names
+ * several. Where nobody else owns it, as when only its client's tax ID differs, many losses at a time may be held back.
+ */
+export function isLostAtOnce(
+  known: KnownDocument,
+  invoice: Invoice,
+  claimants: readonly Claimed[],
+  rules: LinkRules,
+): boolean {
+  const { ids } = resolveNames(known, claimants, rules)
+  if (ids.size > 0) return ids.size > 1 || !ids.has(invoice.id)
+  if (findRefusal(known, invoice, claimants, rules) === null) return false
+  return claimants.some(
+    other =>
+      other.claim.ix_id === known.id &&
+      keyOf(other.invoice) !== keyOf(invoice) &&
+      !isOtherClient(other.invoice, known.client_tax_id),
+  )
+}
+
+/** As in "its reference names payment pi_1 of in_a and in_b". */
+function describeNamed([name]: readonly Naming[], ids: ReadonlySet<string>): string {
+  if (name === undefined) return 'it names nothing'
+  const owners = name.kind === 'id' ? '' : ` of ${listWords([...ids].sort())}`
+  return `its ${name.field} names ${describeName(name)}${owners}`
+}
+
+/** As in "in_a, in_b and in_c". */
+export function listWords(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
+}
+
+function isOtherClient({ customer_tax_id }: Invoice, clientTaxId: string | null): boolean {
+  if (isNobody(customer_tax_id) || isNobody(clientTaxId)) return false
+  return !isSameTaxId(customer_tax_id ?? '', clientTaxId ?? '')
+}
+
+/** Why the recorded document does not belong to the invoice; null when it may, is unknown, or is gone. */
+export function findClaimRefusal(
+  invoice: Invoice,
+  claim: Claim,
+  known: readonly KnownDocument[],
+  claimants: readonly Claimed[],
+  rules: LinkRules,
+): LinkRefusal | null {
+  const claimed = known.find(({ id }) => id === claim.ix_id)
+  return claimed === undefined || isGone(claimed) ? null : findRefusal(claimed, invoice, claimants, rules)
+}
+
+/** A total order: no two invoices of a store have the same customer and id. */
+function byIssue(a: Invoice, b: Invoice): number {
+  const keyOf = ({ issued_at, id, customer_id }: Invoice) => `${issued_at} ${id} ${customer_id}`
+  const [left, right] = [keyOf(a), keyOf(b)]
+  return left < right ? -1 : left > right ? 1 : 0
+}
+
+/** Whether it names nobody: none at all, or that of an anonymous client. */
+export function isNobody(taxId: string | null): boolean {
+  return isSameTaxId(taxId ?? '', '')
+}
+
+/** Ignores separators and case; a country prefix may be missing on one side, but not differ. That of an anonymous client is none. */
+export function isSameTaxId(a: string, b: string): boolean {
+  const [left, right] = [bare(a), bare(b)]
+  const without = (text: string) => text.replace(/^[A-Z]{2}(?=.)/, '')
+  return left === right || without(left) === right || left === without(right)
+}
+
+/** Greece is EL in VAT numbers, and GR among countries. */
+function bare(text: string): string {
+  const taxId = text
+    .normalize('NFKC')
+    .toUpperCase()
+    .replace(/[^\p{L}\p{N}]/gu, '')
+    .replace(/^GR(?=\d)/, 'EL')
+  return taxId.replace(/^PT/, '') === anonymousTaxId ? '' : taxId
+}
+
+/** Whether the document certifies the invoice by what it names, whatever is recorded. */
+export function isTiedByName(
+  known: KnownDocument,
+  invoice: Invoice,
+  claimants: readonly Claimed[],
+  rules: LinkRules,
+): boolean {
+  return namesOnly(resolveNames(known, claimants, rules), invoice)
+}
+
+/** Why a document that has a name of the invoice is not tied to it; null when it is, is gone, or has none. */
+export function findObstacle(
+  known: KnownDocument,
+  invoice: Invoice,
+  claimants: readonly Claimed[],
+  rules: LinkRules,
+): string | null {
+  const { document, client_tax_id } = known
+  const own = claimants.find(other => keyOf(other.invoice) === keyOf(invoice))
+  if (document === null || isGone(known) || own === undefined) return null
+  const mine = new Set(namesOf(own).map(nameKey))
+  const [name] = namesIn(document, rules.references).filter(each => mine.has(nameKey(each)))
+  if (name === undefined) return null
+  const resolved = resolveNames(known, claimants, rules)
+  if (namesOnly(resolved, invoice)) return null
+  const subject = `document ${document.id} names ${describeName(name)}`
+  if (name.template === null) return `${subject}, but LINK_REFERENCE allows no plain ID`
+  const { names, ids } = resolved
+  const others = [...ids].filter(id => id !== invoice.id).sort()
+  if (ids.has(invoice.id))
+    return `${subject}, which ${listWords(others)} ${others.length > 1 ? 'have' : 'has'} too: it is tied to none of them`
+  if (ids.size > 0) return `${subject}, but ${describeNamed(names, ids)}`
+  return `${subject}, but ${compareClients(invoice, client_tax_id)}`
+}
+
+/** Why the customer does not count as the document's client. */
+function compareClients({ customer_tax_id }: Invoice, clientTaxId: string | null): string {
+  if (!customer_tax_id) return 'the customer has no tax ID to compare'
+  if (clientTaxId === null) return "its client's tax ID is not known"
+  if (isNobody(clientTaxId)) return 'its client is anonymous'
+  return "its client's tax ID is not the customer's"
+}
+
+export function isGone({ document, misses }: KnownDocument): boolean {
+  return misses >= missesToBelieve || document?.status === 'deleted'
+}
+
+/** Why an invoice needs no document; null when it does. */
+export function ignoredBecause(invoice: Invoice, claim: Claim, rules: LinkRules): string | null {
+  const { ignoreZero, ignoreBefore } = rules
+  if (claim.state === 'ignored') return 'it is recorded as ignored'
+  if (ignoreZero && invoice.total_cents === 0) return 'its total is zero'
+  const isBefore = ignoreBefore !== null && invoice.issued_at < ignoreBefore
+  return isBefore ? `it was issued before ${ignoreBefore}` : null
+}
+
+export function isOverdue({ attempted_at }: Claim, atMost: number, now: number): boolean {
+  return attempted_at !== null && now - Date.parse(attempted_at) > atMost
+}
+
+export function fieldsOf({ ix_sync_state, ix_id, ix_status, ix_created_at }: Invoice): LinkFields {
+  return { ix_sync_state, ix_id, ix_status, ix_created_at }
+}

@@ -1,0 +1,185 @@
+/**
+ * Delivers changes to endpoints as webhooks. Each endpoint goes its own way: it reads the feed from its cursor, sends, and moves
+ * the cursor after the answers. What a process had sent when it was killed is sent again: at most `sentAtOnce` changes.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { writeCursor } from '../../domain/change.ts'
+import { webhookSent } from '../../sources/calls/telemetry.ts'
+import type { StoredChange } from '../../store/change-store.ts'
+import type { Delivery, StoredEndpoint } from '../../store/endpoint-store.ts'
+import type { WriteStore } from '../../store/store.ts'
+import { type Answer, sendWebhook } from './send-webhook.ts'
+import { signWebhook } from './sign-webhook.ts'
+
+const second = 1_000
+const minute = 60 * second
+const hour = 60 * minute
+
+/** Pauses after failed attempts, as Standard Webhooks advises: ten attempts in three days. */
+const pausesMs = [
+  ...[5 * second, 5 * minute, 30 * minute],
+  ...[2, 5, 10, 14, 20, 24].map(hours => hours * hour),
+] as const
+export const attemptsAtMost = pausesMs.length + 1
+
+/** Different invoices of which changes are on their way at once. Those of one invoice follow each other. */
+export const sentAtOnce = 10
+const readAtOnce = 100
+const lookEveryMs = 250
+
+export interface DeliverOptions {
+  store: Pick<WriteStore, 'listEndpoints' | 'readChanges' | 'transaction'>
+  /** Whether plain http and private addresses are allowed. */
+  allowPrivate: boolean
+  log: Logger
+  signal: AbortSignal
+  send?: typeof sendWebhook
+  now?: () => number
+}
+
+/** Goes on until the signal, and then until what is on its way is answered. */
+export async function deliverChanges(options: DeliverOptions): Promise<void> {
+  const { store, log, signal } = options
+  const underway = new Map<string, Promise<void>>()
+  while (!signal.aborted) {
+    try {
+      for (const { id, state } of await store.listEndpoints()) {
+        if (state !== 'active' || underway.has(id)) continue
+        const following = followFeed(id, options)
+          .catch(err => log.error({ err, endpoint: id }, 'webhooks could not be sent; trying again'))
+          .finally(() => underway.delete(id))
+        underway.set(id, following)
+      }
+    } catch (err) {
+      log.error({ err }, 'the endpoints could not be read; trying again')
+    }
+    await pause(second, signal)
+  }
+  await Promise.all(underway.values())
+}
+
+/** Until the endpoint is not active any more, or the signal. */
+async function followFeed(id: string, options: DeliverOptions): Promise<void> {
+  const { store, log, signal, now = Date.now } = options
+  /** Changes beyond the cursor that were delivered: another before them was not. */
+  const delivered: Delivered = { life: '', seqs: new Set() }
+  while (!signal.aborted) {
+    const endpoint = (await store.listEndpoints()).find(each => each.id === id)
+    if (endpoint === undefined || endpoint.state !== 'active') return
+    const dueMs = leftOfPause(endpoint, now())
+    const delivery = dueMs > 0 ? null : await deliverSome(endpoint, delivered, options)
+    if (delivery === null) {
+      await pause(dueMs > 0 ? Math.min(dueMs, second) : lookEveryMs, signal)
+      continue
+    }
+    if (delivery.error !== null)
+      log.warn(
+        { endpoint: id, attempts: delivery.attempts, state: delivery.state },
+        `the endpoint ${delivery.error}`,
+      )
+    if (!(await store.transaction(tx => tx.saveDelivery(id, endpoint.cursor, delivery))))
+      delivered.seqs.clear()
+  }
+}
+
+/** A moment that is further ahead than the attempt's own pause comes from a clock that was ahead: nothing is left. */
+function leftOfPause({ next_at, attempts }: StoredEndpoint, nowMs: number): number {
+  const left = (next_at ?? 0) - nowMs
+  return left > (pausesMs[attempts - 1] ?? 0) ? 0 : left
+}
+
+/** Changes beyond an endpoint's cursor that it took already. In another life of the store, their places are those of others. */
+interface Delivered {
+  life: string
+  seqs: Set<number>
+}
+
+/** Null when there is nothing to deliver. */
+async function deliverSome(
+  endpoint: StoredEndpoint,
+  delivered: Delivered,
+  { store, allowPrivate, send = sendWebhook, now = Date.now }: DeliverOptions,
+): Promise<Delivery | null> {
+  const { cursor, attempts, customers } = endpoint
+  const page = await store.readChanges(null, cursor, readAtOnce)
+  if (page === null)
+    return {
+      ...endpoint,
+      state: 'disabled',
+      error:
+        'was not asked: changes after its cursor are no longer kept. Send them from another moment: fatura endpoint replay',
+    }
+  if (page.changes.length === 0) return null
+  const { life } = page
+  if (life !== delivered.life) {
+    delivered.life = life
+    delivered.seqs.clear()
+  }
+  const wanted = customers && new Set(customers)
+  // After a failure, one attempt shows whether the endpoint is back.
+  const { some, until } = chooseSome(page.changes, wanted, attempts === 0 ? sentAtOnce : 1)
+  const answers = await Promise.all(
+    some.map(async (change): Promise<Answer> => {
+      if (delivered.seqs.has(change.seq)) return { status: 200, outcome: '' }
+      const cursor = writeCursor({ life, seq: change.seq })
+      const body = writeBody(change, cursor)
+      const answer = await send(
+        endpoint.url,
+        signWebhook(endpoint, `msg_${cursor}`, body, now()),
+        body,
+        allowPrivate,
+      )
+      if (isSuccess(answer)) delivered.seqs.add(change.seq)
+      webhookSent.publish({ isDelivered: isSuccess(answer), seconds: Math.max(0, now() - change.at) / 1000 })
+      return answer
+    }),
+  )
+  const failed = answers.findIndex(answer => !isSuccess(answer))
+  const reached = failed === -1 ? until : (some[failed] as StoredChange).seq - 1
+  for (const seq of delivered.seqs) if (seq <= reached) delivered.seqs.delete(seq)
+  if (failed === -1) return { cursor: reached, state: 'active', attempts: 0, next_at: null, error: null }
+  const { status, outcome } = answers[failed] as Answer
+  const failures = reached > cursor && failed > 0 ? 1 : attempts + 1
+  const pauseMs = pausesMs[failures - 1]
+  const isOver = status === 410 || pauseMs === undefined
+  return {
+    cursor: reached,
+    state: isOver ? 'disabled' : 'active',
+    attempts: failures,
+    next_at: isOver ? null : now() + (pauseMs ?? 0),
+    error: outcome,
+  }
+}
+
+/** The next changes to send, no two of one invoice, of the wanted customers or all; and the place that is reached with them. */
+function chooseSome(changes: readonly StoredChange[], wanted: Set<string> | null, atMost: number) {
+  const some = new Map<string, StoredChange>()
+  let until = 0
+  for (const change of changes) {
+    const key = `${change.customer_id} ${change.invoice_id}`
+    if (wanted?.has(change.customer_id) ?? true) {
+      if (some.size === atMost || some.has(key)) break
+      some.set(key, change)
+    }
+    until = change.seq
+  }
+  return { some: [...some.values()], until }
+}
+
+/** Thin: whoever wants more retrieves the invoice, as it is then. */
+function writeBody({ customer_id, invoice_id, kind, at }: StoredChange, cursor: string): string {
+  return JSON.stringify({
+    type: `invoice.${kind}`,
+    timestamp: new Date(at).toISOString(),
+    data: { customer_id, invoice_id, cursor, kind },
+  })
+}
+
+function isSuccess({ status }: Answer): boolean {
+  return status !== null && status >= 200 && status < 300
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal, ref: false }).catch(() => {})
+}

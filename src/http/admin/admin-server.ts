@@ -1,0 +1,255 @@
+/** The admin port: for operators, never for clients. */
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Logger } from 'pino'
+import { errorCodes } from '../../domain/errors.ts'
+import { isCustomerId, isInvoiceId } from '../../domain/invoice.ts'
+import { createLinkToken, type LinkKey } from '../../sdk/link.ts'
+import { maxLinkSeconds } from '../access/link-form.ts'
+import { parseObject } from '../access/parse-object.ts'
+import { createWindows, secondsLeft } from '../access/windows.ts'
+import { createRequestId } from '../request-id.ts'
+import { securityHeaders, writeBareAnswer } from '../server/bare-answer.ts'
+import type { UnreadableRequest } from '../server/connection.ts'
+import { isRepeated, withoutOrigin } from '../server/find-fault.ts'
+import { createGuardedServer, type EndWith, faultyRequest } from '../server/guarded-server.ts'
+
+export interface AdminOptions {
+  token: string
+  /** Signs links; null where none are made. */
+  key: LinkKey | null
+  publicUrl: string | null
+  /** The reason why requests should go elsewhere, or null. */
+  askReady(): Promise<string | null>
+  writeMetrics(): Promise<string>
+  log: Logger
+}
+
+interface Route {
+  method: 'GET' | 'POST'
+  isGuarded: boolean
+  /** A text is sent as it is, an object as JSON. */
+  answer(request: IncomingMessage): Promise<object | string>
+}
+
+const adminErrors = {
+  ...errorCodes,
+  unsupported_media_type: { status: 415 },
+  not_configured: { status: 503 },
+} as const
+
+/** In the API's form, with its codes where they fit. */
+class AdminError extends Error {
+  readonly code: keyof typeof adminErrors
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: keyof typeof adminErrors, message: string, headers: Record<string, string> = {}) {
+    super(message)
+    this.code = code
+    this.headers = headers
+  }
+
+  get status(): number {
+    return adminErrors[this.code].status
+  }
+
+  write(requestId: string): string {
+    return JSON.stringify({ error: { code: this.code, message: this.message, request_id: requestId } })
+  }
+}
+
+/** Prometheus' own, of the only answer that is a text. */
+const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** Far more than any valid body has. */
+const maxBodyBytes = 4_096
+const keepAliveMs = 5_000
+
+/** Wrong tokens of one address that are answered as such within the window. The right one is never refused for them. */
+const guesses = { most: 20, seconds: 60 }
+
+export function createAdminServer(options: AdminOptions): Server {
+  const { token, askReady, writeMetrics, log } = options
+  const expected = digest(token)
+  const windows = createWindows(guesses.seconds)
+  const healthy = { status: 'ok' }
+  const createLink: Route['answer'] = async request => createLinkFor(await readJson(request), options)
+  const routes = new Map<string, Route>([
+    ['/live', { method: 'GET', isGuarded: false, answer: async () => healthy }],
+    ['/ready', { method: 'GET', isGuarded: false, answer: readiness }],
+    ['/metrics', { method: 'GET', isGuarded: true, answer: writeMetrics }],
+    ['/links', { method: 'POST', isGuarded: true, answer: createLink }],
+  ])
+
+  async function readiness(): Promise<object> {
+    const problem = await askReady()
+    if (problem === null) return healthy
+    throw new AdminError('unavailable', problem, { 'retry-after': '1' })
+  }
+
+  async function find(request: IncomingMessage): Promise<object | string> {
+    const route = routes.get(pathOf(request))
+    if (route === undefined)
+      throw new AdminError('route_not_found', `Served here: ${[...routes.keys()].join(', ')}.`)
+    if (route.isGuarded) checkToken(request)
+    const allowed = route.method === 'GET' ? 'GET, HEAD' : route.method
+    if (!allowed.split(', ').includes(request.method ?? ''))
+      throw new AdminError('method_not_allowed', `Allowed here: ${allowed}.`, { allow: allowed })
+    return route.answer(request)
+  }
+
+  /** In constant time, which reveals nothing of the right token. */
+  function checkToken(request: IncomingMessage): void {
+    const { authorization } = request.headers
+    if (isRepeated('authorization', request.rawHeaders))
+      throw new AdminError('invalid_request', 'Send the Authorization header once.')
+    if (authorization === undefined)
+      throw new AdminError('missing_token', 'Send ADMIN_TOKEN in the header Authorization: Bearer <token>.', {
+        'www-authenticate': 'Bearer realm="fatura-admin"',
+      })
+    const [, given = ''] = /^bearer +(\S+) *$/i.exec(authorization) ?? []
+    if (timingSafeEqual(digest(given), expected)) return
+    noteGuess(addressOf(request))
+    throw new AdminError('invalid_token', 'The token is not ADMIN_TOKEN.', {
+      'www-authenticate': 'Bearer realm="fatura-admin", error="invalid_token"',
+    })
+  }
+
+  function noteGuess(client: string): void {
+    const nowMs = performance.now()
+    const window = windows.add(client, nowMs)
+    if (window.count <= guesses.most) return
+    if (window.count === guesses.most + 1) log.warn({ client }, 'ADMIN_TOKEN was guessed wrong too often')
+    const message = `This address sent ${guesses.most} wrong tokens within ${guesses.seconds} s.`
+    throw new AdminError('rate_limited', message, { 'retry-after': String(secondsLeft(window, nowMs)) })
+  }
+
+  async function receive(
+    request: IncomingMessage,
+    response: ServerResponse,
+    endWith: EndWith,
+  ): Promise<void> {
+    const requestId = createRequestId()
+    const found = await find(request).catch((error: unknown) => {
+      if (error instanceof AdminError) return error
+      log.error({ request_id: requestId, err: error }, 'unexpected error')
+      return new AdminError('internal', 'Something went wrong on our side.')
+    })
+    if (response.destroyed) return
+    const refusal = found instanceof AdminError ? found : null
+    const status = refusal?.status ?? 200
+    const body = refusal?.write(requestId) ?? (typeof found === 'string' ? found : JSON.stringify(found))
+    const headers = { 'cache-control': 'no-store', 'request-id': requestId, ...refusal?.headers }
+    // The rest of a body is not read, so the next request could not be found.
+    if (!request.complete) endWith(writeBareAnswer(status, headers, body))
+    else
+      response
+        .writeHead(status, {
+          ...securityHeaders,
+          'content-type': typeof found === 'string' ? metricsType : 'application/json',
+          'content-length': Buffer.byteLength(body),
+          ...headers,
+        })
+        .end(request.method === 'HEAD' ? '' : body)
+    const path = pathOf(request)
+    const route = routes.has(path) ? path : null
+    const { method } = request
+    const client = status === 401 || status === 429 ? { client: addressOf(request) } : {}
+    log.info({ request_id: requestId, port: 'admin', method, route, status, ...client }, 'request')
+  }
+
+  return createGuardedServer({
+    handle: (...exchange) => void receive(...exchange),
+    refuse: refuseUnreadable,
+    keepAliveMs,
+  })
+}
+
+function pathOf({ url = '' }: IncomingMessage): string {
+  return withoutOrigin(url).split('?')[0] ?? ''
+}
+
+/** IPv4 as such, also where the port listens on both. */
+function addressOf({ socket }: IncomingMessage): string {
+  return (socket.remoteAddress ?? '').replace(/^::ffff:(?=[\d.]+$)/, '')
+}
+
+function digest(text: string): Buffer {
+  return hash('sha256', text, 'buffer')
+}
+
+async function readJson(request: IncomingMessage): Promise<string> {
+  const type = request.headers['content-type'] ?? ''
+  if (!/^application\/json(?: *;.*)?$/i.test(type))
+    throw new AdminError('unsupported_media_type', 'Send the body as Content-Type: application/json.')
+  const tooLarge = new AdminError('payload_too_large', `The body is larger than ${maxBodyBytes} bytes.`)
+  if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    // What is too large is not read to its end, but answered.
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+      length += chunk.length
+      if (length > maxBodyBytes) break
+      chunks.push(chunk)
+    }
+  } catch {
+    throw new AdminError('invalid_request', 'The body broke off.')
+  }
+  if (length > maxBodyBytes) throw tooLarge
+  return Buffer.concat(chunks).toString()
+}
+
+const members = ['customer', 'invoice', 'ttl']
+
+/** For backends that cannot sign links themselves: from the text of a body to a link. */
+async function createLinkFor(body: string, { key, publicUrl }: AdminOptions): Promise<object> {
+  const request = readBody(body)
+  if (key === null || publicUrl === null)
+    throw new AdminError(
+      'not_configured',
+      'Links cannot be made: start the service with LINK_KEY, which "fatura key add" prints, and PUBLIC_URL.',
+    )
+  const { token, expires_at } = await createLinkToken({ key, publicUrl, ...request })
+  return { url: `${publicUrl}/#t=${token}`, expires_at }
+}
+
+function readBody(text: string) {
+  const body = parseObject(text)
+  if (body === null)
+    throw refuse(
+      'The body must be a JSON object, such as {"customer":"cus_ana"}, that names no member twice.',
+    )
+  const unknown = Object.keys(body).find(name => !members.includes(name))
+  if (unknown !== undefined) throw refuse(`The body may hold ${members.join(', ')}, and nothing else.`)
+  const { customer, invoice, ttl } = body
+  if (typeof customer !== 'string' || !isCustomerId(customer))
+    throw refuse('customer must be an ID that begins with cus_.')
+  if (invoice !== undefined && (typeof invoice !== 'string' || !isInvoiceId(invoice)))
+    throw refuse('invoice must be an ID that begins with in_, or be left out.')
+  if (ttl !== undefined && !(Number.isInteger(ttl) && Number(ttl) >= 1 && Number(ttl) <= maxLinkSeconds))
+    throw refuse(`ttl must be a whole number of seconds from 1 to ${maxLinkSeconds}, or be left out.`)
+  return { customer, invoice, ttlSeconds: ttl as number | undefined }
+}
+
+function refuse(message: string): AdminError {
+  return new AdminError('invalid_request', message)
+}
+
+function refuseUnreadable({ code, message }: UnreadableRequest): string {
+  const requestId = createRequestId()
+  const error = code === faultyRequest ? refuse(message) : explain(code)
+  return writeBareAnswer(
+    error.status,
+    { 'cache-control': 'no-store', 'request-id': requestId, ...error.headers },
+    error.write(requestId),
+  )
+}
+
+function explain(code: string | undefined): AdminError {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new AdminError('request_timeout', 'The request did not arrive completely in time.')
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new AdminError('headers_too_large', 'The request headers are larger than 16 KiB.')
+  return new AdminError('invalid_request', 'This is not a valid HTTP/1.1 request.')
+}

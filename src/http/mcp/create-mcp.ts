@@ -1,0 +1,215 @@
+/** Read-only tools for assistants, by the Model Context Protocol. Stateless: each request stands alone. */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { Readable } from 'node:stream'
+import type * as Library from '@modelcontextprotocol/server'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError } from '../../domain/errors.ts'
+import { METHODS } from '../../sources/calls/node-http.ts'
+import { guardCustomerRoutes } from '../auth.ts'
+import { logError } from '../errors.ts'
+import { locateFile, version } from '../package.ts'
+import { countedHeader, countedValue } from '../rate-limit.ts'
+import { type AddPost, mcpPath, type RouteDependencies } from '../routes.ts'
+import { writeRefusal, writeResult } from './answer.ts'
+import { createExplain, type ExplainOptions } from './explain.ts'
+import { describeTool, instructions, type ReadAnswer, readArguments, type Tool, tools } from './tools.ts'
+
+/** In the one file that scripts/build.ts makes of it: the package itself is needed only for its types. */
+const sdk: typeof Library = await import(locateFile('build/mcp.js').href)
+
+const maxRequestBytes = 65_536
+const allow = 'POST, OPTIONS'
+const otherMethods = METHODS.filter(method => method !== 'POST' && method !== 'CONNECT')
+const serverOptions = { capabilities: { tools: {} }, instructions }
+const address = `http://localhost${mcpPath}`
+
+export function createMcp(options: ExplainOptions): AddPost {
+  return (app, dependencies) => {
+    const route = { url: mcpPath, schema: { hide: true }, exposeHeadRoute: false }
+    app.route({ ...route, method: otherMethods, onRequest: refuseMethod, handler: refuseMethod })
+    app.register(async scope => {
+      refuseForeign(scope, dependencies)
+      guardCustomerRoutes(scope, dependencies, false)
+      refuseOtherTypes(scope)
+      scope.removeAllContentTypeParsers()
+      scope.addContentTypeParser('*', (_request, body, done) => done(null, body))
+      scope.route({ ...route, method: 'POST', handler: createHandler(app, dependencies, options) })
+    })
+  }
+}
+
+/** Against DNS rebinding: a page of another site reaches nothing here, whatever name it has for this machine. */
+function refuseForeign(scope: FastifyInstance, { identity }: RouteDependencies): void {
+  const { publicUrl = null } = identity ?? {}
+  const hosts = [
+    ...sdk.localhostAllowedHostnames(),
+    ...(publicUrl === null ? [] : [new URL(publicUrl).hostname]),
+  ]
+  scope.addHook('onRequest', (request, reply, done) => {
+    const web = new Request(address, { headers: headersOf(request) })
+    const refusal = sdk.hostHeaderValidationResponse(web, hosts) ?? sdk.originValidationResponse(web, hosts)
+    if (refusal === undefined) done()
+    else sendResponse(request, reply, refusal).catch(done)
+  })
+}
+
+/** Before Fastify reads the header, which calls a type that it cannot read a failure. */
+function refuseOtherTypes(scope: FastifyInstance): void {
+  const message = 'Unsupported Media Type: Content-Type must be application/json'
+  scope.addHook('onRequest', (request, reply, done) => {
+    if (sdk.isJsonContentType(request.headers['content-type'])) done()
+    else {
+      const refusal = Response.json(
+        { jsonrpc: '2.0', id: null, error: { code: -32_000, message } },
+        { status: 415 },
+      )
+      sendResponse(request, reply, refusal).catch(done)
+    }
+  })
+}
+
+/** A request of HTTP, and how far it was dealt with. */
+interface Exchange {
+  request: FastifyRequest
+  reply: FastifyReply
+  /** Of the messages of a batch. */
+  answered: number
+  isRefusalLogged: boolean
+}
+
+function createHandler(app: FastifyInstance, dependencies: RouteDependencies, options: ExplainOptions) {
+  const { store, log, identity, takeTurn, outage } = dependencies
+  const explain = createExplain(options)
+  const exchanges = new AsyncLocalStorage<Exchange>()
+  const handler = sdk.createMcpHandler(createServer, {
+    maxRequestBodySize: maxRequestBytes,
+    // Nothing can be subscribed to: the tools are always the same.
+    maxSubscriptions: 0,
+    onerror: logRefusal,
+  })
+
+  /** Once a request: the library tells of some refusals twice. */
+  function logRefusal(error: Error): void {
+    const exchange = exchanges.getStore()
+    if (exchange?.isRefusalLogged) return
+    if (exchange !== undefined) exchange.isRefusalLogged = true
+    log.warn({ request_id: exchange?.request.id, reason: reasonOf(error) }, 'a request of MCP was refused')
+  }
+
+  /** The first message was counted with its request. */
+  function countMessage(exchange: Exchange): void {
+    const { request, reply } = exchange
+    if (exchange.answered++ > 0 && request.grant !== null) takeTurn?.(request.grant, reply)
+  }
+
+  function createServer({ authInfo }: Library.McpRequestContext) {
+    const exchange = authInfo?.extra?.exchange as Exchange
+    const { request } = exchange
+    const offered = tools.filter(tool => mayCall(tool, request))
+    const server = new sdk.Server({ name: 'fatura', version }, serverOptions)
+    server.setRequestHandler('tools/list', () => {
+      countMessage(exchange)
+      return { tools: offered.map(describeTool) }
+    })
+    server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
+      const tool = tools.find(({ name }) => name === params.name)
+      if (tool !== undefined) return callTool(tool, params.arguments ?? {}, exchange, mcpReq.signal)
+      const message = `There is no such tool, only ${offered.map(({ name }) => name).join(', ')}.`
+      throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, message)
+    })
+    return server
+  }
+
+  async function callTool(tool: Tool, given: object, exchange: Exchange, signal: AbortSignal) {
+    const { request } = exchange
+    try {
+      countMessage(exchange)
+      if (!mayCall(tool, request))
+        throw new ApiError('insufficient_scope', 'This tool needs a token of all customers.')
+      // Without PUBLIC_URL, links are paths: nothing repeats `Host`.
+      const publicUrl = identity?.publicUrl ?? ''
+      const read = (path: string) => readApi(app, request, path, signal)
+      const context = { store, explain, publicUrl, read }
+      return writeResult(await tool.run(readArguments(tool.input, given), context))
+    } catch (error) {
+      // Nobody waits for the answer any more.
+      if (signal.aborted) throw error
+      return writeRefusal(logError(error as Error, request.id, { log, outage }), request.id)
+    }
+  }
+
+  return async (request: FastifyRequest, reply: FastifyReply) => {
+    const left = new AbortController()
+    reply.raw.once('close', () => left.abort())
+    // Under another spelling of the path, the server has read the body already.
+    const body = request.body === undefined || request.raw.readableEnded ? null : Readable.toWeb(request.raw)
+    const init = { method: 'POST', headers: headersOf(request), body, duplex: 'half', signal: left.signal }
+    const exchange: Exchange = { request, reply, answered: 0, isRefusalLogged: false }
+    const authInfo = { token: '', clientId: '', scopes: [], extra: { exchange } }
+    const inner = new Request(address, init as RequestInit)
+    const response = await exchanges.run(exchange, () => handler.fetch(inner, { authInfo }))
+    return sendResponse(request, reply, response)
+  }
+}
+
+const longestReason = 200
+
+/** Without what a client sent, as far as that can be told: a header is cut and cleaned, and a parser quotes the body. */
+function reasonOf(error: Error): string {
+  if (error instanceof SyntaxError) return 'the body is not valid JSON'
+  return error.message.replace(/[^\x20-\x7e]+/g, ' ').slice(0, longestReason)
+}
+
+/** Headers that the inner request takes over: the token, and the way that the request came. */
+const passedOn = ['authorization', 'traceparent', 'x-forwarded-for']
+
+/** Reads the API's own routes: every check, limit and wall of theirs holds for the tools. */
+async function readApi(
+  app: FastifyInstance,
+  { headers, raw }: FastifyRequest,
+  url: string,
+  signal: AbortSignal,
+): Promise<ReadAnswer> {
+  const answer = await app.inject({
+    ...{ method: 'GET', url, signal, remoteAddress: raw.socket.remoteAddress ?? '' },
+    headers: {
+      ...Object.fromEntries(passedOn.flatMap(name => (headers[name] ? [[name, headers[name]]] : []))),
+      [countedHeader]: countedValue,
+    },
+  })
+  const json = JSON.parse(answer.body, keepDigits)
+  const { 'fatura-synced-at': syncedAt, 'retry-after': retryAfter } = answer.headers
+  if (answer.statusCode === 200) return { json, synced_at: syncedAt === undefined ? null : String(syncedAt) }
+  const { code, message } = json.error
+  throw new ApiError(code, message, retryAfter === undefined ? {} : { retryAfter: Number(retryAfter) })
+}
+
+function keepDigits(_key: string, value: unknown, { source }: { source?: string } = {}): unknown {
+  const isRounded = Number.isInteger(value) && !Number.isSafeInteger(value)
+  return isRounded && source !== undefined ? BigInt(source) : value
+}
+
+function mayCall({ isForOperators }: Tool, { grant }: FastifyRequest): boolean {
+  return isForOperators === undefined || grant?.every_customer === true
+}
+
+function headersOf({ headers }: FastifyRequest): Headers {
+  return new Headers(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+}
+
+async function sendResponse(request: FastifyRequest, reply: FastifyReply, response: Response) {
+  reply.code(response.status).header('cache-control', 'no-store')
+  // Not the others: whether the connection stays is not the library's affair.
+  const type = response.headers.get('content-type')
+  if (type !== null) reply.header('content-type', type)
+  // Nobody reads the rest of the body.
+  if (!request.raw.complete) reply.header('connection', 'close')
+  return reply.send(Buffer.from(await response.arrayBuffer()))
+}
+
+// A hook answers before a body would be read.
+async function refuseMethod({ method }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  reply.header('allow', allow)
+  if (method === 'OPTIONS') return reply.code(204).send()
+  throw new ApiError('method_not_allowed', `MCP is served without sessions; allowed methods: ${allow}.`)
+}

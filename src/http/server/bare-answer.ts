@@ -1,0 +1,29 @@
+import { STATUS_CODES } from '../../sources/calls/node-http.ts'
+
+/** Lines of an answer's head, each with its CRLF. */
+function writeLines(headers: Readonly<Record<string, string>>): string {
+  return Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')
+}
+
+/** Headers of every answer of every port: it is data for programs, never a page, and may not be embedded. */
+export const securityHeaders = {
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+}
+
+/** A whole answer of JSON that ends its connection, for a socket on which there is no request to answer. */
+export function writeBareAnswer(status: number, headers: Record<string, string>, body: string): string {
+  const lines = writeLines({
+    date: new Date().toUTCString(),
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    ...headers,
+    connection: 'close',
+    ...securityHeaders,
+  })
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${body}`
+}

@@ -1,0 +1,222 @@
+/**
+ * Receives Stripe's webhooks, on a port of its own. 2xx means that the change is committed: stored, or set aside with the reason for which
+ * it cannot be stored.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type Stripe from 'stripe'
+import { readMoment } from '../domain/calendar.ts'
+import { webhookAnswered } from '../sources/calls/telemetry.ts'
+import type { Notification } from '../sources/source.ts'
+import { createStripe, type StripeOptions } from '../sources/stripe/client.ts'
+import { readEvent } from '../sources/stripe/events.ts'
+import { securityHeaders, writeBareAnswer } from './server/bare-answer.ts'
+import type { UnreadableRequest } from './server/connection.ts'
+import { createGuardedServer, type EndWith } from './server/guarded-server.ts'
+
+/** A change that is not committed by then is answered 503, so that Stripe sends it again; its work goes on. */
+const answerWithinMs = 2_000
+const keepAliveMs = 5_000
+
+/** Far more than an event holds. */
+const maxBodyBytes = 1024 * 1024
+
+/** The limit of all bodies that are being read: beyond it, the largest is given up. */
+const maxBytesInAll = 16 * 1024 * 1024
+
+/** The first buffer of a body of unknown length. */
+const firstBytes = 16 * 1024
+
+export interface WebhookOptions {
+  stripe: StripeOptions
+  secret: string
+  apply(notification: Notification): Promise<unknown>
+  log: Logger
+}
+
+export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptions): Server {
+  const client = createStripe(stripe)
+  const readBody = createBodyReader()
+
+  async function receive(
+    request: IncomingMessage,
+    response: ServerResponse,
+    endWith: EndWith,
+  ): Promise<void> {
+    const signature = request.headers['stripe-signature']
+    if (request.method !== 'POST') return refuse(endWith, 405, { allow: 'POST' })
+    if (typeof signature !== 'string' || signature === '') {
+      log.warn('webhook refused: it is not signed')
+      return refuse(endWith, 400)
+    }
+    if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return refuse(endWith, 413)
+    const body = await readBody(request)
+    if (body === 'gone') return
+    if (body === 'too_large') return refuse(endWith, 413)
+    if (body === 'given_up') return refuse(endWith, 503, { 'retry-after': '5' })
+    const event = verify(client, body, signature, secret)
+    if (event === null) {
+      log.warn('webhook refused: its signature is not ours')
+      return answer(response, 400)
+    }
+    const { id, type, notification } = event
+    // An event that concerns no invoice is logged and acknowledged: Stripe does not send it again.
+    if (notification !== null && !(await isDoneInTime(apply(notification), id)))
+      return answer(response, 503, { 'retry-after': '5' })
+    log.info({ event_id: id, type, applied: notification !== null }, 'webhook')
+    answer(response, 200)
+  }
+
+  /** False after the time limit of an answer. */
+  async function isDoneInTime(work: Promise<unknown>, eventId: string): Promise<boolean> {
+    const late = sleep(answerWithinMs, false, { ref: false })
+    if (await Promise.race([work.then(() => true), late])) return true
+    log.warn({ event_id: eventId }, 'webhook takes long: refused for now, and still being applied')
+    work.catch(error => log.error({ err: error }, 'webhook failed'))
+    return false
+  }
+
+  return createGuardedServer({
+    handle: (request, response, endWith) => {
+      receive(request, response, endWith).catch(error => {
+        log.error({ err: error }, 'webhook failed')
+        answer(response, 503, { 'retry-after': '5' })
+      })
+    },
+    refuse: refuseUnreadable,
+    keepAliveMs,
+  })
+}
+
+/** `too_large`: more than a body may have. `given_up`: too much is being read. `gone`: the sender went away. */
+type BodyFailure = 'too_large' | 'given_up' | 'gone'
+
+interface Body {
+  bytes: Buffer
+  length: number
+  fail(failure: BodyFailure): void
+}
+
+/** Reads the raw bytes, which are signed, before the signature is verified: anybody may send some. Or returns the failure. */
+function createBodyReader(): (request: IncomingMessage) => Promise<Buffer | BodyFailure> {
+  const bodies = new Set<Body>()
+  let bytesInAll = 0
+
+  function grow(body: Body, length: number): void {
+    const bytes = Buffer.allocUnsafeSlow(Math.min(maxBodyBytes, Math.max(length, body.bytes.length * 2)))
+    body.bytes.copy(bytes, 0, 0, body.length)
+    bytesInAll += bytes.length - body.bytes.length
+    body.bytes = bytes
+  }
+
+  return request =>
+    new Promise(resolve => {
+      const settle = (outcome: Buffer | BodyFailure) => {
+        if (!bodies.delete(body)) return
+        bytesInAll -= body.bytes.length
+        request.off('data', take)
+        resolve(outcome)
+      }
+      const take = (chunk: Buffer) => {
+        const length = body.length + chunk.length
+        if (length > maxBodyBytes) return settle('too_large')
+        // Copied, because a chunk of one byte takes a hundred.
+        if (length > body.bytes.length) grow(body, length)
+        chunk.copy(body.bytes, body.length)
+        body.length = length
+        if (bytesInAll <= maxBytesInAll) return
+        // Events are small and arrive at once: a large, slow body is not one.
+        const largest = [...bodies].reduce((a, b) => (b.bytes.length > a.bytes.length ? b : a))
+        largest.fail('given_up')
+      }
+      const declared = Number(request.headers['content-length'] ?? firstBytes)
+      const bytes = Buffer.allocUnsafeSlow(Math.min(declared, maxBodyBytes))
+      const body: Body = { bytes, length: 0, fail: settle }
+      bodies.add(body)
+      bytesInAll += bytes.length
+      request.on('data', take)
+      request.on('end', () => settle(body.bytes.subarray(0, body.length)))
+      request.on('error', () => settle('gone'))
+      request.on('close', () => settle('gone'))
+    })
+}
+
+function refuseUnreadable({ code }: UnreadableRequest): string {
+  return writeBareAnswer(code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, {}, refused)
+}
+
+/** Null unless the signature is right for these very bytes. */
+function verify(client: Stripe, body: Buffer, signature: string, secret: string) {
+  if (!isSignedNow(signature)) return null
+  try {
+    if (isThin(body)) {
+      const event = client.parseEventNotification(body, signature, secret) as unknown as ThinEvent
+      return { id: event.id, type: event.type, notification: readThinEvent(event) }
+    }
+    const event = client.webhooks.constructEvent(body, signature, secret)
+    return { id: event.id, type: event.type, notification: readEvent(event) }
+  } catch {
+    return null
+  }
+}
+
+/** Stripe's own tolerance of clocks, in seconds. */
+const toleratedSeconds = 300
+
+/** Stripe's library refuses old moments alone: one that is no number, or years ahead, could be used for ever. */
+function isSignedNow(signature: string): boolean {
+  const [signedAt = '', ...others] = signature
+    .split(',')
+    .map(part => part.trim())
+    .filter(part => part.startsWith('t='))
+  if (others.length > 0 || !/^t=\d{1,12}$/.test(signedAt)) return false
+  return Math.abs(Date.now() / 1_000 - Number(signedAt.slice(2))) <= toleratedSeconds
+}
+
+interface ThinEvent {
+  id: string
+  type: string
+  created: string | Date
+  related_object?: { id?: string; type?: string; url?: string } | null
+}
+
+/** Thin events carry no data, only the object that they concern. */
+function isThin(body: Buffer): boolean {
+  return /"object"\s*:\s*"v2\.core\.event"/.test(body.toString('utf8', 0, 4_096))
+}
+
+function readThinEvent({ id, type, created, related_object }: ThinEvent): Notification | null {
+  const { id: about, type: kind, url = '' } = related_object ?? {}
+  // A signed event counts whatever its moment looks like: one that cannot be read came now.
+  const happenedAt = readMoment(String(created)) ?? Date.now()
+  const event = { id, type, created: Math.floor(happenedAt / 1000) }
+  if (kind === 'invoice' && about?.startsWith('in_'))
+    return { ...event, invoice_id: about, customer_id: null }
+  // The address of a tax id holds its customer.
+  const [, customer] = /^\/v1\/customers\/(cus_\w+)\/tax_ids\//.exec(url) ?? []
+  const customer_id = kind === 'customer' ? about : kind === 'tax_id' ? customer : undefined
+  return customer_id?.startsWith('cus_') ? { ...event, invoice_id: null, customer_id } : null
+}
+
+const received = '{"received":true}'
+const refused = '{"received":false}'
+
+/** Answers before the body is read: the connection cannot be used again. */
+function refuse(endWith: EndWith, status: number, headers: Record<string, string> = {}): void {
+  webhookAnswered.publish({ status })
+  endWith(writeBareAnswer(status, headers, refused))
+}
+
+function answer(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
+  if (response.headersSent) return
+  webhookAnswered.publish({ status })
+  const body = status === 200 ? received : refused
+  response.writeHead(status, {
+    ...securityHeaders,
+    'content-type': 'application/json',
+    'content-length': String(body.length),
+    ...headers,
+  })
+  response.end(body)
+}

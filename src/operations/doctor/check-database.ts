@@ -1,0 +1,217 @@
+/** The store as an operator must know it: reachable, of the right version, with the right permissions. */
+import { findDamage, openReadStore, readFacts, useStore } from '../../store/engines.ts'
+import {
+  type FileFacts,
+  type NodeFacts,
+  type ServerFacts,
+  type StoreFacts,
+  supportedMajors,
+  whatServerLacks,
+} from '../../store/facts.ts'
+import { checkClock, formatSpan } from './check-clock.ts'
+import { type Report, restoreAdvice } from './findings.ts'
+
+/** False when the other checks cannot open the store. */
+export async function checkDatabase(report: Report, url: string): Promise<boolean> {
+  const database = report('Database')
+  const before = Date.now()
+  const facts = await database.attempt('Correct DATABASE_URL, or repair the database.', () => readFacts(url))
+  if (facts === null) return false
+  const after = Date.now()
+  const { engine, server, file } = facts
+  const lack = server && whatServerLacks(server)
+  if (lack !== null) {
+    database.fail(lack.found, lack.next)
+    return false
+  }
+  if (server !== null && server.major > supportedMajors.newest)
+    database.warn(
+      `${engine} answers`,
+      `Fatura is tested on PostgreSQL ${supportedMajors.oldest} to ${supportedMajors.newest}; look for a newer Fatura.`,
+    )
+  else database.ok(`${engine} answers${server?.misplaced ? ', with Citus' : ''}`)
+  if (server !== null && !checkStatements(report, 'Database', server)) return false
+  const isCurrent = checkSchema(report, 'Database: schema', facts)
+  if (file !== null) checkFile(report, file)
+  if (server === null) return isCurrent
+  if (server.nodes !== null) checkNodes(report, server.nodes)
+  if (isCurrent && server.misplaced !== null) checkPlaces(report, server.misplaced)
+  checkClock(report, 'the database', { theirs: server.clock, before, after, grain: 0 })
+  return isCurrent && checkRights(report, server)
+}
+
+/** False where reads would fail under load. */
+function checkStatements(report: Report, name: string, { keepsStatements }: ServerFacts): boolean {
+  if (!keepsStatements)
+    report(`${name}: prepared statements`).fail(
+      'what is in between, such as PgBouncer in transaction mode, does not keep those of its clients apart',
+      'Use PgBouncer 1.21 or newer with max_prepared_statements = 100, or pool_mode = session.',
+    )
+  return keepsStatements
+}
+
+function checkSchema(report: Report, check: string, { schema, schemaProblem }: StoreFacts): boolean {
+  const [what = '', ...remedy] = schemaProblem?.split(/(?<=\.) /) ?? []
+  if (schemaProblem === null) report(check).ok(`version ${schema}`)
+  else report(check).fail(what.replace(/\.$/, ''), remedy.join(' '))
+  return schemaProblem === null
+}
+
+/** Every page is read, which takes some seconds for each gigabyte. */
+const integrityLimitMs = 30 * 60_000
+
+/** False when the file cannot be read on. */
+export async function checkIntegrity(report: Report, url: string, isDeep: boolean): Promise<boolean> {
+  const check = report('Database: integrity')
+  const whole = await check.attempt(
+    restoreAdvice,
+    async () => {
+      const damage = await findDamage(url, isDeep)
+      if (damage === null) return true
+      if (damage.length > 0) check.fail(`the file is damaged: ${damage.join('; ')}`, restoreAdvice)
+      else check.ok(`${isDeep ? 'integrity_check' : 'quick_check'} finds no damage`)
+      return damage.length === 0
+    },
+    integrityLimitMs,
+  )
+  return whole === true
+}
+
+/** Twice the size at which SQLite writes the log back. */
+const logToWarnBytes = 128 * 1024 * 1024
+
+function checkFile(report: Report, facts: FileFacts): void {
+  const { path, journalMode, logBytes, isWritable, isPublic, isOpenToAll } = facts
+  const file = report('Database: file')
+  const chmod = `Run: chmod 600 ${path}`
+  if (!isWritable)
+    file.fail(
+      'this user may not write to the file or its folder',
+      'SQLite needs this even to read. Run it as the owner of the file and the folder.',
+    )
+  else if (isOpenToAll) file.fail('every user of this machine may change it', chmod)
+  else if (isPublic) file.warn('every user of this machine may read it', chmod)
+  else file.ok('this user may write to it, and not everyone may read it')
+  const journal = report('Database: journal')
+  const log = `WAL, ${Math.ceil(logBytes / 1024 / 1024)} MB`
+  if (journalMode !== 'wal')
+    journal.warn(
+      `${journalMode}, not WAL: readers and writers would wait for each other`,
+      'Run: fatura migrate. Any command that writes sets it too.',
+    )
+  else if (logBytes <= logToWarnBytes) journal.ok(log)
+  else
+    journal.warn(
+      `${log}: a large import is being written, or a long read keeps it from being written back`,
+      'End long reads, such as an open session of sqlite3 or a backup that hangs; the next write makes it small again.',
+    )
+}
+
+/** On Citus, a table that was not distributed still works, on one node alone. */
+function checkPlaces(report: Report, misplaced: readonly string[]): void {
+  const check = report('Database: Citus')
+  if (misplaced.length === 0) check.ok('every table and function lies where it should')
+  else
+    check.fail(
+      `not spread as they should be: ${misplaced.join(', ')}`,
+      'Stop what writes, and run: fatura migrate',
+    )
+}
+
+/** On Citus, a node that is down or takes no writes affects the customers on it. */
+function checkNodes(report: Report, nodes: readonly NodeFacts[]): void {
+  for (const { at, failure, isStandby, isReadOnly, stuck, isPublic } of nodes) {
+    const node = report(`Database: node ${at}`)
+    if (failure !== null)
+      node.fail(
+        `it does not answer: ${failure.split('\n')[0]}`,
+        'Start it: its customers get 503 until then.',
+      )
+    if (isStandby)
+      node.fail(
+        'it is a standby, and takes no writes',
+        'Promote it, or lead Citus to the primary: citus_update_node.',
+      )
+    else if (isReadOnly)
+      node.fail(
+        'its sessions are read-only: its customers cannot be written to',
+        'On that node: ALTER SYSTEM RESET default_transaction_read_only; SELECT pg_reload_conf(); or the same of the database, or the role.',
+      )
+    if (stuck > 0)
+      node.warn(
+        `${stuck} transactions are prepared for over a minute: they hold their locks`,
+        'On the coordinator, as a superuser: SELECT recover_prepared_transactions()',
+      )
+    if (isPublic)
+      node.warn(
+        'every role may connect to the database',
+        'On that node: SET citus.enable_ddl_propagation = off; REVOKE CONNECT, TEMPORARY ON DATABASE … FROM PUBLIC',
+      )
+  }
+  const isFine = ({ failure, isStandby, isReadOnly, stuck, isPublic }: NodeFacts) =>
+    failure === null && !isStandby && !isReadOnly && stuck === 0 && !isPublic
+  if (nodes.every(isFine)) report('Database: nodes').ok(`all ${nodes.length} answer and take writes`)
+}
+
+/** False when the role may not read the tables that the other checks need. */
+function checkRights(report: Report, { role, tables, unwritable, lag }: ServerFacts): boolean {
+  const check = report('Database: role')
+  const writer = "fatura doctor needs the writer's address to continue; fatura serve does not."
+  const mayWriteSome = unwritable.length < tables.length
+  if (lag !== null) check.warn(`${role} is on a replica: fatura sync cannot write there`, writer)
+  else if (unwritable.length === 0) check.ok(`${role} may read and write every table`)
+  else if (!mayWriteSome) check.warn(`${role} may not write to any table, like the API's role`, writer)
+  else
+    check.fail(
+      `${role} may not read and write ${unwritable.join(', ')}`,
+      `As the owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ${unwritable.map(name => `fatura.${name}`).join(', ')} TO ${role}`,
+    )
+  return lag === null ? unwritable.length === 0 : mayWriteSome
+}
+
+/** A replica that is further behind shows it to its readers. */
+const lagToWarnMs = 60_000
+
+/** DATABASE_READ_URL; `syncedAt` is the writers' freshness, when known. */
+export async function checkReadStore(report: Report, url: string, syncedAt: number | null): Promise<void> {
+  const name = 'Database: reading'
+  const [reading, delay] = [report(name), report(`${name}, delay`)]
+  const found = await reading.attempt('Correct DATABASE_READ_URL, or repair the replica.', async () => {
+    const facts = await readFacts(url)
+    return { facts, synced_at: facts.schemaProblem === null ? await readFreshness(url) : null }
+  })
+  if (found === null || !checkSchema(report, `${name}, schema`, found.facts)) return
+  const { facts, synced_at } = found
+  if (facts.server !== null && !checkStatements(report, name, facts.server)) return
+  if (facts.isReadOnly) reading.ok(`${facts.engine} answers, and its sessions are read-only`)
+  else
+    reading.warn(
+      'its sessions may write: something in between, such as PgBouncer, drops their options',
+      'Run: ALTER ROLE … SET default_transaction_read_only = on',
+    )
+  const olderMs = syncedAt === null ? 0 : syncedAt - (synced_at ?? 0)
+  const behindMs = Math.max(facts.server?.lag ?? 0, olderMs)
+  const behind = `${formatSpan(behindMs)} behind DATABASE_URL`
+  if (synced_at === null && syncedAt !== null)
+    delay.warn('it has none of the data of DATABASE_URL', 'Is it a replica of it?')
+  else if (behindMs <= lagToWarnMs) delay.ok(behind)
+  else delay.warn(behind, 'Look at the replication: the answers of the API are as old.')
+}
+
+/** Reads as the API does. Freshness is the same for every customer, and for none. */
+export function readFreshness(url: string): Promise<number | null> {
+  return useStore(openReadStore(url), async store => (await store.readFreshness()).synced_at)
+}
+
+/** All the rows are counted: about a minute a million, at most. */
+const recountLimitMs = 2 * 60 * 60_000
+
+/** Compares stored totals and counters with a recount; with `isRepair`, `count` has replaced wrong ones. */
+export async function checkCounters(report: Report, count: () => Promise<number>, isRepair: boolean) {
+  const counters = report('Database: counters')
+  const wrong = await counters.attempt('Try again when the database is less busy.', count, recountLimitMs)
+  if (wrong === null) return
+  if (wrong === 0) counters.ok('all are right')
+  else if (isRepair) counters.ok(`${wrong} were wrong and are repaired`)
+  else counters.fail(`${wrong} are wrong`, 'Run: fatura doctor --repair. Please report it: this is a bug.')
+}

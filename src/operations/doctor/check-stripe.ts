@@ -1,0 +1,168 @@
+/** Stripe's key: whether it works, its permissions, and the webhook endpoints of its account. */
+import type Stripe from 'stripe'
+import { apiVersion, createStripe, isStripesOwn, type StripeOptions } from '../../sources/stripe/client.ts'
+import { neededEvents } from '../../sources/stripe/events.ts'
+import { stripeFailures } from '../../sources/stripe/failures.ts'
+import { type ClockReading, checkClock, readDateHeader } from './check-clock.ts'
+import { answerLimitMs, type Report, within } from './findings.ts'
+
+/** The permissions that the connector needs, by their names in Stripe's dashboard. */
+const permissions: Record<string, (stripe: Stripe) => Promise<object>> = {
+  Invoices: stripe => stripe.invoices.list({ limit: 1 }),
+  Customers: stripe => stripe.customers.list({ limit: 1 }),
+  Events: stripe => stripe.events.list({ limit: 1 }),
+  'Tax rates': stripe => stripe.taxRates.list({ limit: 1 }),
+}
+
+/** The kind of a key and its mode: all of it that may be shown. */
+export function describeKey(apiKey: string): { kind: string; mode: 'live' | 'test' | 'unknown' } {
+  const [, mode = 'unknown'] = /^[sr]k_(live|test)_/.exec(apiKey) ?? []
+  return { kind: apiKey.startsWith('r') ? 'restricted key' : 'secret key', mode: mode as 'live' }
+}
+
+/** Whether invoices can be read. */
+export async function checkStripe(report: Report, options: StripeOptions, hasWebhookSecret: boolean) {
+  const asker = createAsker(options)
+  const check = report('Stripe: key')
+  check.begin()
+  const invoices = await asker.ask(stripe => stripe.invoices.list({ limit: 1 }))
+  const key = describeKey(options.apiKey)
+  const shown = `${key.kind}, ${key.mode === 'unknown' ? 'mode not known' : `${key.mode} mode`}`
+  let mayRead = false
+  if (invoices.kind === 'refused' && invoices.status === 401)
+    check.fail(
+      `Stripe does not know this ${shown}`,
+      'Copy it again from the dashboard: Developers, API keys. It may be revoked, expired, or belong to another account.',
+    )
+  else if (invoices.kind === 'failed')
+    check.fail(
+      invoices.why,
+      isStripesOwn(options.base)
+        ? 'Check that this machine reaches https://api.stripe.com, and https://status.stripe.com.'
+        : 'Check STRIPE_API_BASE, and that the sandbox runs.',
+    )
+  else {
+    check.ok(`${shown}, accepted`)
+    mayRead = await checkPermissions(report, invoices, asker)
+    await checkEndpoints(report, hasWebhookSecret, asker)
+  }
+  checkClock(report, 'Stripe', asker.clock(), !isStripesOwn(options.base))
+  return mayRead
+}
+
+async function checkPermissions(report: Report, invoices: Answer, asker: Asker): Promise<boolean> {
+  const answers = new Map<string, Answer>()
+  for (const [name, list] of Object.entries(permissions)) {
+    const permission = report(`Stripe: read ${name}`)
+    permission.begin()
+    const answer = name === 'Invoices' ? invoices : await asker.ask(list)
+    answers.set(name, answer)
+    if (answer.kind === 'answer') permission.ok('allowed')
+    else if (answer.kind === 'refused')
+      permission.fail(
+        'the key is not allowed to',
+        `Give the key the permission "${name}: Read" in the dashboard: Developers, API keys, Edit key.`,
+      )
+    else permission.fail(answer.why, 'Try again; if it fails again, look at https://status.stripe.com.')
+  }
+  if (invoices.kind === 'answer') await checkPayments(report, asker)
+  const events = answers.get('Events')
+  // An event carries the API version of its account.
+  const [event] = events?.kind === 'answer' ? (events.body as Stripe.ApiList<Stripe.Event>).data : []
+  const theirs = event?.api_version ?? null
+  const is = theirs === null ? 'not known' : theirs === apiVersion ? 'the same' : `${theirs}, ${harmless}`
+  report('Stripe: API version').ok(`${apiVersion} is asked for; the account's own version is ${is}`)
+  return ['Invoices', 'Customers', 'Tax rates'].every(name => answers.get(name)?.kind === 'answer')
+}
+
+/** Without them everything else is brought in: this only warns. */
+async function checkPayments(report: Report, { ask }: Asker): Promise<void> {
+  const check = report('Stripe: read payments of invoices')
+  check.begin()
+  const answer = await ask(stripe => stripe.invoices.list({ limit: 1, expand: ['data.payments'] }))
+  if (answer.kind === 'answer') check.ok('allowed')
+  else if (answer.kind === 'refused')
+    check.warn(
+      'the key is not allowed to, so that no document is found by its payment',
+      'Give the key the permission that Stripe names for payments of invoices: Developers, API keys, Edit key.',
+    )
+  else check.warn(answer.why, 'Try again; if it fails again, look at https://status.stripe.com.')
+}
+
+type Answer<T = object> =
+  | { kind: 'answer'; body: T }
+  | { kind: 'refused'; status: 401 | 403 }
+  | { kind: 'failed'; why: string }
+
+type Asker = ReturnType<typeof createAsker>
+
+function createAsker(options: StripeOptions) {
+  const stripe = createStripe({ ...options, timeoutMs: answerLimitMs })
+  let clock: ClockReading | null = null
+  return {
+    /** From the first answer, be it a refusal; null before. */
+    clock: () => clock,
+    /** One call, answered in time or given up. Never rejects. */
+    async ask<T extends object>(call: (stripe: Stripe) => Promise<T>): Promise<Answer<T>> {
+      const before = Date.now()
+      const note = (headers: Record<string, string> | undefined) => {
+        clock ??= readDateHeader(headers?.date, before, Date.now())
+      }
+      try {
+        const body = await within(answerLimitMs + 1_000, () => call(stripe))
+        note((body as { lastResponse?: { headers?: Record<string, string> } }).lastResponse?.headers)
+        return { kind: 'answer', body }
+      } catch (error) {
+        const { statusCode, headers } = error as { statusCode?: number; headers?: Record<string, string> }
+        note(headers)
+        if (statusCode === 401 || statusCode === 403) return { kind: 'refused', status: statusCode }
+        return { kind: 'failed', why: stripeFailures.explain(error).message }
+      }
+    },
+  }
+}
+
+const harmless = 'which does no harm: events only notify'
+
+/** Webhooks only make changes arrive sooner: nothing here fails. */
+async function checkEndpoints(report: Report, hasSecret: boolean, { ask }: Asker): Promise<void> {
+  const check = report('Stripe: webhook endpoint')
+  const polling = 'Without it, changes are found by polling, within about 10 s.'
+  if (!hasSecret)
+    return check.skip(
+      'STRIPE_WEBHOOK_SECRET is not set, so no webhooks are received',
+      `${polling} To receive them, see docs/sync.md.`,
+    )
+  check.begin()
+  const answer = await ask(stripe => stripe.webhookEndpoints.list({ limit: 100 }))
+  if (answer.kind === 'refused')
+    return check.skip(
+      'the key may not read webhook endpoints, and does not need to',
+      'Look in the dashboard, or add "Webhook Endpoints: Read" for this check.',
+    )
+  if (answer.kind === 'failed') return check.skip(answer.why, 'Try again.')
+  const { data: endpoints } = answer.body
+  // Stripe does not show which one is ours: the one that sends most of the needed events counts.
+  const [best] = endpoints
+    .filter(({ status }) => status === 'enabled')
+    .map(({ api_version, enabled_events: enabled }) => ({
+      api_version,
+      // The only pattern that an endpoint takes.
+      missing: neededEvents.filter(type => !(enabled.includes('*') || enabled.includes(type))),
+    }))
+    .sort((a, b) => a.missing.length - b.missing.length)
+  if (best === undefined)
+    return check.warn(
+      endpoints.length === 0 ? 'the account has no endpoint' : 'no endpoint of the account is enabled',
+      `Create or enable one in the dashboard: Developers, Webhooks. ${polling}`,
+    )
+  if (best.missing.length > 0)
+    return check.warn(
+      `no enabled endpoint sends ${best.missing.join(', ')}`,
+      `Add them to its events in the dashboard: Developers, Webhooks. ${polling}`,
+    )
+  const version = `at API version ${best.api_version ?? "of the account's own"}`
+  check.ok(
+    `an endpoint is enabled and sends every event that is used, ${version}${best.api_version === apiVersion ? '' : `, ${harmless}`}`,
+  )
+}

@@ -1,0 +1,84 @@
+/** Findings: every check reports through these, and never throws. */
+import { SourceError } from '../../sources/source.ts'
+import { StoreDamaged, StoreError } from '../../store/store.ts'
+
+export type Result = 'ok' | 'warn' | 'FAIL' | 'skip'
+
+export interface Finding {
+  result: Result
+  /** The subject, as in "Stripe: read Invoices". */
+  check: string
+  /** Never a secret, nor personal data. */
+  detail: string
+  next: string | null
+}
+
+export interface Check {
+  /** Shows the subject to somebody who watches, before its findings are known. */
+  begin(): void
+  ok(detail: string): void
+  warn(detail: string, next: string): void
+  fail(detail: string, next: string): void
+  skip(detail: string, next?: string): void
+  /** Runs work within a limit. Null after a failure, which is reported with `next` as its remedy. */
+  attempt<T>(next: string, work: (signal: AbortSignal) => Promise<T>, limitMs?: number): Promise<T | null>
+}
+
+export type Report = (check: string) => Check
+
+export function createReport(begin: (check: string) => void, add: (finding: Finding) => void): Report {
+  return check => {
+    const report = (result: Result) => (detail: string, next?: string) =>
+      add({ result, check, detail, next: next ?? null })
+    const fail = report('FAIL')
+    return {
+      begin: () => begin(check),
+      ok: report('ok'),
+      warn: report('warn'),
+      fail,
+      skip: report('skip'),
+      async attempt(next, work, limitMs = checkLimitMs) {
+        begin(check)
+        try {
+          return await within(limitMs, work)
+        } catch (error) {
+          const [what = '', ...remedy] = explain(error).split(/(?<=\.) /)
+          const own = error instanceof StoreDamaged ? restoreAdvice : remedy.join(' ')
+          fail(what.replace(/\.$/, ''), own || next)
+          return null
+        }
+      },
+    }
+  }
+}
+
+/** For one answer of an upstream, and for one check that takes a few. */
+export const answerLimitMs = 5_000
+const checkLimitMs = 12_000
+
+export const restoreAdvice = 'Stop what uses it, and restore a backup: docs/backup.md'
+
+class Overdue extends Error {}
+
+/** Rejects when the time is over. Work under way is left behind: its own limits end it. */
+export async function within<T>(limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const overdue = new AbortController()
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    overdue.abort()
+    reject(new Overdue(`no answer within ${limitMs / 1000} s`))
+  }, limitMs)
+  try {
+    return await Promise.race([work(overdue.signal), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Only our own words: those of others may hold an address or a part of a key. */
+export function explain(error: unknown): string {
+  if (error instanceof SourceError || error instanceof StoreError || error instanceof Overdue)
+    return error.message.replace(/\.$/, '')
+  const { code, name } = error as { code?: unknown; name?: unknown }
+  return `an unexpected failure (${typeof code === 'string' ? code : String(name)})`
+}

@@ -1,0 +1,177 @@
+/** The checks of `fatura doctor`, one after the other: each depends on the findings before it. */
+
+import type { LinkRules } from '../../domain/link/link.ts'
+import type { InvoiceXpressOptions } from '../../sources/invoicexpress/client.ts'
+import { createDocumentSource } from '../../sources/invoicexpress/document-source.ts'
+import { invoicingAccountOf } from '../../sources/invoicexpress/source-identity.ts'
+import { SourceError } from '../../sources/source.ts'
+import { createBillingSource } from '../../sources/stripe/billing-source.ts'
+import type { StripeOptions } from '../../sources/stripe/client.ts'
+import { type MetadataKeys, usualKeys } from '../../sources/stripe/map-claim.ts'
+import { openOperatorStore, openWriteStore, useStore } from '../../store/engines.ts'
+import type { OnRecounted, OperatorStore } from '../../store/store.ts'
+import { type Compared, compareWithSources } from '../compare-with-sources.ts'
+import { checkAccounts, checkConnector, checkEndpoints, checkStreams } from './check-connector.ts'
+import { checkCorrections } from './check-corrections.ts'
+import {
+  checkCounters,
+  checkDatabase,
+  checkIntegrity,
+  checkReadStore,
+  readFreshness,
+} from './check-database.ts'
+import { checkInvoiceXpress, quickPace } from './check-invoicexpress.ts'
+import { checkStripe } from './check-stripe.ts'
+import { answerLimitMs, explain, type Report, within } from './findings.ts'
+
+/** The settings under check; null for one that is not set, or wrong. */
+export interface Checked {
+  url: string | null
+  readUrl: string | null
+  stripe: StripeOptions | null
+  invoiceXpress: InvoiceXpressOptions | null
+  hasWebhookSecret: boolean
+  linking: { rules: LinkRules; keys: MetadataKeys } | null
+}
+
+export interface Wanted {
+  sample: number
+  /** Whether to replace wrong counters: the only write of all checks. */
+  repair: boolean
+  /** Whether to compare a file's indexes with its tables, too. */
+  deep: boolean
+  onCounted: OnRecounted
+  onWait(path: string): void
+}
+
+export async function runChecks(report: Report, checked: Checked, wanted: Wanted): Promise<void> {
+  const { stripe, invoiceXpress } = checked
+  const { store, isFirstRun } = await checkStore(report, checked, wanted)
+  try {
+    const readable = {
+      stripe: stripe && (await checkStripe(report, stripe, checked.hasWebhookSecret)) ? stripe : null,
+      invoiceXpress:
+        invoiceXpress && (await checkInvoiceXpress(report, invoiceXpress)) ? invoiceXpress : null,
+    }
+    if (store !== null && readable.stripe !== null)
+      await checkAccounts(report, store, {
+        source: openBilling(readable.stripe, usualKeys),
+        invoicing: invoiceXpress && invoicingAccountOf(invoiceXpress),
+      })
+    if (isFirstRun && wanted.sample > 0)
+      report('Sample').skip('the first run is under way: what it has not read yet would differ')
+    else await compareSample(report, store, checked, readable, wanted.sample)
+  } finally {
+    await store?.close()
+  }
+}
+
+const quick = { timeoutMs: answerLimitMs }
+const lookFirst = 'Look at the database first.'
+
+function openBilling(stripe: StripeOptions, keys: MetadataKeys) {
+  return createBillingSource({ ...stripe, ...quick }, keys, { ...quickPace, perSecond: 20 })
+}
+
+/** The store is null when it could not be read. The caller closes it. */
+async function checkStore(
+  report: Report,
+  { url, readUrl, stripe, invoiceXpress }: Checked,
+  { repair, deep, onCounted, onWait }: Wanted,
+): Promise<{ store: OperatorStore | null; isFirstRun: boolean }> {
+  const isReadable =
+    url !== null && (await checkDatabase(report, url)) && (await checkIntegrity(report, url, deep))
+  const next = 'Correct DATABASE_URL, or repair the database.'
+  const store = isReadable
+    ? await report('Database: opening').attempt(next, () => openOperatorStore(url))
+    : null
+  if (readUrl !== null) {
+    const syncedAt = store === null || url === null ? null : await readFreshness(url).catch(() => null)
+    await checkReadStore(report, readUrl, syncedAt)
+  }
+  if (store === null || url === null) {
+    report('Streams').skip('the database cannot be read')
+    return { store: null, isFirstRun: false }
+  }
+  const streams = await report('Streams').attempt(lookFirst, () => store.listStreams())
+  const connected = { stripe: stripe !== null, invoiceXpress: invoiceXpress !== null }
+  const { isFirstRun } = streams === null ? { isFirstRun: false } : checkStreams(report, streams, connected)
+  await checkConnector(report, store)
+  const endpoints = await report('Endpoints').attempt(lookFirst, async () => {
+    const all = await store.listEndpoints()
+    return { all, end: (await store.readChanges(null, null, 1))?.next ?? 0 }
+  })
+  if (endpoints !== null) checkEndpoints(report, endpoints.all, endpoints.end)
+  if (connected.stripe) await checkCorrections(report, store)
+  const count = repair
+    ? () => useStore(openWriteStore(url, { onWait }), writer => writer.repairCounts(onCounted))
+    : () => store.checkCounts(onCounted)
+  await checkCounters(report, count, repair)
+  return { store, isFirstRun }
+}
+
+async function compareSample(
+  report: Report,
+  store: OperatorStore | null,
+  { invoiceXpress, linking }: Checked,
+  readable: Pick<Checked, 'stripe' | 'invoiceXpress'>,
+  count: number,
+): Promise<void> {
+  const sample = report('Sample')
+  if (count === 0) return sample.skip('not wanted')
+  if (store === null) return sample.skip('the database cannot be read')
+  if (readable.stripe === null) return sample.skip('Stripe cannot be read')
+  if (invoiceXpress !== null && readable.invoiceXpress === null)
+    report('Sample: documents').skip('InvoiceXpress cannot be read; the invoices alone are compared')
+  if (linking === null) return sample.fail('a setting LINK_… cannot be used', 'Correct the settings first.')
+  await checkSample(report, {
+    store,
+    payments: openBilling(readable.stripe, linking.keys),
+    documents:
+      readable.invoiceXpress && createDocumentSource({ ...readable.invoiceXpress, ...quick }, quickPace),
+    rules: linking.rules,
+    count,
+  })
+}
+
+const invoiceLimitMs = 15_000
+const sampleLimitMs = 60_000
+/** A system that fails so often does not work: the rest would only take time. */
+const failuresAtMost = 2
+
+const listAgain =
+  'Run fatura sync --once --full, which lists everything again, then run this again: an invoice that changed in the last minute may differ. If a difference stays, please report it as a bug.'
+
+export async function checkSample(
+  report: Report,
+  options: Compared & { store: Pick<OperatorStore, 'drawInvoices'>; count: number },
+): Promise<void> {
+  const sample = report('Sample')
+  let [compared, differing, imported, failures] = [0, 0, 0, 0]
+  const keys = await sample.attempt(lookFirst, () => options.store.drawInvoices(options.count), sampleLimitMs)
+  if (keys === null) return
+  if (keys.length === 0) return sample.skip('there are no invoices in the store')
+  const until = Date.now() + sampleLimitMs
+  for (const [place, key] of keys.entries()) {
+    if (failures >= failuresAtMost || Date.now() > until) break
+    report(`Sample ${place + 1} of ${keys.length}`).begin()
+    const invoice = report(`Sample: ${key.id}`)
+    try {
+      const differences = await within(invoiceLimitMs, () => compareWithSources(options, key))
+      if (differences === null) imported++
+      else compared++
+      if (differences !== null && differences.length > 0) differing++
+      for (const { field, stored, now } of differences ?? [])
+        invoice.fail(`${field}: ${stored} → ${now}`, listAgain)
+    } catch (error) {
+      failures += error instanceof SourceError ? 1 : failuresAtMost
+      invoice.fail(explain(error), 'Try again.')
+    }
+  }
+  const left = imported === 0 ? '' : `; ${imported} did not come from Stripe and were left out`
+  const where = options.documents === null ? 'Stripe alone' : 'both systems'
+  const what = `${compared} of ${keys.length} sampled invoices compared with ${where}`
+  if (compared === 0) sample.skip(`nothing could be compared${left}`)
+  else if (differing === 0) sample.ok(`${what}: no difference${left}`)
+  else sample.warn(`${what}: ${differing} differ${differing === 1 ? 's' : ''}${left}`, listAgain)
+}

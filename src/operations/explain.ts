@@ -1,0 +1,126 @@
+/** Everything stored about one invoice, and the reason for its document's state. Changes nothing. */
+import { type Claim, noClaim, openDocumentStatuses } from '../domain/document.ts'
+import { type Invoice, unsettledStatuses } from '../domain/invoice.ts'
+import { deriveLink } from '../domain/link/derive-link.ts'
+import { findObstacle, isGone, isOverdue, type LinkRules } from '../domain/link/link.ts'
+import { nameKey, namesIn, namesOf, referencesBy } from '../domain/link/reference.ts'
+import { claimantsOf, documentsOf, paymentIds } from '../domain/link/related.ts'
+import { knownSources } from '../sources/known-sources.ts'
+import { billingStreams, documentStreams, isStreamOf } from '../sources/stream-names.ts'
+import type { Claimed, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
+import type { OperatorStore, Stream } from '../store/store.ts'
+import { compareLink } from './compare-with-sources.ts'
+
+export type Explained = Awaited<ReturnType<typeof explainInvoice>>
+export type Explanation = Awaited<ReturnType<typeof explainOne>>
+
+export async function explainInvoice(
+  store: OperatorStore,
+  invoiceId: string,
+  rules: Omit<LinkRules, 'isConnected'>,
+) {
+  const streams = await store.listStreams()
+  const isConnected = streams.some(({ name }) => isStreamOf(knownSources.documents, name))
+  const last = formatSuccesses(streams)
+  const found: Explanation[] = []
+  for (const linked of await store.findLinkedById(invoiceId))
+    found.push(await explainOne(store, linked, { ...rules, isConnected }, last))
+  const tombstone = await store.findTombstone(invoiceId)
+  const [aside = null] = await store.listSetAside(1, knownSources.billing.system, { id: invoiceId })
+  const isBack = found.some(({ invoice }) => invoice.customer_id === tombstone?.customer_id)
+  const isDeleted = tombstone !== null && !isBack
+  const deleted = isDeleted ? { ...tombstone, journal: await store.readJournal(tombstone) } : null
+  return { found, aside, deleted }
+}
+
+async function explainOne(
+  store: OperatorStore,
+  linked: LinkedInvoice,
+  rules: LinkRules,
+  last: LastSuccesses,
+) {
+  const invoice = JSON.parse(linked.summary) as Invoice
+  const { claim, observed_at, client_tax_id } = linked
+  const own: Claimed = { invoice, claim: claim ?? noClaim, payments: paymentIds(linked.payment) }
+  const wanted = documentsOf([own], rules)
+  // That of the claim is found by its id alone while another one is tied.
+  const tied = linked.document === null ? [] : [linked.document.id]
+  const documents = await store.findDocuments({ ...wanted, ids: [...wanted.ids, ...tied] })
+  const claimants = await store.findClaimants(claimantsOf(documents, rules))
+  const derived = claim && deriveLink(own, documents, rules, Date.now(), claimants)
+  return {
+    invoice,
+    observed_at,
+    claim,
+    /** The references by which a document would be found, by template. */
+    references: rules.references.map(template => ({
+      template: template.text,
+      texts: referencesBy(template, namesOf(own)),
+    })),
+    /** Those that it claims, is tied to, or is referred to by, in the order of their ids. */
+    documents,
+    /** What each of them names of the invoice. */
+    names: documents.map(known => describeNames(known, own, claimants, rules)),
+    client_tax_id,
+    /** The state derived again from the stored records by the current rules; null without a claim. */
+    derived,
+    isStale: derived !== null && compareLink(invoice, derived.fields).length > 0,
+    journal: await store.readJournal(invoice),
+    next: claim === null ? [] : describeNext(invoice, claim, documents, rules, last),
+  }
+}
+
+/** The invoice's names that a document has, and why they do not tie the two; null when they do, or when there are none. */
+function describeNames(known: KnownDocument, own: Claimed, claimants: readonly Claimed[], rules: LinkRules) {
+  const mine = new Set(namesOf(own).map(nameKey))
+  const names = known.document === null ? [] : namesIn(known.document, rules.references)
+  return {
+    names: names.filter(name => mine.has(nameKey(name))),
+    obstacle: findObstacle(known, own.invoice, [own, ...claimants], rules),
+  }
+}
+
+type LastSuccesses = ReturnType<typeof formatSuccesses>
+
+function formatSuccesses(streams: readonly Stream[]) {
+  const names = { ...billingStreams(knownSources.billing), ...documentStreams(knownSources.documents) }
+  const texts = Object.entries(names).map(([key, name]) => {
+    const at = streams.find(stream => stream.name === name)?.succeeded_at ?? null
+    return [key, `${name}, last success ${at === null ? 'never' : new Date(at).toISOString()}`]
+  })
+  return Object.fromEntries(texts) as typeof names
+}
+
+function describeNext(
+  { status, ix_id }: Invoice,
+  claim: Claim,
+  documents: readonly KnownDocument[],
+  { creatingTimeoutMs, isConnected }: LinkRules,
+  last: LastSuccesses,
+): string[] {
+  const unsettled: readonly string[] = unsettledStatuses
+  const alsoWith = `${unsettled.slice(0, -1).join(', ')} and ${unsettled.at(-1)}`
+  const withOthers = unsettled.includes(status) ? `, and with every ${alsoWith} one (${last.unsettled})` : ''
+  const next = [`The invoice is looked at when an event reports it (${last.events})${withOthers}.`]
+  if (!isConnected) return [...next, 'No invoicing system was ever read: documents are not looked at.']
+  const wanted = ix_id ?? claim.ix_id
+  const known = documents.find(({ id }) => id === wanted)
+  const open: readonly string[] = openDocumentStatuses
+  if (wanted === null) next.push(`A document is found once one refers to it (${last.recent}; ${last.all}).`)
+  else if (known === undefined || (known.misses > 0 && !isGone(known)))
+    next.push(`Document ${wanted} is asked for in the next run of ${last.open}.`)
+  else if (isGone(known)) next.push(`Document ${wanted} is gone, and not asked for again.`)
+  else
+    next.push(
+      `Document ${wanted} is looked at with ${open.includes(known.document?.status ?? '') ? `those that may change (${last.open})` : `all the others (${last.all})`}.`,
+    )
+  if (
+    claim.state === 'creating' &&
+    claim.attempted_at !== null &&
+    !isOverdue(claim, creatingTimeoutMs, Date.now())
+  )
+    next.push(
+      `Unless a document is found, it counts as failed from ${new Date(Date.parse(claim.attempted_at) + creatingTimeoutMs).toISOString()} on.`,
+    )
+  return next
+}

@@ -1,0 +1,233 @@
+/** Documents of a SAF-T (PT) file, the tax authority's monthly file, one after the other: a file of any size in constant memory. */
+import sax from 'sax'
+import { isCalendarDay } from '../../domain/calendar.ts'
+import { toMillionths, writeAmount } from '../../domain/money.ts'
+import { decodeXml, FileError } from './decode-xml.ts'
+
+export type SaftHeader = ReturnType<typeof readHeader>
+
+export type SaftDocument = ReturnType<typeof readDocument>
+
+/** A section's own figures, and those of its documents. Amounts are in millionths. */
+export type SaftTotals = ReturnType<typeof noTotals>
+
+type TotalName = keyof SaftTotals['counted']
+type SaftSection = 'SalesInvoices' | 'Payments'
+
+export type SaftPart =
+  | { kind: 'header'; header: SaftHeader }
+  | { kind: 'customer'; id: string; taxId: string }
+  | { kind: 'document'; document: SaftDocument }
+  | { kind: 'totals'; totals: SaftTotals }
+
+/** The header comes first, customers before documents. Throws a `FileError`. */
+export async function* readSaft(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<SaftPart> {
+  const parts: SaftPart[] = []
+  const parser = createParser(part => parts.push(part))
+  for await (const text of decodeXml(bytes)) {
+    parser.write(text)
+    yield* parts.splice(0)
+  }
+  parser.end()
+  yield* parts.splice(0)
+}
+
+const namespace = 'urn:OECD:StandardAuditFile-Tax:PT_'
+const deepest = 32
+const longestText = 255
+
+const records = new Set([
+  '/Header',
+  '/MasterFiles/Customer',
+  '/SourceDocuments/SalesInvoices/Invoice',
+  '/SourceDocuments/Payments/Payment',
+])
+
+const sections: Record<string, SaftSection> = {
+  '/SourceDocuments/SalesInvoices': 'SalesInvoices',
+  '/SourceDocuments/Payments': 'Payments',
+}
+
+/** Entities of XML alone: those of HTML are none. */
+const options: sax.SAXOptions & { strictEntities: true } = { strictEntities: true }
+
+function createParser(emit: (part: SaftPart) => void) {
+  const parser = sax.parser(true, options)
+  const open: string[] = []
+  let isHeaderRead = false
+  let isEnding = false
+  let text: string | null = null
+  let record: string | null = null
+  /** The record's texts, by their paths below it. */
+  let fields = new Map<string, string>()
+  let lines = { TotalDebit: 0n, TotalCredit: 0n }
+  let withheld = 0n
+  let totals = noTotals('SalesInvoices')
+
+  function finish(): void {
+    if (record === '/Header') {
+      emit({ kind: 'header', header: readHeader(fields) })
+      isHeaderRead = true
+    } else if (!isHeaderRead) throw new FileError('is not a SAF-T (PT) file: it does not begin with a Header')
+    else if (record === '/MasterFiles/Customer')
+      emit({
+        kind: 'customer',
+        id: fields.get('CustomerID') ?? '',
+        taxId: fields.get('CustomerTaxID') ?? '',
+      })
+    else {
+      const document = readDocument(totals.section, fields, withheld)
+      totals.counted.NumberOfEntries++
+      // Canceled documents, and those that another one bills, are no part of the amounts.
+      if (document.status !== 'A' && document.status !== 'F') {
+        totals.counted.TotalDebit += lines.TotalDebit
+        totals.counted.TotalCredit += lines.TotalCredit
+      }
+      emit({ kind: 'document', document })
+    }
+    record = null
+    fields = new Map()
+    lines = { TotalDebit: 0n, TotalCredit: 0n }
+    withheld = 0n
+  }
+
+  function keep(path: string, value: string): void {
+    const section = path.slice(0, path.lastIndexOf('/'))
+    if (section in sections) totals.declared[path.slice(section.length + 1) as TotalName] = value
+    if (record === null) return
+    const field = path.slice(record.length + 1)
+    const [, side] = /^Line\/(Debit|Credit)Amount$/.exec(field) ?? []
+    // There may be several of these.
+    if (side !== undefined)
+      lines[side === 'Debit' ? 'TotalDebit' : 'TotalCredit'] += readAmount(`${side}Amount`, value)
+    else if (field === 'WithholdingTax/WithholdingTaxAmount')
+      withheld += readAmount('WithholdingTaxAmount', value)
+    else fields.set(field, value)
+  }
+
+  parser.onopentag = ({ name, attributes }) => {
+    const colon = name.indexOf(':')
+    const local = name.slice(colon + 1)
+    const parent = open.at(-1)
+    if (parent === undefined) {
+      if (isEnding) throw new FileError('is not well-formed XML: it has two roots')
+      checkRoot(local, String(attributes[colon > 0 ? `xmlns:${name.slice(0, colon)}` : 'xmlns'] ?? ''))
+    }
+    if (open.length === deepest)
+      throw new FileError('is not a SAF-T (PT) file: its elements are nested too deep')
+    const path = parent === undefined ? '' : `${parent}/${local}`
+    open.push(path)
+    const section = sections[path]
+    if (section !== undefined) totals = noTotals(section)
+    if (records.has(path)) record = path
+    text = ''
+  }
+  parser.ontext = parser.oncdata = piece => {
+    if (text !== null && text.length <= longestText) text += piece
+  }
+  parser.onclosetag = () => {
+    const path = open.pop() ?? ''
+    if (text !== null) keep(path, text.trim().slice(0, longestText))
+    text = null
+    if (path === record) finish()
+    if (path in sections) emit({ kind: 'totals', totals })
+    if (path === '') isEnding = true
+  }
+  // Entities are defined there, and a SAF-T file has none.
+  parser.ondoctype = () => {
+    throw new FileError('is not a SAF-T (PT) file: it has a document type declaration')
+  }
+  parser.onerror = ({ message }) => {
+    const [reason = ''] = message.split('\n')
+    if (/^Unclosed|^Unexpected end/.test(reason))
+      throw new FileError(`is cut off: it ends within ${open.at(-1)?.split('/').at(-1) || 'AuditFile'}`)
+    throw new FileError(
+      open.length === 0 && !isEnding
+        ? 'is not a SAF-T (PT) file: it is not XML'
+        : `is not well-formed XML, at line ${parser.line + 1}`,
+    )
+  }
+  return {
+    write: (piece: string) => parser.write(piece),
+    end() {
+      parser.close()
+      if (!isEnding) throw new FileError('is not a SAF-T (PT) file: it is empty')
+      if (!isHeaderRead) throw new FileError('is not a SAF-T (PT) file: it has no Header')
+    },
+  }
+}
+
+/** In millionths. */
+function readAmount(name: string, value: string): bigint {
+  const amount = toMillionths(value)
+  if (amount === null) throw new FileError(`is not a SAF-T (PT) file: its ${name} is no amount`)
+  return amount
+}
+
+function noTotals(section: SaftSection) {
+  const declared = { NumberOfEntries: '', TotalDebit: '', TotalCredit: '' }
+  return { section, declared, counted: { NumberOfEntries: 0, TotalDebit: 0n, TotalCredit: 0n } }
+}
+
+function checkRoot(local: string, uri: string): void {
+  if (uri.startsWith(namespace) && local === 'AuditFile') return
+  const found = `its root is ${local.slice(0, 40)}${uri && ` of ${uri.slice(0, 80)}`}`
+  throw new FileError(
+    /StandardAuditFile/i.test(uri)
+      ? `is a SAF-T file of another country than Portugal: ${found}`
+      : `is not a SAF-T (PT) file: ${found}`,
+  )
+}
+
+function readHeader(fields: ReadonlyMap<string, string>) {
+  const header = {
+    taxId: fields.get('TaxRegistrationNumber') ?? '',
+    company: fields.get('CompanyName') ?? '',
+    /** The first and the last day, YYYY-MM-DD. */
+    from: fields.get('StartDate') ?? '',
+    to: fields.get('EndDate') ?? '',
+  }
+  if (!isCalendarDay(header.from) || !isCalendarDay(header.to) || header.taxId === '')
+    throw new FileError('is not a SAF-T (PT) file: its Header has no company or no days')
+  return header
+}
+
+/** `withheld` is in millionths. */
+function readDocument(section: SaftSection, fields: ReadonlyMap<string, string>, withheld: bigint) {
+  const isSale = section === 'SalesInvoices'
+  const kind = isSale ? 'Invoice' : 'Payment'
+  const need = (name: string) => {
+    const value = fields.get(name)
+    if (!value) throw new FileError(`is not a SAF-T (PT) file: it has a document without ${name}`)
+    return value
+  }
+  const atcud = fields.get('ATCUD') ?? ''
+  const currency = fields.get('DocumentTotals/Currency/CurrencyCode')
+  return {
+    section,
+    /** As printed, such as "FT A/123". */
+    number: need(isSale ? 'InvoiceNo' : 'PaymentRefNo'),
+    // Series older than the code have this in its place.
+    atcud: atcud === '' || atcud === '0' ? null : atcud,
+    /** Such as FT, or RG of a receipt. */
+    type: need(`${kind}Type`),
+    /** N: normal; A: canceled; S, R and F: self-billed, summarized, billed by another document. */
+    status: need(`DocumentStatus/${kind}Status`),
+    date: need(isSale ? 'InvoiceDate' : 'TransactionDate'),
+    customer: fields.get('CustomerID') ?? '',
+    /** Decimals in euros: before taxes, taxes, and both, before any tax is withheld. */
+    net: need('DocumentTotals/NetTotal'),
+    tax: need('DocumentTotals/TaxPayable'),
+    gross: need('DocumentTotals/GrossTotal'),
+    /** The tax that the customer withholds. */
+    withheld: writeAmount(Number(withheld / 10_000n), 'eur'),
+    /** The total in the document's own currency, where it is not the euro; `rate`: euros for one of it. */
+    foreign: currency
+      ? {
+          currency,
+          amount: fields.get('DocumentTotals/Currency/CurrencyAmount') ?? '',
+          rate: fields.get('DocumentTotals/Currency/ExchangeRate') ?? '',
+        }
+      : null,
+  }
+}

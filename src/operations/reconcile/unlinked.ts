@@ -1,0 +1,56 @@
+/** Documents in force that are no invoice's, by what they name. Pure. */
+import type { Document } from '../../domain/document.ts'
+import { type LinkRules, listWords, resolveNames } from '../../domain/link/link.ts'
+import { describeName, type Naming } from '../../domain/link/reference.ts'
+import type { Claimed, KnownDocument } from '../../store/document-store.ts'
+import { type Difference, sidesOf } from './reconcile.ts'
+
+export interface Unlinked {
+  kind: 'document_of_unknown_invoice' | 'document_of_several_invoices' | 'document_without_invoice'
+  /** The ID of an invoice that is not stored; null when the document names none. */
+  invoice_id: string | null
+  /** What it refers to, in words. */
+  target: string
+}
+
+/** Null when the document names one invoice: `claimants` have its payments and numbers, `isStored` the IDs of stored invoices. */
+export function judgeUnlinked(
+  known: KnownDocument,
+  claimants: readonly Claimed[],
+  isStored: ReadonlySet<string>,
+  rules: LinkRules,
+): Unlinked | null {
+  const { document } = known
+  if (document === null) return null
+  const { names, ids } = resolveNames(known, claimants, rules)
+  const [name] = names
+  if (name === undefined || (ids.size === 0 && !isClear(name))) {
+    const target = document.reference === null ? 'nothing' : `'${document.reference}'`
+    return { kind: 'document_without_invoice', invoice_id: null, target }
+  }
+  const all = [...ids].sort()
+  if (name.kind === 'id') {
+    const [id = ''] = all
+    if (all.some(each => isStored.has(each))) return null
+    const target = `${id}, which is not in the store`
+    return { kind: 'document_of_unknown_invoice', invoice_id: id, target }
+  }
+  if (all.length === 1) return null
+  const target =
+    all.length > 1
+      ? `${describeName(name)}, which ${listWords(all)} have`
+      : `${describeName(name)}, which no invoice in the store has${name.kind === 'number' ? ' whose customer has the tax ID of its client' : ''}`
+  const kind = all.length > 1 ? 'document_of_several_invoices' : 'document_of_unknown_invoice'
+  return { kind, invoice_id: null, target }
+}
+
+/** A template for numbers alone takes any text for one: a word, or a sentence, names no invoice. */
+function isClear({ kind, value }: Naming): boolean {
+  return kind !== 'number' || /^(?=\S*\d)\S+$/.test(value)
+}
+
+export function describeUnlinked(document: Document, { kind, invoice_id, target }: Unlinked): Difference {
+  const { id, date, status } = document
+  const detail = `document ${id} of ${date ?? 'an unknown day'} is ${status}, and refers to ${target}`
+  return { kind, ...sidesOf(null, document), invoice_id, detail }
+}

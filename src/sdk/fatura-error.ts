@@ -1,0 +1,44 @@
+/** The client's error, with all details that the service sends. */
+import type { ErrorCode } from '../domain/errors.ts'
+
+/** The service's codes, and two of the client: no whole answer came, or one of something else, such as a proxy. */
+export type FaturaErrorCode = ErrorCode | 'connection_failed' | 'unexpected_answer'
+
+type Details = Partial<Pick<FaturaError, 'status' | 'requestId' | 'retryAfter' | 'param' | 'cause'>>
+
+export class FaturaError extends Error {
+  override readonly name = 'FaturaError'
+  readonly code: FaturaErrorCode
+  /** Null when no answer came. */
+  readonly status: number | null = null
+  /** Names the request in the service's logs: quote it when you report a problem. */
+  readonly requestId: string | null = null
+  /** Seconds until a retry makes sense; null when the service named none. */
+  readonly retryAfter: number | null = null
+  /** The parameter at fault, with `invalid_parameter`. */
+  readonly param: string | null = null
+
+  constructor(code: FaturaErrorCode, message: string, { cause, ...details }: Details = {}) {
+    super(message, { cause })
+    this.code = code
+    Object.assign(this, details)
+  }
+}
+
+export async function readError(answer: Response): Promise<FaturaError> {
+  const { status, headers } = answer
+  const body = (await answer.json().catch(() => null)) as { error?: Partial<FaturaError> } | null
+  const error = body?.error
+  const details = { status, requestId: headers.get('request-id'), retryAfter: readRetryAfter(headers) }
+  return typeof error?.code === 'string'
+    ? new FaturaError(error.code, String(error.message), { ...details, param: error.param ?? null })
+    : new FaturaError('unexpected_answer', `The answer, with status ${status}, is not Fatura's.`, details)
+}
+
+/** The service sends seconds; a proxy may send a date. */
+function readRetryAfter(headers: Headers): number | null {
+  const text = headers.get('retry-after')
+  if (!text) return null
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - Date.now()) / 1000)
+  return Number.isNaN(seconds) ? null : Math.max(0, seconds)
+}

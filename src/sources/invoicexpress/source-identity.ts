@@ -1,0 +1,13 @@
+import type { SourceIdentity } from '../source.ts'
+import type { InvoiceXpressOptions } from './client.ts'
+
+export const invoiceXpressIdentity: SourceIdentity = {
+  name: 'InvoiceXpress',
+  system: 'invoicexpress',
+  streamPrefix: 'ix',
+}
+
+/** The account that options lead to, by its name or its address. */
+export function invoicingAccountOf({ account, base }: Pick<InvoiceXpressOptions, 'account' | 'base'>) {
+  return { source: invoiceXpressIdentity, account: account ?? new URL(base).origin }
+}

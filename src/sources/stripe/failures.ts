@@ -1,0 +1,107 @@
+import type Stripe from 'stripe'
+import { type Failures, readRetryAfter } from '../calls/failures.ts'
+import { SourceError, UnfitRecord } from '../source.ts'
+import { StripeSdk } from './sdk.ts'
+
+export const stripeFailures: Failures = {
+  name: 'Stripe',
+  /** A refusal of the key or of the request stays; any other failure may pass. */
+  mayPass: error => {
+    // A record that does not fit is set aside at once, and fetched again later.
+    if (error instanceof UnfitRecord) return error.mayPass
+    if (error instanceof SourceError) return error.failure !== 'missing'
+    const status = statusOf(error)
+    return status === undefined || status === 409 || status === 429 || status >= 500
+  },
+  /** Stripe works if it answers about the request, the key or the rate limit itself. */
+  isFault: error => {
+    const status = statusOf(error)
+    return status === undefined || status < 400 || status >= 500
+  },
+  pauseFor: error =>
+    error instanceof StripeSdk.errors.StripeRateLimitError
+      ? readRetryAfter(error.headers?.['retry-after'], Date.now())
+      : 0,
+  explain(error) {
+    if (error instanceof SourceError) return error
+    // The client wraps errors of our own connection code.
+    if (error instanceof StripeSdk.errors.StripeConnectionError && error.detail instanceof SourceError)
+      return error.detail
+    if (!(error instanceof StripeSdk.errors.StripeError))
+      return new SourceError('failed', 'Stripe sent an unreadable answer')
+    if (isMissing(error)) return new SourceError('missing', 'Stripe does not know it')
+    if (isOfOtherMode(error))
+      return new SourceError(
+        'failed',
+        'Stripe has it in the other mode: the key is for test mode and the invoices are live, or the other way round',
+      )
+    if (error.statusCode === 401)
+      return new SourceError('failed', 'Stripe refused the key: it is mistyped, revoked or expired')
+    if (error.statusCode === 403) return new SourceError('failed', forbidden(rightIn(error.message)))
+    return new SourceError('failed', `Stripe answered ${error.type} ${error.statusCode ?? ''}`.trim())
+  },
+}
+
+/** Resolves with null when Stripe itself answers that there is no object of this very id. A 404 of a gateway deletes nothing. */
+export async function unlessGone<T>(id: string, ask: () => Promise<T>): Promise<T | null> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    const { statusCode, message } = error as Stripe.errors.StripeInvalidRequestError
+    if (statusCode === 404 && message.includes(`'${id}'`)) return null
+    throw new SourceError(
+      'failed',
+      'Stripe answered about another object than the requested one that it does not exist',
+    )
+  }
+}
+
+/** Whether Stripe itself answered that some object does not exist. */
+function isMissing(error: unknown): boolean {
+  return (
+    error instanceof StripeSdk.errors.StripeInvalidRequestError &&
+    error.code === 'resource_missing' &&
+    !isOfOtherMode(error)
+  )
+}
+
+/** Whether the object exists in live mode and the key is for test mode, or the other way round. */
+function isOfOtherMode({ message }: Error): boolean {
+  return /similar object exists in (live|test) mode/.test(message)
+}
+
+/** Needed permissions: by the word in Stripe's refusals, as named in its dashboard. */
+const rights = {
+  invoice: 'Invoices',
+  customer: 'Customers',
+  event: 'Events',
+  tax_rate: 'Tax rates',
+} as const
+
+export function forbidden(right: keyof typeof rights | null): string {
+  const lack =
+    right === null
+      ? `it lacks one of the permissions ${Object.values(rights).join(', ')}: Read`
+      : `it lacks the permission "${rights[right]}: Read"`
+  return `Stripe refused the key: ${lack}`
+}
+
+/** As in "Having the 'rak_tax_rate_read' permission would allow this request to continue." */
+function rightIn(message: string): keyof typeof rights | null {
+  const [, right = ''] = /'rak_(\w+)_read'/.exec(message) ?? []
+  return Object.hasOwn(rights, right) ? (right as keyof typeof rights) : null
+}
+
+export async function unlessForbidden<T>(answer: Promise<T>): Promise<T | null> {
+  return answer.catch(error => {
+    if ((error as { statusCode?: number }).statusCode === 403) return null
+    throw error
+  })
+}
+
+/** The status of Stripe's answer; undefined without one, and of a 404 that comes from a gateway or proxy. */
+function statusOf(error: unknown): number | undefined {
+  if (!(error instanceof StripeSdk.errors.StripeError)) return undefined
+  return error.statusCode === 404 && error.code !== 'resource_missing' ? undefined : error.statusCode
+}

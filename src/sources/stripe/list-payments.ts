@@ -1,0 +1,35 @@
+/** All the payments of an invoice or a failure: never a part of them. */
+import { UnfitRecord } from '../source.ts'
+import { type PaymentItem, partPageShape, paymentShape, readAs } from './invoice-shape.ts'
+
+/** Far more than an invoice has: more pages are a loop. */
+const mostPages = 100
+
+interface PaymentPage {
+  payments: readonly PaymentItem[]
+  has_more: boolean
+}
+
+export function readPaymentPage(answer: unknown): PaymentPage {
+  const { data, has_more } = readAs(partPageShape, answer, 'a list of payments')
+  return { payments: data.map(each => readAs(paymentShape, each, 'a payment')), has_more }
+}
+
+/** Reads page by page, each after a payment, from the first. */
+export async function listPayments(list: (after: string | undefined) => Promise<PaymentPage>) {
+  const all = new Map<string, PaymentItem>()
+  for (let count = 0; count < mostPages; count++) {
+    const { payments, has_more } = await list([...all.keys()].at(-1))
+    for (const payment of payments) {
+      if (all.has(payment.id)) throw unfit()
+      all.set(payment.id, payment)
+    }
+    if (!has_more) return [...all.values()]
+    if (payments.length === 0) break
+  }
+  throw unfit()
+}
+
+function unfit(): UnfitRecord {
+  return new UnfitRecord('Stripe sent payments that do not fit')
+}

@@ -1,0 +1,3 @@
+import type { SourceIdentity } from '../source.ts'
+
+export const stripeIdentity: SourceIdentity = { name: 'Stripe', system: 'stripe', streamPrefix: 'stripe' }

@@ -1,0 +1,170 @@
+/** The feed of changes over three statements of each engine. */
+import type { ChangeReads, StoredChange } from '../change-store.ts'
+import { StoreUnavailable, type WriteTransaction } from '../store.ts'
+import type { Db, DbValue } from './db.ts'
+import type { EngineName } from './filters.ts'
+
+/**
+ * `customerChanges`: the version of $1, alone in the first row; then its changes after $2, at most $3. `batches`: `last_seq`
+ * and `pruned_seq` as the first row's `seq` and `batch`; then the batches after $1, at most $2. `batchChanges`: those of the
+ * batches $1, of each the places after $2 up to $3; in any order, and rows that are not visible yet are missing.
+ */
+export const feedStatements = {
+  sqlite: {
+    customerChanges: `
+      SELECT (SELECT version FROM fatura.customers WHERE customer_id = $1) AS version,
+        NULL AS previous, NULL AS invoice_id, NULL AS kind, NULL AS at, life, 0 AS is_standby FROM fatura.freshness
+      UNION ALL SELECT * FROM (
+        SELECT version, previous, invoice_id, kind, at, NULL, NULL FROM fatura.changes
+        WHERE customer_id = $1 AND version > $2 ORDER BY version LIMIT $3)
+      ORDER BY previous`,
+    batches: `
+      SELECT * FROM (
+        SELECT last_seq AS seq, pruned_seq AS batch, 0 AS n, life, 0 AS is_standby FROM fatura.feed, fatura.freshness
+        UNION ALL SELECT * FROM (
+          SELECT seq, batch, n, NULL, NULL FROM fatura.batches WHERE seq > $1 ORDER BY seq LIMIT $2))
+      ORDER BY n > 0, seq`,
+    batchChanges: `
+      SELECT batch, place, customer_id, invoice_id, kind, version, at FROM json_each($1) AS given
+      CROSS JOIN fatura.changes ON batch = given.value AND place > $2 ->> given.key AND place <= $3 ->> given.key`,
+  },
+  postgres: {
+    customerChanges: 'SELECT * FROM fatura.customer_changes($1, $2, $3)',
+    batches: 'SELECT * FROM fatura.read_batches($1, $2)',
+    batchChanges: 'SELECT * FROM fatura.batch_changes($1, $2, $3)',
+  },
+} as const
+
+type AskFeed = <Row extends object>(
+  name: keyof (typeof feedStatements)[EngineName],
+  ...values: DbValue[]
+) => Promise<Row[]>
+
+/** Citus recovers a commit that a node did not hear of within this time. */
+const citusSettleMs = 120_000
+
+/** Of the first row alone. */
+interface StateRow {
+  life: string
+  /** In SQLite, a boolean is a number. */
+  is_standby: boolean | number
+}
+
+interface CustomerRow extends StateRow, Pick<StoredChange, 'invoice_id' | 'kind' | 'at'> {
+  version: number | null
+  previous: number
+}
+
+interface BatchRow {
+  seq: number
+  batch: number
+  n: number
+}
+
+interface BatchedRow extends Omit<StoredChange, 'seq'> {
+  batch: number
+  place: number
+}
+
+export function changeReadsOf(db: Db): ChangeReads {
+  return changeReads((name, ...values) => db.query(feedStatements[db.engine][name], values), db.isCitus)
+}
+
+export function changeReads(ask: AskFeed, isCitus: boolean): ChangeReads {
+  return {
+    async readChanges(customerId, after, limit, life) {
+      const wanted = after === null ? 0 : limit
+      if (customerId === null) return readAll(ask, isCitus, after, wanted, life)
+      const [state, ...rows] = await ask<CustomerRow>('customerChanges', customerId, after ?? 0, wanted)
+      const { version: last, ...store } = state as CustomerRow
+      const version = last ?? 0
+      if (after === null) return { changes: [], next: version, life: store.life }
+      if (!isOfThisStore(store, version, after, life)) return null
+      const [first] = rows
+      if (first === undefined ? version > after : first.previous > after) return null
+      const changes = rows.map(({ version, invoice_id, kind, at }) => {
+        return {
+          seq: version as number,
+          customer_id: customerId,
+          version: version as number,
+          invoice_id,
+          kind,
+          at,
+        }
+      })
+      return { changes, next: changes.at(-1)?.seq ?? after, life: store.life }
+    },
+  }
+}
+
+/** Whether the store has been at this place of a feed that ends at `end`. */
+function isOfThisStore(store: StateRow, end: number, after: number, life = store.life): boolean {
+  if (life !== store.life) return false
+  if (after <= end) return true
+  if (store.is_standby) throw new StoreUnavailable('The replica is behind the place that was asked for.')
+  return false
+}
+
+async function readAll(ask: AskFeed, isCitus: boolean, after: number | null, limit: number, wanted?: string) {
+  const [state, ...batches] = await ask<BatchRow & StateRow>('batches', after ?? 0, limit)
+  const { seq: last, batch: pruned, ...store } = state as BatchRow & StateRow
+  const { life } = store
+  if (after === null) {
+    const settled = isCitus ? Math.min(last, (Date.now() - citusSettleMs) * 1000) : last
+    return { changes: [], next: Math.max(pruned, settled), life }
+  }
+  if (after < pruned || !isOfThisStore(store, last, after, wanted)) return null
+  const spans = chooseSpans(batches, after, limit)
+  const listOf = (name: keyof (typeof spans)[0]) => spans.map(span => span[name])
+  const rows =
+    spans.length === 0
+      ? []
+      : await ask<BatchedRow>('batchChanges', listOf('batch'), listOf('start'), listOf('end'))
+  const byPlace = new Map(rows.map(row => [`${row.batch} ${row.place}`, row]))
+  const changes: StoredChange[] = []
+  for (const { batch, start, end, before } of spans)
+    for (let place = start + 1; place <= end; place++) {
+      const found = byPlace.get(`${batch} ${place}`)
+      // On Citus, another node may commit a moment later: nothing behind it is shown before it.
+      if (found === undefined) return { changes, next: changes.at(-1)?.seq ?? after, life }
+      const { batch: _, place: __, ...change } = found
+      changes.push({ ...change, seq: before + place })
+    }
+  return { changes, next: changes.at(-1)?.seq ?? after, life }
+}
+
+/** The batches of a page, of each the places after `start` up to `end`; `before` is the seq before its first change. */
+function chooseSpans(batches: readonly BatchRow[], after: number, limit: number) {
+  const spans: { batch: number; start: number; end: number; before: number }[] = []
+  let room = limit
+  for (const { seq, batch, n } of batches) {
+    if (room === 0) break
+    const before = seq - n
+    const start = Math.max(0, after - before)
+    const end = Math.min(n, start + room)
+    spans.push({ batch, start, end, before })
+    room -= end - start
+  }
+  return spans
+}
+
+export function changeWrites(db: Db): Pick<WriteTransaction, 'pruneChanges'> {
+  return {
+    async pruneChanges(before, limit) {
+      const [feed] = await db.query<{ pruned_seq: number }>('SELECT pruned_seq FROM fatura.feed')
+      const batches = await db.query<BatchRow>(
+        'SELECT seq, batch, n FROM fatura.batches WHERE seq < $1 ORDER BY seq LIMIT 100',
+        [Math.min(before * 1000, Number.MAX_SAFE_INTEGER)],
+      )
+      const spans = chooseSpans(batches, feed?.pruned_seq ?? 0, limit)
+      const last = spans.at(-1)
+      if (last === undefined) return 0
+      for (const { batch, end } of spans)
+        await db.query('DELETE FROM fatura.changes WHERE batch = $1 AND place <= $2', [batch, end])
+      const pruned = last.before + last.end
+      await db.query('DELETE FROM fatura.batches WHERE seq <= $1', [pruned])
+      await db.query('UPDATE fatura.feed SET pruned_seq = $1 WHERE pruned_seq < $1', [pruned])
+      return spans.reduce((sum, { start, end }) => sum + end - start, 0)
+    },
+  }
+}

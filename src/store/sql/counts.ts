@@ -1,0 +1,113 @@
+/** Totals and counters of the customers that a transaction changed: written before it commits. */
+import { type ChangeRow, Changes, changeRows, counterColumns } from './counting.ts'
+import type { Db, Insertion } from './db.ts'
+import type { SharedRows } from './shared-rows.ts'
+
+const counterInsertion: Insertion = {
+  into: 'fatura.counts',
+  columns: {
+    customer_id: 'text',
+    month: 'text',
+    status: 'text',
+    currency: 'text',
+    ix: 'text',
+    n: 'bigint',
+    total_cents: 'numeric',
+  },
+  rest: `ON CONFLICT (customer_id, month, status, currency, ix) DO UPDATE SET
+    n = stored.n + excluded.n, total_cents = stored.total_cents + excluded.total_cents`,
+}
+
+/** How many changes within one transaction are held in memory. */
+const heldAtMost = 100_000
+
+export interface LockedCustomer {
+  customer_id: string
+  /** In SQLite, a boolean is a number. */
+  counted: boolean | number
+  version: number
+}
+
+export interface GrownCustomer {
+  customerId: string
+  /** Invoices that came, less those that went. */
+  added: number
+  version: number
+  changes: readonly ChangeRow[]
+}
+
+/** What each engine does its own way. */
+export interface CustomerWrites {
+  /** No other writer changes these customers until the end. One that is new may be left out. */
+  lockCustomers(customerIds: readonly string[]): Promise<LockedCustomer[]>
+  /** Returns those that are large by now and have no counters. */
+  saveCustomers(customers: readonly GrownCustomer[], batch: number): Promise<string[]>
+}
+
+export type Counting = ReturnType<typeof keepCounts>
+
+export function keepCounts(db: Db, engine: CustomerWrites, { batch }: SharedRows) {
+  let changes = new Changes()
+
+  async function flush(): Promise<void> {
+    const changed = [...changes.customers]
+    changes = new Changes()
+    const rows = changed.flatMap(([customerId, { counters }]) =>
+      Array.from(counters.values(), counter => [customerId, ...counter] as const).filter(
+        ([, , , , , n, totalCents]) => n !== 0 || totalCents !== 0n,
+      ),
+    )
+    await db.insert(counterInsertion, rows)
+    for (const customerId of new Set(rows.flatMap(([id, , , , , n]) => (n < 0 ? id : []))))
+      await db.query('DELETE FROM fatura.counts WHERE customer_id = $1 AND n = 0', [customerId])
+    const now = Date.now()
+    const customers = changed.map(([customerId, change]): GrownCustomer => {
+      // Each change has a version of its own, which rises within the life of the store.
+      const version = Math.max(change.previous + change.kinds.size, now)
+      const changes = changeRows(customerId, change, version, batch.count)
+      batch.count += changes.length
+      return { customerId, added: change.added, version, changes }
+    })
+    await save(customers)
+  }
+
+  /** Those that are large by now get counters. */
+  async function save(customers: readonly GrownCustomer[]): Promise<void> {
+    for (const customerId of await engine.saveCustomers(customers, batch.number)) {
+      await db.query(
+        `INSERT INTO fatura.counts (customer_id, month, status, currency, ix, n, total_cents)
+         SELECT $1, ${counterColumns(db.engine)} FROM fatura.invoices ${db.byIndex('invoices_in_order')}
+         WHERE customer_id = $1 GROUP BY 2, 3, 4, 5`,
+        [customerId],
+      )
+      await db.query('UPDATE fatura.customers SET counted = true WHERE customer_id = $1', [customerId])
+    }
+  }
+
+  return {
+    /** No other writer changes these customers until the end. To be called before their rows are read to be changed. */
+    async lock(customerIds: readonly string[]): Promise<void> {
+      if (changes.noted >= heldAtMost) await flush()
+      const unknown = [...new Set(customerIds)].filter(id => !changes.known.has(id))
+      if (unknown.length === 0) return
+      for (const { customer_id, counted, version } of await engine.lockCustomers(unknown.sort()))
+        changes.known.set(customer_id, { isCounted: Boolean(counted), version })
+    },
+    /** As `Changes` notes it. The customer's version rises. */
+    note(...noted: Parameters<Changes['note']>): void {
+      changes.note(...noted)
+    },
+    flush,
+    /** Counts a customer again, whatever was kept of it. The caller has locked it. */
+    async recount(customerId: string): Promise<void> {
+      await db.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
+      await db.query('UPDATE fatura.customers SET counted = false WHERE customer_id = $1', [customerId])
+      const [row] = await db.query<{ wrong_by: number }>(
+        `SELECT (SELECT count(*) FROM fatura.invoices WHERE customer_id = $1)
+           - coalesce((SELECT total FROM fatura.customers WHERE customer_id = $1), 0) AS wrong_by`,
+        [customerId],
+      )
+      await save([{ customerId, added: row?.wrong_by ?? 0, version: Date.now(), changes: [] }])
+    },
+  }
+}

@@ -1,0 +1,54 @@
+/** Invoices by what documents name: the documents that they claim or are tied to, their IDs, their payments and their numbers. */
+import { type InvoiceKey, keyOf } from '../../domain/invoice.ts'
+import type { PaymentFacts } from '../../domain/payment.ts'
+import type { Claimed, InvoiceNames } from '../document-store.ts'
+import { type Db, queryAny } from './db.ts'
+
+interface ClaimantRow extends InvoiceKey {
+  summary: string
+  payment: string
+  claim: string
+}
+
+/** Each invoice once: it may have several of the names. */
+export async function findNamed(
+  db: Db,
+  { documents = [], invoices = [], payments = [], numbers = [] }: Partial<InvoiceNames>,
+): Promise<InvoiceKey[]> {
+  const keys = 'SELECT customer_id, invoice_id AS id FROM'
+  const linked = await queryAny<InvoiceKey>(db, `${keys} fatura.links`, [
+    ['claimed_id', documents],
+    ['ix_id', documents],
+    ['invoice_id', invoices],
+    ['number', numbers],
+  ])
+  const paid = await queryAny<InvoiceKey>(db, `${keys} fatura.invoice_payments`, [['payment_id', payments]])
+  return eachOnce([...linked, ...paid])
+}
+
+/** With what is recorded of them and what paid them, each once. */
+export async function findClaimants(
+  db: Db,
+  { documents, payments, numbers }: Omit<InvoiceNames, 'invoices'>,
+): Promise<Claimed[]> {
+  const select = 'SELECT i.customer_id, i.id, i.summary, i.payment, l.claim FROM fatura.links l'
+  const ofInvoice = 'JOIN fatura.invoices i ON i.customer_id = l.customer_id AND i.id = l.invoice_id'
+  const ofPayment =
+    'JOIN fatura.invoice_payments p ON p.customer_id = l.customer_id AND p.invoice_id = l.invoice_id'
+  const found = await queryAny<ClaimantRow>(db, `${select} ${ofInvoice}`, [
+    ['l.claimed_id', documents],
+    ['l.number', numbers],
+  ])
+  const paid = await queryAny<ClaimantRow>(db, `${select} ${ofInvoice} ${ofPayment}`, [
+    ['p.payment_id', payments],
+  ])
+  return eachOnce([...found, ...paid]).map(({ summary, claim, payment }) => ({
+    invoice: JSON.parse(summary),
+    claim: JSON.parse(claim),
+    payments: (JSON.parse(payment) as PaymentFacts).payments.map(({ id }) => id),
+  }))
+}
+
+function eachOnce<T extends InvoiceKey>(rows: readonly T[]): T[] {
+  return [...new Map(rows.map(row => [keyOf(row), row])).values()]
+}

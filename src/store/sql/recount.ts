@@ -1,0 +1,86 @@
+/** Compares totals and counters with the rows: without a lock, and without writing. */
+import type { OnRecounted } from '../store.ts'
+import { countedAbove, counterColumns } from './counting.ts'
+import type { Counting } from './counts.ts'
+import { type Db, queryColumn } from './db.ts'
+
+const customersAtOnce = 100
+
+/** Customers without a row, though there are others of theirs. */
+const lostCustomers = ['invoices', 'counts']
+  .map(
+    table => `SELECT DISTINCT customer_id FROM fatura.${table} AS other
+      WHERE NOT EXISTS (SELECT 1 FROM fatura.customers c WHERE c.customer_id = other.customer_id)`,
+  )
+  .join(' UNION ')
+
+/** One statement, and so of one moment: the number of each customer's invoices, and a row without one for all that is wrong. */
+const checkCustomers = (db: Db, within = db.isAmong('customer_id', '$1')) => `
+  WITH
+    kept AS (SELECT customer_id, total, counted FROM fatura.customers WHERE ${within}),
+    found AS (SELECT customer_id, count(*) AS n FROM fatura.invoices WHERE ${within} GROUP BY customer_id),
+    made AS (
+      SELECT customer_id, ${counterColumns(db.engine)} FROM fatura.invoices ${db.byIndex('invoices_in_order')}
+      WHERE ${within} AND customer_id IN (SELECT customer_id FROM kept WHERE counted) GROUP BY 1, 2, 3, 4, 5),
+    every AS (
+      SELECT customer_id, coalesce(total, 0) AS total, coalesce(counted, false) AS counted,
+        coalesce(n, 0) AS n
+      FROM kept FULL JOIN found USING (customer_id))
+  SELECT customer_id, n FROM found
+  UNION ALL
+  SELECT customer_id, NULL FROM every WHERE total <> n OR n > ${countedAbove} AND NOT counted
+  UNION ALL
+  SELECT customer_id, NULL FROM made
+  FULL JOIN (SELECT * FROM fatura.counts WHERE ${within}) AS stored USING (customer_id, month, status, currency, ix)
+  WHERE (made.n, made.total_cents) IS DISTINCT FROM (stored.n, stored.total_cents)`
+
+export async function check(db: Db, customers: readonly string[]) {
+  const rows = await db.query<{ customer_id: string; n: number | null }>(checkCustomers(db), [customers])
+  return {
+    invoices: rows.reduce((sum, { n }) => sum + (n ?? 0), 0),
+    /** The customer of each wrong total and counter. */
+    wrong: rows.flatMap(({ customer_id, n }) => (n === null ? customer_id : [])),
+  }
+}
+
+/** A fault of a moment ago may be gone by now; if it is not, the customer is counted again. Returns how much was wrong. */
+export async function repairCustomer(db: Db, counting: Counting, customerId: string): Promise<number> {
+  await counting.lock([customerId])
+  const { wrong } = await check(db, [customerId])
+  if (wrong.length > 0) await counting.recount(customerId)
+  return wrong.length
+}
+
+/** Returns how much is wrong; `repair` is called for a customer of whom something is, and returns how much it found then. */
+export async function recount(
+  db: Db,
+  checkSome: (customers: readonly string[]) => ReturnType<typeof check>,
+  repair: ((customerId: string) => Promise<number>) | null,
+  onProgress?: OnRecounted,
+): Promise<number> {
+  const [all] = await queryColumn<number>(db, 'SELECT CAST(sum(total) AS bigint) FROM fatura.customers')
+  let [wrong, invoices] = [0, 0]
+  for await (const customers of customersOf(db)) {
+    const checked = await checkSome(customers)
+    if (repair === null) wrong += checked.wrong.length
+    else for (const customerId of new Set(checked.wrong)) wrong += await repair(customerId)
+    invoices += checked.invoices
+    onProgress?.(invoices, all || null)
+  }
+  return wrong
+}
+
+/** On Citus, a statement sees one moment only within one shard. */
+async function* customersOf(db: Db): AsyncGenerator<string[]> {
+  const atOnce = db.isCitus ? 1 : customersAtOnce
+  for (let last: string | undefined = ''; last !== undefined; ) {
+    const some: string[] = await queryColumn(
+      db,
+      `SELECT customer_id FROM fatura.customers WHERE customer_id > $1 ORDER BY customer_id LIMIT ${customersAtOnce}`,
+      [last],
+    )
+    for (let at = 0; at < some.length; at += atOnce) yield some.slice(at, at + atOnce)
+    last = some.at(-1)
+  }
+  for (const customerId of await queryColumn<string>(db, lostCustomers)) yield [customerId]
+}

@@ -1,0 +1,68 @@
+/** Rows that all writers share, gathered and written just before the commit: nobody waits for them longer than it takes. */
+import type { Value } from '../contents.ts'
+import type { Stream } from '../store.ts'
+import { currentFreshness } from './current-freshness.ts'
+import type { EngineName } from './filters.ts'
+
+export type SharedRows = ReturnType<typeof gatherSharedRows>
+
+export function gatherSharedRows() {
+  let lastObserved: number | null = null
+  const streams = new Map<string, Stream>()
+  /** The transaction's changes of invoices: a number that no other transaction has, and how many are written so far. */
+  const batch = { number: Math.floor(Math.random() * 2 ** 52), count: 0 }
+  return {
+    batch,
+    raiseObserved(observedAt: number): void {
+      lastObserved = Math.max(lastObserved ?? 0, observedAt)
+    },
+    async saveStream(stream: Stream): Promise<void> {
+      streams.set(stream.name, stream)
+    },
+    async saveSuccess(name: string, at: number): Promise<void> {
+      streams.set(name, { name, cursor: null, succeeded_at: at, failed_at: null, error: null })
+    },
+    /** Always in one order, so that two commits cannot wait for each other. */
+    statements(engine: EngineName) {
+      const statements: { sql: string; values: Value[] }[] = []
+      const add = (sql: string, ...values: Value[]) => statements.push({ sql, values })
+      if (lastObserved !== null) add(raiseTo, lastObserved)
+      if (streams.size > 0) {
+        if (engine === 'postgres') add(holdFreshness)
+        for (const { name, cursor, succeeded_at, failed_at, error } of streams.values())
+          add(saveStream, name, cursor, succeeded_at, failed_at, error)
+        add(saveFreshness[engine])
+      }
+      // Last of all: nobody holds the feed's row for longer than the commit itself.
+      if (batch.count > 0) {
+        add(appendToFeed, batch.count, Date.now() * 1000)
+        add(saveBatch, batch.number, batch.count)
+      }
+      return statements
+    },
+  }
+}
+
+export const raiseTo = 'UPDATE fatura.observation SET last_at = $1 WHERE last_at < $1'
+
+/** In the order of their commits, since the feed's row is held until then. By the clock, so that a place tells its moment. */
+const appendToFeed =
+  'UPDATE fatura.feed SET last_seq = CASE WHEN last_seq + $1 > $2 THEN last_seq + $1 ELSE $2 END'
+const saveBatch = 'INSERT INTO fatura.batches (seq, batch, n) SELECT last_seq, $1, $2 FROM fatura.feed'
+
+/** Where others write meanwhile, the saver of a stream has the freshness alone, so that none is overlooked. */
+const holdFreshness = 'UPDATE fatura.observation SET last_at = last_at WHERE only_one'
+
+const saveFreshness: Record<EngineName, string> = {
+  sqlite: `UPDATE fatura.freshness SET synced_at = (${currentFreshness})`,
+  // Streams are read first: other nodes of Citus do not know them.
+  postgres: `DO $body$ DECLARE v_synced_at bigint; BEGIN
+    v_synced_at := (${currentFreshness});
+    UPDATE fatura.freshness SET synced_at = v_synced_at WHERE only_one AND synced_at IS DISTINCT FROM v_synced_at;
+  END $body$`,
+}
+
+const saveStream = `
+  INSERT INTO fatura.streams (name, cursor, succeeded_at, failed_at, error) VALUES ($1, $2, $3, $4, $5)
+  ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor, succeeded_at = excluded.succeeded_at,
+    failed_at = excluded.failed_at, error = excluded.error`

@@ -1,0 +1,90 @@
+/** All writes of a transaction, over the few that each engine does its own way. */
+import { observationStamp, type WriteTransaction } from '../store.ts'
+import { changeWrites } from './changes.ts'
+import { connectorWrites } from './connector-state.ts'
+import { contentsWrites } from './contents.ts'
+import type { Countable } from './counting.ts'
+import { type Counting, type CustomerWrites, keepCounts } from './counts.ts'
+import type { Db } from './db.ts'
+import { endpointWrites } from './endpoints.ts'
+import type { InvoiceRow } from './invoice-row.ts'
+import { saveDerivedLinks } from './links.ts'
+import { gatherSharedRows } from './shared-rows.ts'
+import { documentWrites } from './write-documents.ts'
+
+export interface EngineWrites extends CustomerWrites, Pick<WriteTransaction, 'findKnown'> {
+  saveInvoices(
+    counting: Counting,
+    ...given: Required<Parameters<WriteTransaction['saveInvoices']>>
+  ): Promise<number>
+  /** Replaces what follows from the documents, of rows that are there. */
+  updateDocuments(rows: readonly InvoiceRow[]): Promise<void>
+}
+
+export type Writing = ReturnType<typeof startWriting>
+
+/** Of one transaction, which ends with the statements that `finish` returns. */
+export function startWriting(db: Db, engine: EngineWrites) {
+  const rows = gatherSharedRows()
+  const counting = keepCounts(db, engine, rows)
+
+  async function remove(customerId: string, invoiceId: string): Promise<boolean> {
+    await counting.lock([customerId])
+    const [gone] = await db.query<Countable>(
+      `DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2
+       RETURNING issued_at, status, ix_status, currency, total_cents`,
+      [customerId, invoiceId],
+    )
+    for (const table of ['invoice_lines', 'invoice_payments', 'account_entries', 'links']) {
+      const sql = `DELETE FROM fatura.${table} WHERE customer_id = $1 AND invoice_id = $2`
+      await db.query(sql, [customerId, invoiceId])
+    }
+    if (gone !== undefined) counting.note({ customer_id: customerId, id: invoiceId }, gone, null)
+    return gone !== undefined
+  }
+
+  const invoices = {
+    saveInvoices(records, observedAt = observationStamp(), answeredAt = observedAt) {
+      for (const stamp of [observedAt, answeredAt].flat()) rows.raiseObserved(stamp)
+      return engine.saveInvoices(counting, records, observedAt, answeredAt)
+    },
+    async deleteInvoice(customerId, invoiceId, observedAt = observationStamp(), answeredAt = observedAt) {
+      rows.raiseObserved(answeredAt)
+      const wasThere = await remove(customerId, invoiceId)
+      await db.query(
+        `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at, answered_at)
+         VALUES ($1, $2, $3, $4)
+         ON CONFLICT (customer_id, id) DO UPDATE SET
+           observed_at = excluded.observed_at, answered_at = excluded.answered_at
+         WHERE stored.observed_at < excluded.observed_at`,
+        [customerId, invoiceId, observedAt, answeredAt],
+      )
+      return wasThere
+    },
+    async removeInvoice(customerId, invoiceId) {
+      await remove(customerId, invoiceId)
+    },
+    findKnown: engine.findKnown,
+    saveDerivedLinks: given => saveDerivedLinks(db, counting, given, engine.updateDocuments),
+    saveStream: rows.saveStream,
+    saveSuccess: rows.saveSuccess,
+  } satisfies Partial<WriteTransaction>
+
+  const tx: WriteTransaction = {
+    ...invoices,
+    ...documentWrites(db, rows),
+    ...connectorWrites(db),
+    ...changeWrites(db),
+    ...endpointWrites(db),
+    ...contentsWrites(db, invoices),
+  }
+  return {
+    db,
+    counting,
+    tx,
+    async finish() {
+      await counting.flush()
+      return rows.statements(db.engine)
+    },
+  }
+}

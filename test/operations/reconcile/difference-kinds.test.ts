@@ -1,0 +1,504 @@
+/** Every kind of difference that the amounts, taxes, days and credit notes of a pair decide: a yes, and its nearest no. */
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { describe, it } from 'node:test'
+import { addWorkingDays } from '../../../src/domain/calendar.ts'
+import { type Document, noClaim, type RelatedDocument, type Relations } from '../../../src/domain/document.ts'
+import type { Invoice } from '../../../src/domain/invoice.ts'
+import { usualRules } from '../../../src/domain/link/link.ts'
+import { completePaymentFacts, type PaymentFacts, type TaxByRate } from '../../../src/domain/payment.ts'
+import {
+  type DifferenceKind,
+  differenceWords,
+  type Limits,
+  usualLimits,
+} from '../../../src/operations/reconcile/difference-kinds.ts'
+import { findDifferences } from '../../../src/operations/reconcile/reconcile.ts'
+import { stripeIdentity } from '../../../src/sources/stripe/source-identity.ts'
+import { makeInvoice } from '../../support/worlds/records.ts'
+
+/** A paid invoice of 100 and 23 % with its settled document, but for what a case says. */
+interface Case {
+  it: string
+  invoice?: Partial<Invoice>
+  facts?: Partial<PaymentFacts>
+  document?: Partial<Document>
+  /** Documents about it; null when they were not read. */
+  related?: Partial<RelatedDocument>[] | null
+  /** The tax ID of the document's client. */
+  taxId?: string | null
+  limits?: Partial<Limits>
+  finds: DifferenceKind[]
+  detail?: RegExp
+}
+
+const tax = (rate_percent: number | null, tax_cents: number, reason = 'standard_rated'): TaxByRate => ({
+  ...{ rate_percent, tax_cents, reason },
+  base_cents: null,
+})
+const rate = (rate: string | null, tax: string) => ({ rate, base: '1', tax })
+const note: Partial<RelatedDocument> = { type: 'CreditNote', status: 'final', total: '23.00' }
+const open: Partial<Invoice> = { status: 'open' }
+const final: Partial<Document> = { status: 'final' }
+const whole: Partial<RelatedDocument> = { ...note, total: '123.00' }
+const untaxed: Case = {
+  it: '',
+  invoice: { tax_cents: 0, total_cents: 10_000 },
+  document: { before_taxes: '100', taxes_total: '0', total: '100' },
+  finds: [],
+}
+const exempt = (reason: string, exemption_code: string) => ({
+  invoice: untaxed.invoice as Partial<Invoice>,
+  document: { ...untaxed.document, exemption_code },
+  facts: { taxes: [tax(0, 0, reason)] },
+})
+const dollars = (total: string): Partial<Document> => ({
+  ...{ total: '113.16', before_taxes: '92.00', taxes_total: '21.16' },
+  multicurrency: { rate: '1.087', currency: 'usd', total },
+})
+const paidOn = (day: string): Partial<PaymentFacts> => ({
+  payments: [{ id: 'pi_1', amount_cents: 12_300, paid_at: `${day}T12:00:00.000Z` }],
+})
+
+const cases: Case[] = [
+  { it: 'nothing where both agree', finds: [] },
+  // Totals and taxes.
+  {
+    it: 'another tax under the same total',
+    document: { before_taxes: '116.04', taxes_total: '6.96' },
+    finds: ['tax_differs'],
+    detail: /^23\.00 eur of tax at Stripe, 6\.96 Euro on document 5 of 2026-03-02$/,
+  },
+  {
+    it: 'nothing of a tax that the document does not tell',
+    document: { before_taxes: null, taxes_total: null },
+    finds: [],
+  },
+  {
+    it: 'the total alone where both differ',
+    document: { total: '124', before_taxes: '101', taxes_total: '23' },
+    finds: ['total_differs'],
+  },
+  {
+    it: 'tax at another rate under the same sum',
+    facts: { taxes: [tax(23, 2_100), tax(6, 200)] },
+    document: { taxes: [rate('23', '20'), rate('6', '3')] },
+    finds: ['tax_differs'],
+    detail: /^at 23 %, 21\.00 eur of tax at Stripe, 20 Euro on document 5 of 2026-03-02$/,
+  },
+  {
+    it: 'tax at a rate that Stripe does not have',
+    facts: { taxes: [tax(23, 2_300)] },
+    document: { taxes: [rate('13', '23')] },
+    finds: ['tax_differs'],
+  },
+  {
+    it: 'nothing by rates of which one is not known',
+    facts: { taxes: [tax(23, 2_100), tax(null, 200)] },
+    document: { taxes: [rate('23', '20'), rate('6', '3')] },
+    finds: [],
+  },
+  {
+    it: 'nothing by rates of two on one amount, which are one on the document',
+    facts: {
+      taxes: [
+        { ...tax(15, 1_500), base_cents: 10_000 },
+        { ...tax(8, 800), base_cents: 10_000 },
+      ],
+    },
+    document: { taxes: [rate('23', '23')] },
+    finds: [],
+  },
+  {
+    it: 'nothing of one rate for two reasons',
+    facts: { taxes: [tax(23, 1_300), tax(23, 1_000, 'other')] },
+    document: { taxes: [rate('23.0', '23')] },
+    finds: [],
+  },
+  {
+    it: 'rounding of a cent of tax',
+    document: { before_taxes: '99.99', taxes_total: '23.01' },
+    finds: ['rounding'],
+  },
+  {
+    it: 'rounding of a cent in the total',
+    document: { total: '123.01', before_taxes: '100', taxes_total: '23.01' },
+    finds: ['rounding'],
+  },
+  {
+    it: 'a total two cents apart at one rate',
+    document: { total: '123.02', before_taxes: '100.01', taxes_total: '23.01' },
+    finds: ['total_differs'],
+  },
+  {
+    it: 'rounding of two cents at two rates',
+    facts: { taxes: [tax(23, 2_000), tax(6, 300)] },
+    document: {
+      ...{ total: '123.02', before_taxes: '100', taxes_total: '23.02' },
+      taxes: [rate('23', '20.01'), rate('6', '3.01')],
+    },
+    finds: ['rounding'],
+  },
+  {
+    it: 'a cent that --tolerance 0 does not allow',
+    document: { total: '123.01', before_taxes: '100.01' },
+    limits: { tolerance: 0 },
+    finds: ['total_differs'],
+  },
+  {
+    it: 'nothing of a dollar invoice kept in euros',
+    invoice: { currency: 'usd' },
+    document: dollars('123.00'),
+    finds: [],
+  },
+  {
+    it: 'another tax of a dollar invoice',
+    invoice: { currency: 'usd', tax_cents: 700 },
+    document: dollars('123.00'),
+    finds: ['tax_differs'],
+  },
+  {
+    it: 'nothing of a dollar invoice whose tax by rate is kept in euros',
+    invoice: { currency: 'usd' },
+    facts: { taxes: [tax(23, 2_000), tax(6, 300)] },
+    document: { ...dollars('123.00'), taxes: [rate('23', '18.40'), rate('6', '2.76')] },
+    finds: [],
+  },
+  {
+    it: 'tax at another rate of a dollar invoice kept in euros',
+    invoice: { currency: 'usd' },
+    facts: { taxes: [tax(23, 2_000), tax(6, 300)] },
+    document: { ...dollars('123.00'), taxes: [rate('23', '17.40'), rate('6', '3.76')] },
+    finds: ['tax_differs'],
+    detail: /^at 23 %, 20\.00 usd of tax at Stripe, 17\.40 Euro on document 5 of 2026-03-02$/,
+  },
+  {
+    it: 'nothing of a yen invoice, of which a cent of euros is more than one',
+    invoice: { currency: 'jpy', tax_cents: 2_300, total_cents: 12_300 },
+    document: {
+      ...{ total: '75.03', before_taxes: '61.00', taxes_total: '14.03' },
+      multicurrency: { rate: '163.93', currency: 'jpy', total: '12300' },
+    },
+    finds: [],
+  },
+  {
+    it: 'a currency that is not known instead of a tax in another one',
+    invoice: { currency: 'usd', tax_cents: 700 },
+    document: { total: '113.16', before_taxes: '92.00', taxes_total: '21.16', multicurrency: null },
+    finds: ['currency_unknown'],
+  },
+  {
+    it: 'nothing of a tax that the client withholds, which is no part of what is charged',
+    document: { total: '98', retention: '25' },
+    finds: [],
+  },
+  // Credit notes.
+  {
+    it: 'nothing of a dollar credit note kept in euros',
+    invoice: { currency: 'usd' },
+    facts: { post_payment_credit_cents: 2_500 },
+    document: dollars('123.00'),
+    related: [{ ...note, total: '23.00', multicurrency: { rate: '1.087', currency: 'usd', total: '25.00' } }],
+    finds: [],
+  },
+  {
+    it: 'a dollar credit note that Stripe has in another amount',
+    invoice: { currency: 'usd' },
+    facts: { post_payment_credit_cents: 2_300 },
+    document: dollars('123.00'),
+    related: [{ ...note, total: '23.00', multicurrency: { rate: '1.087', currency: 'usd', total: '25.00' } }],
+    finds: ['credit_note_unmatched'],
+  },
+  {
+    it: 'a credit note at Stripe alone',
+    facts: { post_payment_credit_cents: 2_300 },
+    finds: ['credit_note_missing'],
+    detail: /^credit notes of 23\.00 eur at Stripe, of 0\.00 in force about document 5 of 2026-03-02$/,
+  },
+  {
+    it: 'a credit note before the payment, and a canceled one at the other side',
+    facts: { pre_payment_credit_cents: 2_300 },
+    related: [{ ...note, status: 'canceled' }],
+    finds: ['credit_note_missing'],
+  },
+  {
+    it: 'nothing of credit notes that agree',
+    facts: { pre_payment_credit_cents: 1_300, post_payment_credit_cents: 1_000 },
+    related: [note],
+    finds: [],
+  },
+  {
+    it: 'nothing of credit notes that were not read',
+    facts: { post_payment_credit_cents: 2_300 },
+    related: null,
+    finds: [],
+  },
+  { it: 'a credit note at the document alone', related: [note], finds: ['credit_note_unmatched'] },
+  { it: 'nothing of a receipt', related: [{ ...note, type: 'Receipt' }], finds: [] },
+  {
+    it: 'rounding of a credit note',
+    facts: { post_payment_credit_cents: 2_301 },
+    related: [note],
+    finds: ['rounding'],
+  },
+  // Void, open, and nothing to certify.
+  { it: 'a document of a void invoice', invoice: { status: 'void' }, finds: ['document_on_void'] },
+  {
+    it: 'a document of a void invoice credited in part',
+    invoice: { status: 'void' },
+    related: [note],
+    finds: ['document_on_void'],
+  },
+  {
+    it: 'nothing of a void invoice whose document is credited in full',
+    invoice: { status: 'void' },
+    related: [whole],
+    finds: [],
+  },
+  {
+    it: 'a void invoice with a canceled credit note',
+    invoice: { status: 'void' },
+    related: [{ ...whole, status: 'canceled' }],
+    finds: ['document_on_void'],
+  },
+  { it: 'an open invoice with a settled document', invoice: open, finds: ['open_settled'] },
+  {
+    it: 'an open invoice with an invoice-receipt',
+    invoice: open,
+    document: { type: 'InvoiceReceipt', status: 'final' },
+    finds: ['open_settled'],
+  },
+  {
+    it: 'an open invoice whose document is printed as an invoice-receipt',
+    invoice: open,
+    document: { status: 'final', series_number: 'FR A/1' },
+    finds: ['open_settled'],
+  },
+  {
+    it: 'an open invoice whose document is credited in full',
+    invoice: open,
+    related: [whole],
+    finds: ['open_credited'],
+  },
+  {
+    it: 'an open invoice credited in full there, and in part at Stripe',
+    invoice: open,
+    facts: { pre_payment_credit_cents: 2_300, amount_remaining_cents: 10_000 },
+    document: final,
+    related: [whole],
+    finds: ['open_credited'],
+    detail: /^open with 100\.00 eur to pay, but document 5 of 2026-03-02 is credited in full$/,
+  },
+  {
+    it: 'an open invoice credited in full there, with nothing to pay',
+    invoice: open,
+    facts: { amount_paid_cents: 12_300, amount_remaining_cents: 0 },
+    document: final,
+    related: [whole],
+    finds: ['credit_note_unmatched'],
+  },
+  {
+    it: 'nothing of an open invoice that is credited in full at both, and takes over what was owed before',
+    invoice: open,
+    facts: { pre_payment_credit_cents: 12_300, starting_balance_cents: 500, amount_remaining_cents: 500 },
+    document: final,
+    related: [whole],
+    finds: [],
+  },
+  { it: 'nothing of an open invoice with a final document', invoice: open, document: final, finds: [] },
+  {
+    it: 'nothing of a settled document of an open invoice with nothing to pay',
+    invoice: open,
+    facts: { amount_remaining_cents: 0 },
+    finds: [],
+  },
+  {
+    it: 'nothing of a settled document of which the client withholds what is open',
+    invoice: open,
+    facts: { amount_paid_cents: 9_800, amount_remaining_cents: 2_500 },
+    document: { total: '98', retention: '25' },
+    finds: [],
+  },
+  {
+    it: 'a settled document of which more is open than the client withholds',
+    invoice: open,
+    facts: { amount_paid_cents: 9_000, amount_remaining_cents: 3_300 },
+    document: { total: '98', retention: '25' },
+    finds: ['open_settled'],
+  },
+  {
+    it: 'nothing of a dollar invoice of which the client withholds what is open',
+    invoice: { ...open, currency: 'usd' },
+    facts: { amount_paid_cents: 9_800, amount_remaining_cents: 2_500 },
+    document: { ...dollars('123.00'), total: '90.16', retention: '25' },
+    finds: [],
+  },
+  {
+    it: 'an open invoice without a document in force',
+    invoice: open,
+    document: { status: 'canceled' },
+    finds: ['open_without_document'],
+  },
+  {
+    it: 'a paid invoice without a document in force',
+    document: { status: 'canceled' },
+    finds: ['paid_without_document'],
+  },
+  {
+    it: 'nothing of a paid invoice of zero without one',
+    invoice: { total_cents: 0 },
+    document: { status: 'canceled' },
+    finds: [],
+  },
+  {
+    it: 'nothing of a negative invoice without one',
+    invoice: { total_cents: -500 },
+    document: { status: 'canceled' },
+    finds: [],
+  },
+  // Days, by Lisbon's clocks.
+  {
+    it: 'a document of the next month',
+    invoice: { issued_at: '2026-03-31T22:30:00.000Z' },
+    document: { date: '2026-04-01' },
+    finds: ['wrong_month'],
+    detail: /^issued 2026-03-31, and document 5 is of 2026-04-01$/,
+  },
+  {
+    it: 'nothing of an hour that is in the next month at Lisbon',
+    invoice: { issued_at: '2026-03-31T23:30:00.000Z' },
+    document: { date: '2026-04-01' },
+    finds: [],
+  },
+  {
+    it: 'a document six working days after the payment',
+    facts: paidOn('2026-03-06'),
+    document: { date: '2026-03-16' },
+    finds: ['late'],
+    detail: /^paid 2026-03-06, so due by 2026-03-13, and document 5 is of 2026-03-16$/,
+  },
+  {
+    it: 'nothing five working days and a weekend after it',
+    facts: paidOn('2026-03-06'),
+    document: { date: '2026-03-13' },
+    finds: [],
+  },
+  // Limits, tax IDs, exemptions.
+  {
+    it: 'a simplified invoice above the limit',
+    document: { type: 'SimplifiedInvoice' },
+    finds: ['simplified_over_limit'],
+    detail: /^document 5 of 2026-03-02 is a simplified invoice, and charges 123 EUR, above 100$/,
+  },
+  {
+    it: 'nothing of a simplified invoice at the limit of retail',
+    document: { type: 'SimplifiedInvoice' },
+    limits: { simplifiedLimit: 123 },
+    finds: [],
+  },
+  { it: 'another tax ID', taxId: '987654321', finds: ['tax_id_differs'] },
+  { it: 'a tax ID at Stripe alone', taxId: '999999990', finds: ['tax_id_one_side'] },
+  { it: 'a tax ID at the document alone', invoice: { customer_tax_id: null }, finds: ['tax_id_one_side'] },
+  {
+    it: 'nothing of a consumer without a tax ID',
+    invoice: { customer_tax_id: null },
+    taxId: '999999990',
+    finds: [],
+  },
+  {
+    it: 'an exempt document of what the client owes the tax for',
+    ...exempt('reverse_charge', 'M07'),
+    finds: ['exemption_differs'],
+    detail: /^no tax as reverse_charge at Stripe, as M07 on document 5 of 2026-03-02$/,
+  },
+  {
+    it: 'a reverse charge on the document of an exempt product',
+    ...exempt('product_exempt', 'M40'),
+    finds: ['exemption_differs'],
+  },
+  { it: 'nothing of one reason on both sides', ...exempt('reverse_charge', 'M40'), finds: [] },
+  { it: 'nothing of reasons that may be one', ...exempt('reverse_charge', 'M99'), finds: [] },
+  { it: 'nothing of a rate of zero, whatever the code', ...exempt('zero_rated', 'M07'), finds: [] },
+]
+
+function find({ invoice: own, facts, document: theirs, related = [], taxId = 'PT123456789', limits }: Case) {
+  const document: Document = {
+    ...{ id: 5, type: 'Invoice', status: 'settled', reference: 'in_1', number: '5/A', date: '2026-03-02' },
+    ...{ total: '123.00', currency: 'Euro', before_taxes: '100', taxes_total: '23', client_id: 1 },
+    ...theirs,
+  }
+  const issued_at = theirs?.date?.startsWith('2026-03') ? `${theirs.date}T10:00:00.000Z` : undefined
+  const invoice = makeInvoice({
+    ...{ id: 'in_1', ix_sync_state: 'synced', ix_id: 5, ix_status: document.status },
+    ...(issued_at && { issued_at }),
+    ...own,
+  })
+  const documents = related?.map(
+    (each, place): RelatedDocument => ({
+      ...{ id: 50 + place, type: 'CreditNote', status: 'final', date: '2026-03-09' },
+      ...{ total: '0', currency: 'Euro' },
+      ...each,
+    }),
+  )
+  const relations: Relations | null = documents === undefined ? null : { has_qr: false, documents }
+  const known = { id: 5, document, misses: 0, observed_at: 1, client_tax_id: null, relations }
+  const linked = {
+    ...{ customer_id: invoice.customer_id, id: invoice.id, summary: JSON.stringify(invoice) },
+    ...{ payment: completePaymentFacts(invoice, facts), observed_at: 1, claim: noClaim },
+    ...{ document: known, client_tax_id: taxId },
+  }
+  const bounds = { ...usualLimits, ...limits }
+  return findDifferences(linked, [known], usualRules, stripeIdentity, Date.now(), [], bounds)
+}
+
+describe('a reconciliation finds', () => {
+  for (const each of cases)
+    it(each.it, () => {
+      const found = find(each)
+      assert.deepEqual(
+        found.map(({ kind }) => kind),
+        each.finds,
+      )
+      if (each.detail) assert.match(found[0]?.detail ?? '', each.detail)
+    })
+})
+
+it('working days are Monday to Friday', () => {
+  const days = [
+    ['2026-03-02', '2026-03-09'],
+    ['2026-03-06', '2026-03-13'],
+    ['2026-03-07', '2026-03-13'],
+    ['2026-03-08', '2026-03-13'],
+  ] as const
+  for (const [day, fifth] of days) assert.equal(addWorkingDays(day, 5), fifth, day)
+})
+
+/** Kinds whose lines the docs show. */
+const shownKinds = [
+  ...([
+    'open_settled',
+    'open_credited',
+    'tax_differs',
+    'rounding',
+    'credit_note_missing',
+    'credit_note_unmatched',
+  ] as const),
+  ...(['wrong_month', 'late', 'simplified_over_limit', 'exemption_differs', 'tax_id_one_side'] as const),
+]
+
+it('the docs show a line of each kind that a pair decides, as it is written', async () => {
+  const page = await readFile(new URL('../../../docs/linking.md', import.meta.url), 'utf8')
+  const lines = shownKinds.map(kind => {
+    const first = cases.find(({ finds }) => finds[0] === kind) ?? assert.fail(kind)
+    return `${kind.padEnd(23)}${find(first)[0]?.detail}\n`
+  })
+  assert.ok(page.includes(lines.join('')), lines.join(''))
+})
+
+it('the docs have a row for every kind, in its order and in its words', async () => {
+  const page = await readFile(new URL('../../../docs/linking.md', import.meta.url), 'utf8')
+  const rows = Object.entries(differenceWords).map(
+    ([kind, { meaning, remedy }]) => `| \`${kind}\` | ${meaning} | ${remedy} |\n`,
+  )
+  assert.ok(page.includes(rows.join('')), rows.join(''))
+})
