@@ -2,12 +2,12 @@
 import { type Document, type DocumentType, noClaim } from '../domain/document.ts'
 import { type Invoice, type InvoiceKey, invoiceFields, type Line, lineFields } from '../domain/invoice.ts'
 import { deriveLink } from '../domain/link/derive-link.ts'
+import type { KnownDocument } from '../domain/link/known.ts'
 import type { LinkRules } from '../domain/link/link.ts'
 import { claimantsOf, documentsOf, paymentIds } from '../domain/link/related.ts'
 import { changedFacts, type PaymentFacts } from '../domain/payment.ts'
 import { completeRecord } from '../sources/platform-invoice.ts'
 import type { BillingSource, DocumentSource } from '../sources/source.ts'
-import type { KnownDocument } from '../store/document-store.ts'
 import type { OperatorStore } from '../store/store.ts'
 
 /** As in `total_cents: 1230 → 1240`. */

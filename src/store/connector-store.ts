@@ -58,15 +58,18 @@ export const waitingKind = 'waiting'
 /** Kind of invoices of which two answers differ, and either may be the newer one. */
 export const overlappedKind = 'overlapped'
 
+export const invoiceRecordKinds = ['invoice', waitingKind, overlappedKind] as const
+export const documentRecordKinds = ['document', 'client', 'relations', 'field'] as const
+
 /** Kinds of records that are set aside, but for the refused ones, by system. */
 export const setAsideKinds = {
-  stripe: ['invoice', waitingKind, overlappedKind],
-  invoicexpress: ['document', 'client', 'relations', 'field'],
+  stripe: invoiceRecordKinds,
+  invoicexpress: documentRecordKinds,
   deletion_guard: ['deletion', 'lost_document'],
 } as const
 
-export type InvoiceRecordKind = (typeof setAsideKinds.stripe)[number]
-export type DocumentRecordKind = (typeof setAsideKinds.invoicexpress)[number]
+export type InvoiceRecordKind = (typeof invoiceRecordKinds)[number]
+export type DocumentRecordKind = (typeof documentRecordKinds)[number]
 
 export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
 

@@ -1,23 +1,8 @@
 /** The documents' part of the contract, out of the API's reach: documents, their ties to invoices, the journal. */
 import type { Claim, Document, DocumentType, Relations } from '../domain/document.ts'
 import type { Invoice, InvoiceDocument, InvoiceKey } from '../domain/invoice.ts'
+import type { Claimed, DocumentNames, InvoiceNames, KnownDocument, TiedNames } from '../domain/link/known.ts'
 import type { PaymentFacts } from '../domain/payment.ts'
-
-export interface KnownDocument {
-  id: number
-  /** As it was last seen; null when it never was. */
-  document: Document | null
-  /** Number of answers in a row that there is no such document. */
-  misses: number
-  observed_at: number
-  /**
-   * Tax ID of the client that it is made out to: the document's own, else its client's when it was issued, as far as that was seen.
-   * Null when there is none, or it was not read.
-   */
-  client_tax_id: string | null
-  /** Null or absent when they were not read. */
-  relations?: Relations | null
-}
 
 /** A document of an invoice whose relations are to be read. */
 export interface RelationsKey extends DocumentKey {
@@ -29,14 +14,6 @@ export interface RelationsKey extends DocumentKey {
 export interface Relinked {
   invoice: Invoice
   document: InvoiceDocument | null
-}
-
-/** An invoice from the payment platform, and what is recorded there of its document. */
-export interface Claimed {
-  invoice: Invoice
-  claim: Claim
-  /** IDs of its payments. */
-  payments: readonly string[]
 }
 
 export interface DocumentKey {
@@ -93,23 +70,6 @@ export interface DatedDocument {
 export interface RelatedDocuments extends Omit<DatedDocument, 'isGone' | 'invoices'> {
   relations: Relations
   invoices: readonly { invoice: Invoice; payment: PaymentFacts }[]
-}
-
-interface TiedNames {
-  documents: readonly number[]
-  invoices: readonly string[]
-}
-
-/** What invoices are found by: documents that they claim or are tied to, their IDs, their payments and their numbers. */
-export interface InvoiceNames extends TiedNames {
-  payments: readonly string[]
-  numbers: readonly string[]
-}
-
-export interface DocumentNames {
-  ids: readonly number[]
-  /** Texts of references and of `proprietary_uid`s. */
-  references: readonly string[]
 }
 
 /** `before` is null for one that was not stored. */

@@ -99,7 +99,7 @@ const waitingWords: Record<WaitingKind, readonly [one: string, many: string]> = 
   field: ['document% has a field that could not be read', 'documents% have a field that could not be read'],
 }
 
-/** As in "3 invoices of Stripe could not be read"; a kind written by a newer version is named as it is. */
+/** As in "3 invoices of ACME could not be read". A kind written by a newer version is named as it is. */
 export function formatWaiting(
   { kind, count }: Pick<WaitingRecords, 'kind' | 'count'>,
   system: string,

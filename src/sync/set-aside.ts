@@ -1,12 +1,13 @@
 /** Records that could not be stored as they were answered: under which kind each waits, and when it is asked for again. */
 import {
   type DocumentRecordKind,
+  documentRecordKinds,
   type InvoiceRecordKind,
+  invoiceRecordKinds,
   overlappedKind,
   type RefusedKind,
   refusedKinds,
   type SetAside,
-  setAsideKinds,
   waitingKind,
 } from '../store/connector-store.ts'
 import type { WriteTransaction } from '../store/store.ts'
@@ -39,7 +40,7 @@ export function dueAtOf(kind: SetAsideKind, id: string, now: number): number | n
 }
 
 /** All kinds of invoices. */
-export const invoiceKinds: readonly SetAsideKind[] = [...setAsideKinds.stripe, ...refusedKinds]
+export const invoiceKinds: readonly SetAsideKind[] = [...invoiceRecordKinds, ...refusedKinds]
 
 export interface Wanted {
   kind: SetAsideKind
@@ -94,5 +95,5 @@ export function isRefusedKind(kind: string): kind is RefusedKind {
 }
 
 export function isDocumentKind(kind: string): kind is DocumentRecordKind {
-  return (setAsideKinds.invoicexpress as readonly string[]).includes(kind)
+  return (documentRecordKinds as readonly string[]).includes(kind)
 }

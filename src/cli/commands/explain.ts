@@ -5,6 +5,7 @@ import {
   noClaim,
   printedNumberOf,
 } from '../../domain/document.ts'
+import type { KnownDocument } from '../../domain/link/known.ts'
 import type { Naming } from '../../domain/link/reference.ts'
 import { writeAmount } from '../../domain/money.ts'
 import { type Explained, type Explanation, explainInvoice } from '../../operations/explain.ts'
@@ -12,7 +13,7 @@ import { describeCharged } from '../../operations/reconcile/compare-amounts.ts'
 import { documentPaths } from '../../sources/invoicexpress/document-source.ts'
 import { knownSources } from '../../sources/known-sources.ts'
 import type { Pin, SetAside } from '../../store/connector-store.ts'
-import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
+import type { JournalEntry } from '../../store/document-store.ts'
 import { openOperatorStore, useStore } from '../../store/engines.ts'
 import type { OperatorStore } from '../../store/store.ts'
 import { readAccount } from '../../sync/pins.ts'

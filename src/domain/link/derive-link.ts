@@ -1,7 +1,7 @@
 /** Links an invoice to its document, and derives `ix_sync_state`: pure, one rule after the other. */
-import type { Claimed, KnownDocument } from '../../store/document-store.ts'
 import { copyStatus, type Document, originalStatusOf } from '../document.ts'
 import { type Invoice, keyOf, type SyncState } from '../invoice.ts'
+import type { Claimed, KnownDocument } from './known.ts'
 import {
   fieldsOf,
   findClaimRefusal,

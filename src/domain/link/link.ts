@@ -1,7 +1,7 @@
 /** Whose a document is: pure. */
-import type { Claimed, KnownDocument } from '../../store/document-store.ts'
 import { type Claim, missesToBelieve } from '../document.ts'
 import { type Invoice, keyOf } from '../invoice.ts'
+import type { Claimed, KnownDocument } from './known.ts'
 import {
   describeName,
   type Name,

@@ -1,7 +1,7 @@
 /** What is to be read before links are derived: the documents of invoices, and the other invoices that may own these. Pure. */
-import type { Claimed, DocumentNames, InvoiceNames, KnownDocument } from '../../store/document-store.ts'
 import type { Document } from '../document.ts'
 import type { PaymentFacts } from '../payment.ts'
+import type { Claimed, DocumentNames, InvoiceNames, KnownDocument } from './known.ts'
 import type { LinkRules } from './link.ts'
 import { nameKey, namesIn, namesOf, referencesTo, valuesOf } from './reference.ts'
 

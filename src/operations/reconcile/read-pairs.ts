@@ -1,9 +1,10 @@
 /** Invoices and documents in the scope of a reconciliation, batch by batch. */
 import { noClaim } from '../../domain/document.ts'
 import type { Invoice } from '../../domain/invoice.ts'
+import type { Claimed, KnownDocument } from '../../domain/link/known.ts'
 import type { LinkRules } from '../../domain/link/link.ts'
 import { claimantsOf, documentsOf, invoicesNamedBy, paymentIds, relate } from '../../domain/link/related.ts'
-import type { Claimed, KnownDocument, LinkedInvoice } from '../../store/document-store.ts'
+import type { LinkedInvoice } from '../../store/document-store.ts'
 import type { OperatorStore } from '../../store/store.ts'
 import { readBatches } from '../../sync/concurrency.ts'
 import { judgeUnlinked, type Unlinked } from './unlinked.ts'

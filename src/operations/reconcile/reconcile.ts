@@ -10,6 +10,7 @@ import {
   originalStatusOf,
 } from '../../domain/document.ts'
 import type { Invoice } from '../../domain/invoice.ts'
+import type { Claimed, KnownDocument } from '../../domain/link/known.ts'
 import {
   findClaimRefusal,
   findObstacle,
@@ -22,7 +23,7 @@ import {
 } from '../../domain/link/link.ts'
 import { writeAmount } from '../../domain/money.ts'
 import type { SourceIdentity } from '../../sources/source.ts'
-import type { Claimed, KnownDocument, LinkedInvoice } from '../../store/document-store.ts'
+import type { LinkedInvoice } from '../../store/document-store.ts'
 import { isCredited } from './compare-credits.ts'
 import { compareWithDocument } from './compare-with-document.ts'
 import {

@@ -1,8 +1,8 @@
 /** Documents in force that are no invoice's, by what they name. Pure. */
 import type { Document } from '../../domain/document.ts'
+import type { Claimed, KnownDocument } from '../../domain/link/known.ts'
 import { type LinkRules, listWords, resolveNames } from '../../domain/link/link.ts'
 import { describeName, type Naming } from '../../domain/link/reference.ts'
-import type { Claimed, KnownDocument } from '../../store/document-store.ts'
 import { type Difference, sidesOf } from './reconcile.ts'
 
 export interface Unlinked {

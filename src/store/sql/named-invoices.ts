@@ -1,7 +1,7 @@
 /** Invoices by what documents name: the documents that they claim or are tied to, their IDs, their payments and their numbers. */
 import { type InvoiceKey, keyOf } from '../../domain/invoice.ts'
+import type { Claimed, InvoiceNames } from '../../domain/link/known.ts'
 import type { PaymentFacts } from '../../domain/payment.ts'
-import type { Claimed, InvoiceNames } from '../document-store.ts'
 import { type Db, queryAny } from './db.ts'
 
 interface ClaimantRow extends InvoiceKey {

@@ -11,14 +11,8 @@ import {
 } from '../../domain/document.ts'
 import { isForeign } from '../../domain/document-json.ts'
 import type { InvoiceKey } from '../../domain/invoice.ts'
-import type {
-  DocumentNames,
-  DocumentReads,
-  JournalEntry,
-  KnownDocument,
-  LinkedInvoice,
-  RelationsKey,
-} from '../document-store.ts'
+import type { DocumentNames, KnownDocument } from '../../domain/link/known.ts'
+import type { DocumentReads, JournalEntry, LinkedInvoice, RelationsKey } from '../document-store.ts'
 import { type Db, literals, queryAny, queryColumn } from './db.ts'
 import { findClaimants } from './named-invoices.ts'
 import { findInvoicesOf } from './tied-invoices.ts'

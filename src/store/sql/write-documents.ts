@@ -1,7 +1,8 @@
 /** Documents and the journal, written within a transaction. */
 import { type Document, optionalFields } from '../../domain/document.ts'
 import { isInvoiceId } from '../../domain/invoice.ts'
-import type { DocumentNames, DocumentWrites, ReplacedDocument } from '../document-store.ts'
+import type { DocumentNames } from '../../domain/link/known.ts'
+import type { DocumentWrites, ReplacedDocument } from '../document-store.ts'
 import { writeRows } from './contents.ts'
 import { columnsFor, type Db, type Insertion } from './db.ts'
 import { askForClients } from './links.ts'

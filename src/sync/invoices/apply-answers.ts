@@ -3,9 +3,9 @@
  * it out. Losses pass the deletion guard, and every invoice is linked to its document again.
  */
 import { type InvoiceKey, type InvoiceRecord, keyOf } from '../../domain/invoice.ts'
+import type { Claimed, InvoiceNames } from '../../domain/link/known.ts'
 import { type Name, nameKey, namesOf, referencesTo } from '../../domain/link/reference.ts'
 import { invoicesNamedBy, paymentIds } from '../../domain/link/related.ts'
-import type { Claimed, InvoiceNames } from '../../store/document-store.ts'
 import type { KnownInvoice, WriteTransaction } from '../../store/store.ts'
 import { type LinkOptions, linkInvoices, relinkInvoices } from '../link-invoices.ts'
 import type { Wanted } from '../set-aside.ts'

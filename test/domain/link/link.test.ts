@@ -6,9 +6,9 @@ import { linkRulesOf, settingGroups } from '../../../src/cli/settings/connection
 import { readSettings } from '../../../src/cli/settings/read-settings.ts'
 import { type Claim, type Document, noClaim } from '../../../src/domain/document.ts'
 import type { Invoice } from '../../../src/domain/invoice.ts'
+import type { Claimed } from '../../../src/domain/link/known.ts'
 import { type LinkRules, usualRules } from '../../../src/domain/link/link.ts'
 import { mapClaim, usualKeys } from '../../../src/sources/stripe/map-claim.ts'
-import type { Claimed } from '../../../src/store/document-store.ts'
 import { anyCharacter } from '../../support/clients/any-character.ts'
 import {
   type Case,

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Claim, noClaim } from '../../../src/domain/document.ts'
 import type { Invoice } from '../../../src/domain/invoice.ts'
+import type { Claimed } from '../../../src/domain/link/known.ts'
 import {
   namesIn,
   namesOf,
@@ -10,7 +11,6 @@ import {
   referencesTo,
   usualTemplates,
 } from '../../../src/domain/link/reference.ts'
-import type { Claimed } from '../../../src/store/document-store.ts'
 import { derive, id, idOf, nothing, seen, templates } from '../../support/worlds/linking.ts'
 import { makeInvoice } from '../../support/worlds/records.ts'
 

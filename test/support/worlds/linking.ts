@@ -2,9 +2,9 @@
 import { type Claim, type Document, noClaim } from '../../../src/domain/document.ts'
 import type { Invoice } from '../../../src/domain/invoice.ts'
 import { deriveLink } from '../../../src/domain/link/derive-link.ts'
+import type { Claimed, KnownDocument } from '../../../src/domain/link/known.ts'
 import { type LinkRules, usualRules } from '../../../src/domain/link/link.ts'
 import { readTemplate, type Template } from '../../../src/domain/link/reference.ts'
-import type { Claimed, KnownDocument } from '../../../src/store/document-store.ts'
 import { makeInvoice } from './records.ts'
 
 export const now = Date.parse('2026-03-10T12:00:00.000Z')
