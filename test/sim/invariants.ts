@@ -400,10 +400,11 @@ export class Invariants {
     }
     const lost = {
       deletion: before.filter(({ id }) => !rows.has(id)),
-      // Another claim is decided anew.
-      lost_document: atRisk.lost_document.filter(({ id, invoice, claimed }) => {
+      // Another claim or another state is decided anew: by its names, the invoice may have had a third document meanwhile.
+      lost_document: atRisk.lost_document.filter(({ id, invoice, claimed, place }) => {
         const after = rows.get(id)
-        return after?.invoice.ix_id === null && after.claimed === claimed && isGone(invoice.ix_id as number)
+        const isSame = after?.claimed === claimed && after.place === place
+        return isSame && after.invoice.ix_id === null && isGone(invoice.ix_id as number)
       }),
     }
     const { nowMs } = this.time

@@ -515,7 +515,15 @@ const changes: readonly (readonly [number, string, Change])[] = [
     },
   ],
   [1, 'document misfit', model => editDocument(model, { fits: false })],
-  [3, 'document field', model => editDocument(model, { hasOddField: model.chance(0.5) })],
+  [4, 'document field', model => editDocument(model, { hasOddField: true })],
+  [
+    12,
+    'document field fits',
+    model => {
+      const document = model.pickOf(model.someDocuments(({ hasOddField }) => hasOddField))
+      return document && model.editDocument(document, { hasOddField: false })
+    },
+  ],
   [
     1,
     'document fits',
