@@ -4,6 +4,7 @@ import { type ErrorCode, errorCodes } from '../src/domain/errors.ts'
 import { describeBuild } from '../src/operations/metrics/build-info.ts'
 import { startMetrics } from '../src/operations/metrics/metrics.ts'
 import { createStoreMetrics } from '../src/operations/metrics/store-metrics.ts'
+import { type Check, invoiceChecks, lineChecks, paymentChecks } from '../src/sync/import/check-record.ts'
 import { writeLogTable } from './log-messages.ts'
 
 const tables: Record<string, () => string | Promise<string>> = {
@@ -11,9 +12,14 @@ const tables: Record<string, () => string | Promise<string>> = {
   errors: writeErrors,
   metrics: writeMetrics,
   'log messages': writeLogTable,
+  'fields of an import': () => writeFields(invoiceChecks),
+  'fields of a line item': () => writeFields(lineChecks),
+  'fields of a payment': () => writeFields(paymentChecks),
 }
 
-export const pagesWithTables = ['docs/configuration.md', 'docs/errors.md', 'docs/admin.md', 'docs/logs.md']
+export const pagesWithTables = ['configuration', 'errors', 'admin', 'logs', 'import'].map(
+  page => `docs/${page}.md`,
+)
 
 /** The page with its tables as they must be. */
 export async function withTables(page: string): Promise<string> {
@@ -77,6 +83,13 @@ function writeErrors(): string {
     return [`\`${code}\``, String(status), meaning, nextSteps[code as ErrorCode]]
   })
   return writeTable(['Code', 'Status', 'Meaning', 'What to do'], rows)
+}
+
+function writeFields(checks: Readonly<Record<string, Check>>): string {
+  const rows = Object.entries(checks).map(([name, { allowed, nullable, optional }]) => {
+    return [`\`${name}\``, nullable || optional ? 'no' : 'yes', allowed]
+  })
+  return writeTable(['Field', 'Required', 'Must be'], rows)
 }
 
 /** Each metric with the commands that have it; `up` has all. Without the metrics of Node and of the process. */

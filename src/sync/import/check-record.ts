@@ -25,7 +25,7 @@ export interface Problem {
   reason: string
 }
 
-type Check = ReturnType<typeof check>
+export type Check = ReturnType<typeof check>
 
 /** `allowed` completes the sentence "must be …". */
 const check = (allowed: string, accepts: (value: unknown) => boolean, nullable = false, optional = false) => {
@@ -60,7 +60,7 @@ const currency = check(
   value => isText(value) && /^[a-z]{3}$/.test(value),
 )
 
-const invoiceChecks: Record<keyof Invoice, Check> = {
+export const invoiceChecks: Record<keyof Invoice, Check> = {
   id: check('an ID that begins with in_', value => isText(value) && isInvoiceId(value)),
   number: orNull(text),
   display_name: name,
@@ -88,7 +88,7 @@ const invoiceChecks: Record<keyof Invoice, Check> = {
   ),
 }
 
-const lineChecks: Record<keyof Line, Check> = {
+export const lineChecks: Record<keyof Line, Check> = {
   id: name,
   description: orNull(text),
   quantity: orNull(whole),
@@ -107,7 +107,7 @@ const positive = check(
 )
 
 /** Every fact may be left out: it follows from the others, the status and the total. */
-const paymentChecks: Record<Exclude<keyof PaymentFacts, 'taxes' | 'payments'>, Check> = {
+export const paymentChecks: Record<Exclude<keyof PaymentFacts, 'taxes' | 'payments'>, Check> = {
   due_date: orNull(check('a day, like 2026-04-01', value => isText(value) && isCalendarDay(value))),
   amount_due_cents: absent(cents),
   amount_paid_cents: absent(cents),
