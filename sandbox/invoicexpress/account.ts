@@ -1,6 +1,6 @@
 /** The sandbox's certified documents, linked to the invoices of its Stripe. Deterministic for a seed and its calls. */
 
-import { documentTypes } from '../../src/domain/document.ts'
+import { type DocumentType, documentTypes } from '../../src/domain/document.ts'
 import { createRandom, integer } from '../random.ts'
 import type { StripeAccount } from '../stripe/account.ts'
 import { followCredits } from './credit-notes.ts'
@@ -44,7 +44,7 @@ export interface DocumentAccount {
   /** The simulated clock, in seconds: Stripe's. */
   readonly clock: number
   /**
-   * Changes a document, or the document of an invoice. `create` needs an invoice, and records metadata by the convention.
+   * Changes a document, or the document of an invoice. `create` needs an invoice, and records metadata by the convention; the type is given, or one that fits.
    * `vanish` leaves nothing behind, `delete` a document with that status. `refer` changes the reference. `credit` makes a credit
    * note of a share of the total, from 0 to 1, all of it unless given; `pay` a receipt of all of it, and settles the document.
    * Returns the document's id, of `credit` and `pay` the new one's; throws when the document does not allow the change.
@@ -96,14 +96,14 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
   const isOrdinary = (id: string) =>
     !states.has(id) && ![...planted, ...plantedInSaft].some(({ invoice_id }) => invoice_id === id)
 
-  function create(invoiceId: string): number {
+  function create(invoiceId: string, wanted: DocumentType | null): number {
     const invoice = account.invoices.get(invoiceId)
     if (invoice === undefined) throw new Error(`There is no invoice ${invoiceId}.`)
     if (invoice.status === 'draft') throw new Error(`Invoice ${invoiceId} is a draft: it has no document.`)
     if (!isCertifiable(invoice)) throw new Error(`Invoice ${invoiceId} is negative: it has no document.`)
     const at = account.clock * 1000 + integer(random, 0, 999)
     ledger.record(invoiceId, { ix_state: 'creating', ix_attempted_at: new Date(at).toISOString() })
-    const type = fittingType(random, invoice)
+    const type = wanted ?? fittingType(random, invoice)
     const document = ledger.issue(invoice, { type, status: fittingStatus(invoice) })
     ofInvoice.set(invoiceId, document.id)
     ledger.record(invoiceId, { ...recordOf(document, at + integer(random, 200, 3_000)), ix_error: '' })
@@ -179,7 +179,7 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
       return ids.sort((a, b) => a - b).flatMap(each => documents.get(each) ?? [])
     },
     change(kind, target, value = null) {
-      if (kind === 'create') return create(String(target))
+      if (kind === 'create') return create(String(target), readType(value))
       const document = find(target)
       if (!allowed[kind].includes(document.status))
         throw new Error(`Document ${document.id} is ${document.status}: it does not ${kind}.`)
@@ -214,6 +214,12 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
     made.plant(differenceKinds[index % differenceKinds.length] as DifferenceKind)
   ledger.open()
   return made
+}
+
+function readType(value: string | null): DocumentType | null {
+  const type = documentTypes.find(each => each === value)
+  if (value !== null && type === undefined) throw new Error(`No document of the type ${value} certifies.`)
+  return type ?? null
 }
 
 /** Returns whether the invoice's document was changed. */

@@ -154,7 +154,7 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
       const taxId = taxIdOf(invoice)
       const client: IxClient = {
         id: lastClient,
-        name: invoice.customer_name ?? 'Consumidor final',
+        name: companyOf(invoice) ?? invoice.customer_name ?? 'Consumidor final',
         code: ownerOf(invoice),
         email: invoice.customer_email,
         language: 'pt',
@@ -198,6 +198,11 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
   function retentionOf(clientId: number, type: IxType, { total }: StripeInvoice): string | null {
     const isCharge = type === 'Invoice' || type === 'InvoiceReceipt'
     return isCharge && total > 0 ? (withholders.get(clientId) ?? null) : null
+  }
+
+  function companyOf({ customer }: StripeInvoice): string | undefined {
+    const company = typeof customer === 'string' ? account.customers.get(customer) : undefined
+    return company === undefined || company.deleted ? undefined : company.business_name
   }
 
   function findClient(invoice: StripeInvoice): IxClient {

@@ -134,12 +134,14 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
       const { payments } = put(payPart(invoice, Math.ceil(invoice.amount_remaining / 2), account.clock))
       emit('invoice_payment.paid', payments.data[0] ?? {})
     },
-    credit(invoice) {
-      const amount = creditable(invoice)
-      if (amount === 0) return
-      put(creditPart(invoice, amount))
-      emit('credit_note.created', creditNoteOf(invoice, amount, letters(settling, 20)))
-    },
+    credit: invoice => credit(invoice, creditable(invoice)),
+    credit_whole: invoice => credit(invoice, invoice.total - invoice.post_payment_credit_notes_amount),
+  }
+
+  function credit(invoice: StripeInvoice, amount: number): void {
+    if (amount <= 0) return
+    put(creditPart(invoice, amount))
+    emit('credit_note.created', creditNoteOf(invoice, amount, letters(settling, 20)))
   }
 
   function finalizeAt(invoice: StripeInvoice, payer: Payer, at: number): StripeInvoice {

@@ -1,10 +1,10 @@
 /** What may happen to an invoice, and from which of its statuses. */
 import type { StripeInvoice } from './objects.ts'
 
-/** By time, the last two never happen: they are for whoever asks for them. */
+/** By time, the last three never happen: they are for whoever asks for them. */
 export const changeKinds = [
   ...(['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const),
-  ...(['pay_part', 'credit'] as const),
+  ...(['pay_part', 'credit', 'credit_whole'] as const),
 ] as const
 export type ChangeKind = (typeof changeKinds)[number]
 
@@ -18,6 +18,7 @@ export const changeableFrom: Record<Exclude<ChangeKind, 'create'>, StripeInvoice
   update: ['draft', 'open'],
   pay_part: ['open', 'uncollectible'],
   credit: ['open', 'paid'],
+  credit_whole: ['paid'],
 }
 
 export function isListed(status: StripeInvoice['status']): status is 'draft' | 'open' | 'uncollectible' {

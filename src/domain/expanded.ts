@@ -1,6 +1,6 @@
 /** The domain: the members that `expand` adds to an invoice, as they are sent. */
 
-/** What `expand` adds that is kept beside each summary. */
+/** What `expand` adds that stands beside the summary in columns of its own. */
 export const briefs = ['document', 'payment'] as const
 
 /** What `expand` adds to an invoice of a list and to a detail. */

@@ -3,10 +3,7 @@ import type { Texts } from '../domain/invoice-words.ts'
 
 export const accessTexts = {
   email: ['O seu e-mail', 'Your e-mail address'],
-  emailHint: [
-    'O que recebe as suas faturas. Enviamos uma ligação que as abre.',
-    'The one that your invoices are sent to. We send a link that opens them.',
-  ],
+  emailHint: ['O endereço que recebe as suas faturas.', 'The address that your invoices are sent to.'],
   emailLead: ['Sem palavra-passe: recebe uma ligação por e-mail.', 'No password: a link comes by e-mail.'],
   openLinkLead: [
     'Abra a ligação que recebeu: na aplicação ou na mensagem em que estava.',
@@ -29,10 +26,13 @@ export const accessTexts = {
     'Não foi possível pedir a ligação. Tente de novo daqui a pouco.',
     'The link could not be asked for. Try again in a while.',
   ],
-  wrongEmail: ['Isto não é um endereço de e-mail.', 'This is not an e-mail address.'],
+  wrongEmail: [
+    'Isto não é um endereço de e-mail. Um exemplo: ana@empresa.pt',
+    'This is not an e-mail address. An example: ana@company.com',
+  ],
   noToken: ['Este site não abriu as suas faturas', 'This site did not open your invoices'],
   noTokenLead: [
-    'Não obteve o acesso para as mostrar. Tente de novo ou volte a entrar no site; se continuar, avise quem o gere.',
-    'It got no access to show them. Try again, or sign in to the site again; if that does not help, tell whoever runs it.',
+    'Não obteve o acesso para as mostrar. Tente de novo ou volte a entrar no site. Se continuar, avise quem o gere.',
+    'It got no access to show them. Try again, or sign in to the site again. If that does not help, tell whoever runs it.',
   ],
 } satisfies Texts

@@ -20,12 +20,12 @@ export const booksTexts = {
   noPdfs: ['Nenhum PDF foi obtido.', 'No PDF could be fetched.'],
   cancelled: ['Cancelado.', 'Cancelled.'],
   walkChanged: [
-    'Entretanto houve alterações: repita, para ter a certeza de que nada falta.',
-    'Something changed meanwhile: export again to be sure that nothing is missing.',
+    'Entretanto houve alterações. Exporte de novo, para ter a certeza de que nada falta.',
+    'Something changed meanwhile. Export again to be sure that nothing is missing.',
   ],
   zipMissing: (count: number) => [
-    `Não foi possível obter ${count} PDF; o ficheiro missing.txt, dentro do ZIP, indica ${few(count, 'qual', 'quais')}.`,
-    `${count} ${few(count, 'PDF', 'PDFs')} could not be fetched; missing.txt in the ZIP lists them.`,
+    `Não foi possível obter ${count} PDF. O ficheiro missing.txt, dentro do ZIP, diz ${few(count, 'qual', 'quais')} e porquê.`,
+    `${count} ${few(count, 'PDF', 'PDFs')} could not be fetched. The file missing.txt in the ZIP tells which, and why.`,
   ],
   folderIx: ['Faturas', 'Invoices'],
   folderPayments: ['Pagamentos', 'Payments'],

@@ -1,26 +1,27 @@
 /** One invoice: its state, what is owed, lines, totals, taxes, and all of its documents. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { briefs } from '../domain/expanded.ts'
+import { expansions } from '../domain/expanded.ts'
 import type { CallOptions, InvoiceDetail as Detail, InvoiceDocument } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { BackLink, Button, Heading } from './controls.tsx'
 import { describeExemption } from './exemptions.ts'
 import { Freshness } from './freshness.tsx'
 import { Fact, InvoiceTotal, StateBadge } from './invoice-facts.tsx'
+import { remainderOf } from './invoice-state.ts'
 import { Lines } from './lines.tsx'
 import { Loading, ProblemNotice } from './notice.tsx'
-import { PayButton } from './pay-button.tsx'
-import { hasPlatformPdf, InvoicePdf, PdfButton } from './pdf-button.tsx'
+import { isPayable, PayButton } from './pay-button.tsx'
+import { hasOtherPdf, InvoicePdf, PdfButton } from './pdf-button.tsx'
 import { readQrCode } from './qr-code.ts'
 import { nameDocument, RelatedDocuments } from './related-documents.tsx'
 import { supportOf } from './support.ts'
 import { useAnswer, useLive } from './use-live.ts'
 
 export function InvoiceDetail({ id }: { id: string }) {
-  const { client, session, nav, words, format, opened } = usePage()
+  const { client, session, nav, words, format, opened, canPay } = usePage()
   const question = `invoice ${session.customer} ${id}`
   const { result, isCurrent, isBarred, problem, retry } = useLive<Detail>(question, call =>
-    client.invoice.get(session.customer, id, { ...call, expand: briefs }),
+    client.invoice.get(session.customer, id, { ...call, expand: expansions }),
   )
   const heading = useRef<HTMLHeadingElement>(null)
   const invoice = isCurrent ? result?.data : undefined
@@ -63,12 +64,12 @@ export function InvoiceDetail({ id }: { id: string }) {
             <div class="row on-screen">
               <StateBadge invoice={invoice} />
               <PayButton invoice={invoice} />
-              <InvoicePdf invoice={invoice} class="primary" />
+              <InvoicePdf invoice={invoice} class={canPay && isPayable(invoice) ? '' : 'primary'} />
             </div>
             <Facts invoice={invoice} document={document} />
           </header>
           <Lines invoice={invoice} />
-          {document !== null && <Taxes document={document} />}
+          <Taxes invoice={invoice} document={document} />
           <Documents invoice={invoice} document={document} />
           <Wrong invoice={invoice} />
           <p class="on-paper">{words.statementOf(format.moment(new Date()))}</p>
@@ -82,7 +83,7 @@ export function InvoiceDetail({ id }: { id: string }) {
 /** What the customer asks for first: who, when, until when, and what is paid. */
 function Facts({ invoice, document }: { invoice: Detail; document: InvoiceDocument | null }) {
   const { words, format } = usePage()
-  const { payment, currency, number, status } = invoice
+  const { payment, currency, number } = invoice
   const certified = invoice.document ?? null
   const due = payment?.due_date ?? certified?.due_date ?? null
   const taxId = document?.buyer_tax_id ?? null
@@ -96,7 +97,7 @@ function Facts({ invoice, document }: { invoice: Detail; document: InvoiceDocume
         <time dateTime={invoice.issued_at}>{format.day(certified?.date ?? invoice.issued_at)}</time>
       </Fact>
       {due !== null && <Fact name={words.due}>{format.day(due)}</Fact>}
-      {payment !== undefined && status === 'open' && (
+      {payment !== undefined && remainderOf(invoice) !== null && (
         <>
           <Fact name={words.paid}>{amount(payment.paid_cents)}</Fact>
           <Fact name={words.remaining}>{amount(payment.remaining_cents)}</Fact>
@@ -109,22 +110,29 @@ function Facts({ invoice, document }: { invoice: Detail; document: InvoiceDocume
   )
 }
 
-/** By rate, as the certified document has them. */
-function Taxes({ document: { taxes, exemption_code, currency } }: { document: InvoiceDocument }) {
+/** By rate, as the certified document has them, else as the payment platform does: where the totals do not say it all. */
+function Taxes({ invoice, document }: { invoice: Detail; document: InvoiceDocument | null }) {
   const { words, format } = usePage()
-  if (taxes === null && exemption_code === null) return null
+  const { taxes, currency } = document?.taxes ? document : { ...invoice, taxes: invoice.taxes ?? null }
+  const { exemption_code = null, retention_percent = null, retention_cents = null } = document ?? {}
+  const isInTotals = taxes?.length === 1 && taxes[0]?.tax_cents === invoice.tax_cents
+  const shown = isInTotals ? [] : (taxes ?? [])
+  if (shown.length === 0 && exemption_code === null && !retention_cents) return null
   return (
     <section class="taxes stack small" aria-label={words.taxesByRate}>
-      {taxes?.map(({ rate_percent, base_cents, tax_cents }) => (
+      {shown.map(({ rate_percent, base_cents, tax_cents }) => (
         <p key={rate_percent}>
           {words.taxOfBase(
             rate_percent === null ? '?' : format.percent(rate_percent),
-            format.amount(base_cents, currency),
+            base_cents === null ? '?' : format.amount(base_cents, currency),
             format.amount(tax_cents, currency),
           )}
         </p>
       ))}
       {exemption_code !== null && <p>{words.exempt(describeExemption(exemption_code))}</p>}
+      {retention_percent !== null && !!retention_cents && (
+        <p>{words.retention(format.percent(retention_percent), format.amount(retention_cents, currency))}</p>
+      )}
     </section>
   )
 }
@@ -132,7 +140,7 @@ function Taxes({ document: { taxes, exemption_code, currency } }: { document: In
 /** Nothing where there is none yet. */
 function Documents({ invoice, document }: { invoice: Detail; document: InvoiceDocument | null }) {
   const { words, downloads } = usePage()
-  const hasPlatforms = downloads.ix && hasPlatformPdf(invoice, downloads)
+  const hasPlatforms = hasOtherPdf(invoice, downloads)
   if (document === null && !hasPlatforms) return null
   return (
     <section class="stack" aria-label={words.documents}>
@@ -155,8 +163,8 @@ function CertifiedDocument({ invoice, document }: { invoice: Detail; document: I
     <div class="certified row">
       <div class="stack">
         <p>
-          <strong>{nameDocument(document, words)}</strong>
-          {atcud !== null && <span>{` · ATCUD ${atcud}`}</span>}
+          <strong>{nameDocument(document, words)}</strong>{' '}
+          {atcud !== null && <span class="atcud">ATCUD {atcud}</span>}
         </p>
         {multibanco !== null && invoice.status === 'open' && <MultibancoFacts {...multibanco} />}
         <RelatedDocuments invoice={invoice} document={document} />
@@ -192,7 +200,7 @@ function Wrong({ invoice }: { invoice: Detail }) {
   const support = supportOf(brand, invoice.document?.number ?? invoice.number ?? invoice.id)
   if (support === null) return null
   return (
-    <p class="small on-screen">
+    <p class="wrong small on-screen">
       {words.wrong} <a href={support.href}>{support.text}</a>
     </p>
   )

@@ -48,8 +48,10 @@ export function Lines({ invoice }: { invoice: InvoiceDetail }) {
 /** Every line is added; tax within the prices stands below the total. */
 function Totals({ invoice }: { invoice: InvoiceDetail }) {
   const { words, format } = usePage()
-  const { subtotal_cents, discount_cents, tax_cents, tax_percent, total_cents, currency } = invoice
-  const percent = tax_percent === null ? null : format.percent(tax_percent)
+  const { subtotal_cents, discount_cents, tax_cents, tax_percent, total_cents, currency, taxes } = invoice
+  // Of several rates, one percentage says nothing.
+  const isOneRate = tax_percent !== null && (taxes?.length ?? 1) <= 1
+  const percent = isOneRate ? format.percent(tax_percent) : null
   const included = includedTaxOf(invoice)
   const added = tax_cents - included
   const rest = total_cents - subtotal_cents + discount_cents - added

@@ -28,13 +28,17 @@ export const invoiceTexts = {
   due: ['Vencimento', 'Due'],
   remaining: ['Falta pagar', 'Remaining'],
   credited: ['Creditado', 'Credited'],
-  platformNumber: ['Referência de pagamento', 'Payment reference'],
+  platformNumber: ['Número no Stripe', 'Number at Stripe'],
   taxesByRate: ['IVA por taxa', 'Tax by rate'],
   taxOfBase: (rate: string, base: string, tax: string) => [
     `IVA ${rate} sobre ${base}: ${tax}`,
     `Tax ${rate} of ${base}: ${tax}`,
   ],
   exempt: (reason: string) => [`Isenção: ${reason}`, `Exemption: ${reason}`],
+  retention: (rate: string, amount: string) => [
+    `Retenção na fonte ${rate}: ${amount}`,
+    `Withholding tax ${rate}: ${amount}`,
+  ],
   entity: ['Entidade', 'Entity'],
   multibancoReference: ['Referência Multibanco', 'Multibanco reference'],
   copy: ['Copiar', 'Copy'],

@@ -42,7 +42,9 @@ function OwedOfCurrency({ owed }: { owed: Owed }) {
         <p class="stack">
           <span class="quiet">{count > 1 ? words.owedIn(format.count(count)) : words.owed}</span>
           <strong class="sum">{format.amount(cents, currency)}</strong>
-          {count === 1 && <DueText {...owed} />}
+          <span class={count === 1 ? '' : 'due-of-sum'}>
+            <DueText {...owed} />
+          </span>
         </p>
         {count === 1 && first && <PayButton invoice={first} />}
       </div>

@@ -20,10 +20,12 @@ interface Payable {
   can_be_paid?: boolean
 }
 
+export const isPayable = ({ payment, can_be_paid }: Payable) => payment?.payable ?? can_be_paid === true
+
 export function PayButton({ invoice }: { invoice: Payable }) {
   const { client, session, words, canPay } = usePage()
   const [state, setState] = useState<State>({ step: 'idle' })
-  if (!canPay || !(invoice.payment?.payable ?? invoice.can_be_paid)) return null
+  if (!canPay || !isPayable(invoice)) return null
 
   async function pay(): Promise<void> {
     // Opened within the click: browsers block a tab that opens later.

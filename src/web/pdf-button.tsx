@@ -1,6 +1,7 @@
 /** Buttons that download PDFs: they wait while a PDF is being made, and save it under its own name. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { findNoPdf } from '../domain/invoice.ts'
+import type { Downloads } from '../domain/page-settings.ts'
 import { FaturaError, type ListedInvoice, type PdfKind } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { Button } from './controls.tsx'
@@ -19,24 +20,33 @@ type Downloadable = Pick<
   'id' | 'customer_id' | 'number' | 'status' | 'ix_id' | 'ix_status' | 'ix_sync_state' | 'document'
 >
 
-/** The invoice's own document: the certified one, or the platform's where no invoicing system is connected. Words where it is still to come. */
+/** The PDF that stands beside an invoice, or `coming`; null where there is none and none comes. */
+function mainPdfOf(invoice: Downloadable, downloads: Downloads): 'ix' | 'coming' | 'payments' | null {
+  const { status, ix_id, ix_status, ix_sync_state } = invoice
+  if (downloads.ix && ix_id !== null && (invoice.document?.status ?? ix_status) !== 'draft') return 'ix'
+  const isComing = status !== 'draft' && status !== 'void' && ix_sync_state !== 'ignored'
+  if (downloads.ix && isComing) return 'coming'
+  return downloads.payments && findNoPdf('payments', invoice) === null ? 'payments' : null
+}
+
+/**
+ * The invoice's own document: the certified one, or the platform's where no invoicing system is connected. Words where it is still to
+ * come; where none comes, the platform's summary.
+ */
 export function InvoicePdf({ invoice, class: name = '' }: { invoice: Downloadable; class?: string }) {
   const { words, downloads } = usePage()
   const number = invoice.document?.number ?? invoice.number ?? invoice.id
-  const isIssued = invoice.ix_id !== null && (invoice.document?.status ?? invoice.ix_status) !== 'draft'
-  if (downloads.ix && isIssued)
-    return <PdfButton invoice={invoice} kind="ix" text={words.pdfIx} name={number} class={name} />
-  if (!downloads.ix && hasPlatformPdf(invoice, downloads))
-    return <PdfButton invoice={invoice} kind="payments" text={words.pdfIx} name={number} class={name} />
-  const isComing = downloads.ix && invoice.status !== 'draft' && invoice.status !== 'void'
-  return isComing && invoice.ix_sync_state !== 'ignored' ? (
-    <span class="quiet">{words.beingIssued}</span>
-  ) : null
+  const kind = mainPdfOf(invoice, downloads)
+  if (kind === null) return null
+  if (kind === 'coming') return <span class="quiet">{words.beingIssued}</span>
+  const text = kind === 'payments' && downloads.ix ? words.pdfPayments : words.pdfIx
+  return <PdfButton invoice={invoice} kind={kind} text={text} name={number} class={name} />
 }
 
-/** Whether the payment platform's own PDF stands beside the certified document. */
-export function hasPlatformPdf(invoice: Downloadable, downloads: { payments: boolean }): boolean {
-  return downloads.payments && findNoPdf('payments', invoice) === null
+/** Whether the payment platform's own PDF stands beside the main one. */
+export function hasOtherPdf(invoice: Downloadable, downloads: Downloads): boolean {
+  const hasPlatforms = downloads.payments && findNoPdf('payments', invoice) === null
+  return hasPlatforms && mainPdfOf(invoice, downloads) !== 'payments'
 }
 
 interface PdfButtonProps {

@@ -16,10 +16,12 @@ export function RelatedDocuments({
   return (
     <ul class="related stack">
       {document.related.map(about => {
-        const { id, date, total_cents, status } = about
+        const { id, date, status } = about
+        // What it takes back or settles, as the invoice's total: before any tax is withheld.
+        const cents = about.gross_cents ?? about.total_cents
         const facts = [
           date && format.day(date),
-          total_cents !== null && format.amount(total_cents, document.currency),
+          cents !== null && format.amount(cents, document.currency),
           status === 'canceled' && words.document.canceled,
         ]
         return (

@@ -2,7 +2,7 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { DocumentAbout, ListedInvoice } from '../sdk/client.ts'
 import { usePage } from './context.ts'
-import { hasPlatformPdf, PdfButton } from './pdf-button.tsx'
+import { hasOtherPdf, PdfButton } from './pdf-button.tsx'
 import { nameDocument } from './related-documents.tsx'
 import { useAnswer } from './use-live.ts'
 
@@ -13,7 +13,7 @@ export function RowMenu({ invoice }: { invoice: ListedInvoice }) {
   const list = useRef<HTMLDivElement>(null)
   const [isOpen, setOpen] = useState(false)
   const hasDocument = downloads.ix && invoice.ix_id !== null
-  const hasPlatforms = downloads.ix && hasPlatformPdf(invoice, downloads)
+  const hasPlatforms = hasOtherPdf(invoice, downloads)
   useClosedByScroll(isOpen, button.current, list.current)
   const answer = useAnswer(
     isOpen && hasDocument && (call => client.document.get(session.customer, invoice.id, call)),

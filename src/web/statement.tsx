@@ -115,7 +115,7 @@ function EntryName({ entry: { type, number, invoice_number, proof } }: { entry: 
   const about = number ?? invoice_number
   return (
     <>
-      {words.entryName[type] ?? type} {about}
+      {words.entryName[type] ?? type} {about}{' '}
       {proof === 'sum' && <span class="other quiet">{words.bySum}</span>}
     </>
   )

@@ -25,8 +25,8 @@ const texts = {
   any: ['Todos', 'All'],
   clear: ['Limpar filtros', 'Clear filters'],
   wrongRange: [
-    'O primeiro dia é posterior ao último: nada pode corresponder.',
-    'The first day is after the last: nothing can match.',
+    'O primeiro dia é posterior ao último. Troque um dos dois.',
+    'The first day is after the last. Change one of the two.',
   ],
 
   found: (total: string, count: number) => [
@@ -68,8 +68,8 @@ const texts = {
   ],
   payOpen: ['Abrir a página de pagamento', 'Open the payment page'],
   payFailed: [
-    'De momento, não é possível abrir a página de pagamento.',
-    'The payment page cannot be opened right now.',
+    'De momento, não é possível abrir a página de pagamento. Tente de novo daqui a pouco.',
+    'The payment page cannot be opened right now. Try again in a while.',
   ],
   notPayable: ['Já não há nada por pagar.', 'There is nothing to pay any more.'],
 
@@ -123,8 +123,8 @@ const texts = {
   former: ['Voltar ao que estava aberto', 'Back to what was open'],
   forbidden: ['Este acesso é de outra pessoa', 'This access is for somebody else'],
   forbiddenLead: [
-    'Não permite ver as faturas deste cliente.',
-    'It does not open the invoices of this customer.',
+    'Não abre as faturas deste cliente. Peça a ligação certa a quem lhe deu esta.',
+    'It does not open the invoices of this customer. Ask for the right link where you got this one.',
   ],
   limited: ['Demasiados pedidos em pouco tempo', 'Too many requests at once'],
   limitedLead: ['', ''],
@@ -153,7 +153,7 @@ const texts = {
     'It may have been a draft that was deleted.',
   ],
   unsearchable: ['Esta pesquisa é demasiado longa', 'This search is too long'],
-  unsearchableLead: ['Com menos palavras também se encontra.', 'Fewer words find it too.'],
+  unsearchableLead: ['Use menos palavras.', 'Use fewer words.'],
   documentMissing: ['Este documento não existe.', 'There is no such document.'],
 
   pick: ['Escolher', 'Choose'],

@@ -343,7 +343,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
       await page.locator('.detail').waitFor()
       const detail = String(await page.evaluate('document.body.innerText'))
       assert.match(detail, /FT-0123.*As of \d+ \w+ \d{4}/s)
-      assert.match(detail, /Invoice-receipt FR A\/123 · ATCUD ABCD1234-123/)
+      assert.match(detail, /Invoice-receipt FR A\/123 ATCUD ABCD1234-123/)
       assertClean()
     },
   )

@@ -7,9 +7,12 @@ import { test } from 'node:test'
 import { pino } from 'pino'
 import { changeEveryMs, startDemoSystems } from '../../src/cli/commands/demo-systems.ts'
 import { startApi } from '../../src/cli/start/start-api.ts'
+import { dayOf } from '../../src/domain/calendar.ts'
 import { type Invoice, invoiceStatuses, syncStates } from '../../src/domain/invoice.ts'
+import type { ListedInvoice } from '../../src/sdk/client.ts'
 import { freshness } from '../../src/sources/stream-names.ts'
 import { openOperatorStore } from '../../src/store/engines.ts'
+import { stateOf } from '../../src/web/invoice-state.ts'
 import { get } from '../support/clients/cli.ts'
 
 test('after an hour the demo’s first customer still has something of everything', {
@@ -67,8 +70,14 @@ test('after an hour the demo’s first customer still has something of everythin
       .map(({ id }) => get(`${api.address}/api/v1/client/${customer_id}/invoice/${id}/document`, token)),
   )
   const related = documents.flatMap(({ json }) => json.related ?? [])
-  assert.equal(related.length, 1)
-  assert.match(related[0].type, /CreditNote$/, 'one is credited')
+  const types = related.map(({ type }) => type).sort()
+  assert.deepEqual(types, ['CreditNote', 'CreditNote', 'Receipt'], 'one is credited in part, one whole')
+  const { json } = await get(`${api.address}/api/v1/client/${customer_id}/invoices?expand=payment`, token)
+  const states = (json.invoices as Required<ListedInvoice>[]).map(
+    invoice => stateOf(invoice, dayOf(Date.now())).kind,
+  )
+  const kinds = ['credited', 'draft', 'overdue', 'paid', 'toPay', 'uncollectible', 'void']
+  assert.deepEqual([...new Set(states)].sort(), kinds, 'every state of the page')
 
   const began = Date.now()
   const store = await openOperatorStore(url)

@@ -19,15 +19,15 @@ const staged: readonly { daysAgo: number; daysUntilDue: number; changes: readonl
   { daysAgo: 42, daysUntilDue: 30, changes: ['finalize', 'ignored', 'pay'] },
   { daysAgo: 35, daysUntilDue: 30, changes: ['finalize', 'document'] },
   { daysAgo: 27, daysUntilDue: 30, changes: ['finalize', 'failed', 'pay'] },
-  { daysAgo: 20, daysUntilDue: 30, changes: ['finalize', 'document', 'pay', 'credit'] },
-  { daysAgo: 14, daysUntilDue: 30, changes: ['finalize', 'document', 'pay'] },
+  { daysAgo: 20, daysUntilDue: 30, changes: ['finalize', 'document', 'pay', 'credit', 'receipt'] },
+  { daysAgo: 14, daysUntilDue: 30, changes: ['finalize', 'document', 'pay', 'credit_whole'] },
   { daysAgo: 8, daysUntilDue: 30, changes: ['finalize', 'document'] },
   { daysAgo: 0, daysUntilDue: 30, changes: ['finalize', 'creating'] },
   { daysAgo: 0, daysUntilDue: 30, changes: [] },
 ]
 
 /** A change at the payment platform, the document, or what the creator of documents records in its place. */
-type Happening = ChangeKind | 'document' | 'creating' | 'failed' | 'ignored'
+type Happening = ChangeKind | 'document' | 'receipt' | 'creating' | 'failed' | 'ignored'
 
 /** The first customer's story, by the step of its turn. */
 const story: Record<number, 'grow' | 'payPart' | 'document' | 'finalize' | 'create' | 'pay'> = {
@@ -74,7 +74,8 @@ function make(
 ): void {
   const ix_attempted_at = new Date(account.clock * 1000).toISOString()
   for (const happening of happenings)
-    if (happening === 'document') documents.change('create', id)
+    if (happening === 'document') documents.change('create', id, 'Invoice')
+    else if (happening === 'receipt') documents.change('pay', id)
     else if (happening === 'creating') account.setMetadata(id, { ix_state: 'creating', ix_attempted_at })
     else if (happening === 'ignored') account.setMetadata(id, { ix_state: 'ignored' })
     else if (happening === 'failed')
@@ -123,7 +124,7 @@ function goOn(
   if (happening === 'grow' && draft !== undefined) account.change('update', draft.id)
   if (happening === 'finalize' && draft !== undefined)
     make(account, documents, draft.id, ['finalize', 'creating'])
-  if (happening === 'document') for (const { id } of awaited) documents.change('create', id)
+  if (happening === 'document') for (const { id } of awaited) documents.change('create', id, 'Invoice')
   if (oldest === undefined || toPay.length < 2) return
   if (happening === 'payPart' && oldest.amount_paid === 0) account.change('pay_part', oldest.id)
   if (happening === 'pay') account.change('pay', oldest.id)
