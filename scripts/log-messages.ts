@@ -38,8 +38,8 @@ const meanings: Record<string, string> = {
   'invoices refused': 'Invoices that are [not stored](sync.md#refused-invoices), by reason.',
   'lines unavailable':
     'A detail was sent without lines, because Stripe did not deliver them in time. The client may ask again.',
-  'LINK_KEY is unknown or revoked: nobody can sign in by e-mail':
-    'Set `LINK_KEY` to a key of `fatura key list` that is active, and restart.',
+  'CUSTOMER_LINK_KEY is unknown or revoked: nobody can sign in by e-mail':
+    'Set `CUSTOMER_LINK_KEY` to a key of `fatura key list` that is active, and restart.',
   'links could not be sent by e-mail': 'Check `SMTP_URL`, and the address in `SMTP_FROM`.',
   'links were sent by e-mail': 'A customer asked to [sign in](access.md#sign-in-by-e-mail).',
   listening: 'The API is served at this address.',

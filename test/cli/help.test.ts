@@ -31,7 +31,7 @@ const commands: [command: string, mentions: string[]][] = [
   ],
   ['report', ['vat']],
   ['report vat', [...storing.flat(), '--month', '--timezone', '--all', 'csv-pt', 'Exit code']],
-  ['explain', [...storing.flat(), '<name>', '--json', 'LINK_REFERENCE']],
+  ['explain', [...storing.flat(), '<name>', '--json', 'DOCUMENT_REFERENCE']],
   [
     'export',
     [
@@ -65,11 +65,14 @@ const commands: [command: string, mentions: string[]][] = [
   ['endpoint pause', [...storing.flat(), '<id>']],
   ['endpoint replay', [...storing.flat(), '<id>', '--from']],
   ['endpoint remove', [...storing.flat(), '<id>']],
-  ['link', ['--customer', '--invoice', '--ttl', '1h', '24h', '--key', 'LINK_KEY', '--public-url']],
+  ['link', ['--customer', '--invoice', '--ttl', '1h', '24h', '--key', 'CUSTOMER_LINK_KEY', '--public-url']],
   ['doctor', [...storing.flat(), '--sample', '--json', 'STRIPE_API_KEY', 'INVOICEXPRESS_API_KEY']],
   ['migrate', [...storing.flat(), '--json']],
-  ['sync', [...storing.flat(), '--once', '--full', '--webhooks', 'INVOICEXPRESS_API_KEY', 'LINK_REFERENCE']],
-  ['up', [...serving.flat(), ...storing.flat(), '--webhooks', 'LINK_REFERENCE']],
+  [
+    'sync',
+    [...storing.flat(), '--once', '--full', '--webhooks', 'INVOICEXPRESS_API_KEY', 'DOCUMENT_REFERENCE'],
+  ],
+  ['up', [...serving.flat(), ...storing.flat(), '--webhooks', 'DOCUMENT_REFERENCE']],
   ['status', [...storing.flat(), '--json']],
   ['health', ['--host', '--port', '--json', 'Exit code']],
   ['account', ['show', 'change']],

@@ -93,11 +93,11 @@ describe('fatura key', { concurrency: 3 }, () => {
 })
 
 describe('fatura link', { concurrency: 3 }, () => {
-  it('prints the link alone, signed with LINK_KEY or the key of a file, for the given time', async t => {
+  it('prints the link alone, signed with CUSTOMER_LINK_KEY or the key of a file, for the given time', async t => {
     const cli = await createCli(t)
     const { text, key } = await addKey(cli, 'shop')
     await writeFile(join(cli.folder, 'key.json'), `${text}\n`)
-    const env = { LINK_KEY: text, PUBLIC_URL: `${publicUrl}/` }
+    const env = { CUSTOMER_LINK_KEY: text, PUBLIC_URL: `${publicUrl}/` }
     const cases: [string[], Record<string, string>, ttl: number, invoice?: string][] = [
       [[], env, 3_600],
       [['--ttl', '90s', '--invoice', 'in_1'], env, 90, 'in_1'],
@@ -119,19 +119,24 @@ describe('fatura link', { concurrency: 3 }, () => {
     const cli = await createCli(t)
     const { text, key } = await addKey(cli, 'shop')
     await writeFile(join(cli.folder, 'bad.json'), text.replace('"d"', '"e"'))
-    const env = { LINK_KEY: text, PUBLIC_URL: publicUrl }
+    const env = { CUSTOMER_LINK_KEY: text, PUBLIC_URL: publicUrl }
     const refused: [string[], Record<string, string>, ...RegExp[]][] = [
       [['--customer', 'ana'], env, /--customer/, /cus_/, /'ana'/],
       [['--customer', 'cus_ana', '--invoice', 'cus_ana'], env, /--invoice/, /in_/],
       [['--customer', 'cus_ana', '--ttl', '25h'], env, /--ttl/, /24h/, /'25h'/],
       [['--customer', 'cus_ana', '--ttl', '0s'], env, /--ttl/],
       [['--customer', 'cus_ana', '--ttl', '60'], env, /--ttl/],
-      [['--customer', 'cus_ana'], { ...env, LINK_KEY: '' }, /LINK_KEY/, /key add/, /--key/],
-      [['--customer', 'cus_ana'], { ...env, LINK_KEY: text.slice(0, -3) }, /LINK_KEY/, /key add/],
+      [['--customer', 'cus_ana'], { ...env, CUSTOMER_LINK_KEY: '' }, /CUSTOMER_LINK_KEY/, /key add/, /--key/],
+      [
+        ['--customer', 'cus_ana'],
+        { ...env, CUSTOMER_LINK_KEY: text.slice(0, -3) },
+        /CUSTOMER_LINK_KEY/,
+        /key add/,
+      ],
       [['--customer', 'cus_ana'], { ...env, PUBLIC_URL: '' }, /PUBLIC_URL/, /https:/],
       [['--customer', 'cus_ana', '--key', 'none.json'], env, /'none\.json'/, /ENOENT/, /key add/],
       [['--customer', 'cus_ana', '--key', 'bad.json'], env, /'bad\.json'/, /key add/],
-      [['--customer', 'cus_ana', '--key', text], env, /--key names a file/, /LINK_KEY/],
+      [['--customer', 'cus_ana', '--key', text], env, /--key names a file/, /CUSTOMER_LINK_KEY/],
     ]
     for (const [args, given, ...patterns] of refused) {
       const outcome = await cli.run(['link', ...args], { env: given })
@@ -165,7 +170,7 @@ describe('fatura link', { concurrency: 3 }, () => {
     )
     const { text, key } = await addKey(cli, 'shop', '--customers', 'cus_ana')
     const { stdout } = await cli.run(['link', '--customer', 'cus_ana'], {
-      env: { LINK_KEY: text, PUBLIC_URL: publicUrl },
+      env: { CUSTOMER_LINK_KEY: text, PUBLIC_URL: publicUrl },
     })
     const token = stdout.trim().split('#t=')[1]
     const mint = async (customer: string, invoice?: string) =>

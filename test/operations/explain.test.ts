@@ -196,7 +196,7 @@ for (const engine of engines)
       assert.match(shown, /^Journal: empty\. It came with a list or an import/m)
       assert.match(shown, /every draft, open and uncollectible one \(stripe:unsettled, last success never\)/)
       assert.doesNotMatch(shown, /ana@/, 'an address that stands for a name is left out too')
-      assert.match(await text({ LINK_REFERENCE: 'Stripe {id}' }), /^ {2}Stripe \{id\} +Stripe in_why$/m)
+      assert.match(await text({ DOCUMENT_REFERENCE: 'Stripe {id}' }), /^ {2}Stripe \{id\} +Stripe in_why$/m)
     })
 
     it('shows which reference ties a document, and what keeps others from the invoice', async t => {
@@ -222,7 +222,7 @@ for (const engine of engines)
         /^ {2}11: .* \(its proprietary_uid names it by \{payment\}\); last answer \S+; document 11 names payment pi_2, which in_b has too: it is tied to none of them$/m,
       )
       assert.doesNotMatch(shown, /^ {2}12: /m)
-      const numbers = await text({ LINK_REFERENCE: '{id},Order #{payment},{number}' })
+      const numbers = await text({ DOCUMENT_REFERENCE: '{id},Order #{payment},{number}' })
       assert.match(
         numbers,
         /^Stored as synced, but by what is known now it is not_synced, because document 12 names number A-1, but the customer has no tax ID to compare\./m,

@@ -41,7 +41,7 @@ test('a user sees their invoices in an app by the backend and the page of docs/p
   const env = { PUBLIC_URL: publicUrl, CORS_ORIGINS: origin, PORT: String(servicePort) }
   const service = cli.start(['serve'], { env })
   await service.waitFor(/"msg":"listening"/)
-  await startBackend(t, cli.folder, { LINK_KEY: key, PUBLIC_URL: publicUrl, PORT: String(appPort) })
+  await startBackend(t, cli.folder, { CUSTOMER_LINK_KEY: key, PUBLIC_URL: publicUrl, PORT: String(appPort) })
   await eventually('the backend listens', () =>
     get(origin).then(
       () => true,

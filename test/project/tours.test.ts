@@ -186,7 +186,7 @@ describe('the commands that the docs show', { concurrency: 2 }, () => {
           break
         case 'docs/admin.md: Making a link': {
           const admin = await desk.open({ ADMIN_TOKEN: 'a-token-of-the-admin-port', ADMIN_PORT: '0' })
-          const settings = 'LINK_KEY=$(cat link-key.json) PUBLIC_URL=https://billing.example.com'
+          const settings = 'CUSTOMER_LINK_KEY=$(cat link-key.json) PUBLIC_URL=https://billing.example.com'
           admin.start(`${settings} npx fatura serve --port 0`)
           await admin.see(lines => {
             const [, port] = /admin.*:(\d+)$/.exec(lines.find(line => /admin.*:\d+$/.test(line)) ?? '') ?? []

@@ -49,7 +49,7 @@ async function addOne(name: string, options: { customers?: string } & Options): 
     store.saveKey({ kid, name, x: String(x), customers, created_at: Date.now(), revoked_at: null }),
   )
   process.stderr.write(
-    `Key ${kid} may sign links for ${describeScope(customers)}. Keep it secret, as LINK_KEY of the program that makes links: it is not shown again.\n`,
+    `Key ${kid} may sign links for ${describeScope(customers)}. Keep it secret, as CUSTOMER_LINK_KEY of the program that makes links: it is not shown again.\n`,
   )
   process.stdout.write(`${JSON.stringify({ kty, crv, alg: 'EdDSA', use: 'sig', kid, x, d })}\n`)
 }

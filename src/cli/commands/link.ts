@@ -7,7 +7,7 @@ import { readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 
-const used = ['PUBLIC_URL', 'LINK_KEY'] as const
+const used = ['PUBLIC_URL', 'CUSTOMER_LINK_KEY'] as const
 
 export const linkCommand = () =>
   new SettingsCommand('link')
@@ -17,7 +17,10 @@ export const linkCommand = () =>
     .requiredOption('--customer <id>', 'the customer whose invoices it shows, cus_…')
     .option('--invoice <id>', 'show this one of them and no other, in_…')
     .option('--ttl <time>', 'lifetime: a number and s, m or h, at most 24h', '1h')
-    .option('--key <file>', 'a file with the private key that "fatura key add" printed; default: LINK_KEY')
+    .option(
+      '--key <file>',
+      'a file with the private key that "fatura key add" printed; default: CUSTOMER_LINK_KEY',
+    )
     .action(printLink)
     .settings(used)
 
@@ -28,11 +31,11 @@ async function printLink(options: Record<string, string>): Promise<void> {
   if (invoice !== undefined && !isInvoiceId(invoice))
     throw new CliError(`--invoice must be an ID that begins with in_, not '${printable(invoice)}'.`)
   const ttlSeconds = readTtlSeconds(ttl)
-  const { PUBLIC_URL: publicUrl, LINK_KEY } = readSettings(options, used)
-  const key = keyFile === undefined ? LINK_KEY : await readKeyFile(keyFile)
+  const { PUBLIC_URL: publicUrl, CUSTOMER_LINK_KEY } = readSettings(options, used)
+  const key = keyFile === undefined ? CUSTOMER_LINK_KEY : await readKeyFile(keyFile)
   if (key === null)
     throw new CliError(
-      'LINK_KEY is not set. Set it to the private key that "fatura key add NAME" prints, or name a file of it with --key.',
+      'CUSTOMER_LINK_KEY is not set. Set it to the private key that "fatura key add NAME" prints, or name a file of it with --key.',
     )
   if (publicUrl === null)
     throw new CliError(
@@ -52,7 +55,9 @@ function readTtlSeconds(text: string): number {
 /** No message repeats its content; nor its name, when that could be the key itself. */
 async function readKeyFile(path: string): Promise<LinkKey> {
   if (path.includes('"'))
-    throw new CliError('--key names a file. To give the key itself, set LINK_KEY in the environment.')
+    throw new CliError(
+      '--key names a file. To give the key itself, set CUSTOMER_LINK_KEY in the environment.',
+    )
   const text = await readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
     throw new CliError(
       `The file '${printable(path)}' cannot be read (${code}). --key names a file that holds what "fatura key add" printed.`,

@@ -57,7 +57,7 @@ async function runSync(options: { webhooks?: string } & Options): Promise<void> 
   if (options.once !== true) {
     const store = { readUrl: url, operatorUrl: url, hasDocuments: invoiceXpress !== null }
     // Links are for the process that serves them.
-    const admin = adminOf({ ...settings, LINK_KEY: null, PUBLIC_URL: null })
+    const admin = adminOf({ ...settings, CUSTOMER_LINK_KEY: null, PUBLIC_URL: null })
     await withAdminPort(admin, store, log, async channel => {
       channel.count({ serves: null })
       channel.runs()

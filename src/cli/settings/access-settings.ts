@@ -47,7 +47,7 @@ export const accessSettings = {
     isSecret: true,
     parse: parseMatch(/^[!-~]{20,200}$/, 'must be 20 to 200 visible ASCII characters, without spaces'),
   }),
-  LINK_KEY: optional({
+  CUSTOMER_LINK_KEY: optional({
     meaning:
       'Private key (JWK) that `fatura key add` printed. `fatura link` and the [admin port](admin.md) sign [customer links](access.md#customer-links) with it.',
     isSecret: true,

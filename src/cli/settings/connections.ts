@@ -19,7 +19,7 @@ export const settingGroups = {
     'AUTH_SCOPE',
     'AUTH_TYP',
   ],
-  link: ['LINK_REFERENCE', 'LINK_IGNORE_ZERO', 'LINK_IGNORE_BEFORE', 'LINK_CREATING_TIMEOUT'],
+  link: ['DOCUMENT_REFERENCE', 'LINK_IGNORE_ZERO', 'LINK_IGNORE_BEFORE', 'LINK_CREATING_TIMEOUT'],
 } as const satisfies Record<string, readonly Setting[]>
 
 type Given<Group extends keyof typeof settingGroups> = Pick<Settings, (typeof settingGroups)[Group][number]>
@@ -56,12 +56,12 @@ export function apiOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>
 
 /** Null when nobody signs in by e-mail. */
 function signInOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>>) {
-  const { SMTP_URL: smtpUrl, LINK_KEY: key, PUBLIC_URL: publicUrl } = given
+  const { SMTP_URL: smtpUrl, CUSTOMER_LINK_KEY: key, PUBLIC_URL: publicUrl } = given
   if (smtpUrl === null) return null
   const from = given.SMTP_FROM ?? (given.PAGE_SUPPORT?.includes('://') ? null : given.PAGE_SUPPORT)
   if (key === null || publicUrl === null || !given.WEB)
     throw new CliError(
-      'SMTP_URL is set, and customers cannot sign in by e-mail without customer links and the page: set LINK_KEY, which "fatura key add" prints, and PUBLIC_URL, and leave WEB on.',
+      'SMTP_URL is set, and customers cannot sign in by e-mail without customer links and the page: set CUSTOMER_LINK_KEY, which "fatura key add" prints, and PUBLIC_URL, and leave WEB on.',
     )
   if (from === null)
     throw new CliError('SMTP_URL is set, and the mails have no sender: set SMTP_FROM to a mail address.')
@@ -71,7 +71,7 @@ function signInOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>>) {
 
 /** Null when there is no admin port. */
 export function adminOf(
-  given: Pick<Settings, 'ADMIN_PORT' | 'ADMIN_HOST' | 'ADMIN_TOKEN' | 'LINK_KEY' | 'PUBLIC_URL'>,
+  given: Pick<Settings, 'ADMIN_PORT' | 'ADMIN_HOST' | 'ADMIN_TOKEN' | 'CUSTOMER_LINK_KEY' | 'PUBLIC_URL'>,
 ) {
   const { ADMIN_PORT: port, ADMIN_HOST: host, ADMIN_TOKEN: token } = given
   if (port === null) return null
@@ -79,7 +79,7 @@ export function adminOf(
     throw new CliError(
       'ADMIN_TOKEN is required when ADMIN_PORT is set. Make one with: openssl rand -base64 32',
     )
-  return { host, port, token, key: given.LINK_KEY, publicUrl: given.PUBLIC_URL }
+  return { host, port, token, key: given.CUSTOMER_LINK_KEY, publicUrl: given.PUBLIC_URL }
 }
 
 /** Null when no key is set. */
@@ -119,7 +119,7 @@ export function providerOf(given: Given<'provider'>) {
 /** The convention with the program that creates documents. `isConnected`: whether an invoicing system is. */
 export function linkRulesOf(given: Given<'link'>, isConnected: boolean) {
   return {
-    references: given.LINK_REFERENCE,
+    references: given.DOCUMENT_REFERENCE,
     ignoreZero: given.LINK_IGNORE_ZERO,
     ignoreBefore: given.LINK_IGNORE_BEFORE,
     creatingTimeoutMs: given.LINK_CREATING_TIMEOUT,

@@ -53,7 +53,7 @@ export const pageSettings = {
   }),
   SMTP_URL: optional({
     meaning:
-      'Mail server, like `smtps://user:password@smtp.example.com`: customers [sign in by e-mail](access.md#sign-in-by-e-mail). It needs `LINK_KEY`, `PUBLIC_URL` and a sender.',
+      'Mail server, like `smtps://user:password@smtp.example.com`: customers [sign in by e-mail](access.md#sign-in-by-e-mail). It needs `CUSTOMER_LINK_KEY`, `PUBLIC_URL` and a sender.',
     isSecret: true,
     parse: parseMatch(/^smtps?:\/\/[^\s/]+\/?$/, 'must be an address that begins with smtp:// or smtps://'),
   }),

@@ -76,7 +76,7 @@ export const sourceSettings = {
       parseList(isOrigin, `must be origins like ${usualPdfOrigins}, separated by commas`),
     ),
   },
-  LINK_REFERENCE: {
+  DOCUMENT_REFERENCE: {
     default: usualTemplates.map(({ text }) => text).join(),
     commands: ['serve', 'up', 'sync'],
     meaning:

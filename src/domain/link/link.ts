@@ -225,7 +225,7 @@ export function findObstacle(
   const resolved = resolveNames(known, claimants, rules)
   if (namesOnly(resolved, invoice)) return null
   const subject = `document ${document.id} names ${describeName(name)}`
-  if (name.template === null) return `${subject}, but LINK_REFERENCE allows no plain ID`
+  if (name.template === null) return `${subject}, but DOCUMENT_REFERENCE allows no plain ID`
   const { names, ids } = resolved
   const others = [...ids].filter(id => id !== invoice.id).sort()
   if (ids.has(invoice.id))

@@ -208,7 +208,7 @@ async function createLinkFor(body: string, { key, publicUrl }: AdminOptions): Pr
   if (key === null || publicUrl === null)
     throw new AdminError(
       'not_configured',
-      'Links cannot be made: start the service with LINK_KEY, which "fatura key add" prints, and PUBLIC_URL.',
+      'Links cannot be made: start the service with CUSTOMER_LINK_KEY, which "fatura key add" prints, and PUBLIC_URL.',
     )
   const { token, expires_at } = await createLinkToken({ key, publicUrl, ...request })
   return { url: `${publicUrl}/#t=${token}`, expires_at }

@@ -35,7 +35,7 @@ export function createLinkSender(options: MailOptions, store: ReadStore, log: Lo
   async function mayOpen(customerId: string): Promise<boolean> {
     const known = await store.findKey(key.kid)
     if (known === null || known.revoked_at !== null) {
-      log.error({ kid: key.kid }, 'LINK_KEY is unknown or revoked: nobody can sign in by e-mail')
+      log.error({ kid: key.kid }, 'CUSTOMER_LINK_KEY is unknown or revoked: nobody can sign in by e-mail')
       return false
     }
     return known.every_customer || store.coversCustomer(key.kid, customerId)

@@ -123,7 +123,8 @@ async function compareSample(
   if (readable.stripe === null) return sample.skip('Stripe cannot be read')
   if (invoiceXpress !== null && readable.invoiceXpress === null)
     report('Sample: documents').skip('InvoiceXpress cannot be read; the invoices alone are compared')
-  if (linking === null) return sample.fail('a setting LINK_… cannot be used', 'Correct the settings first.')
+  if (linking === null)
+    return sample.fail('a setting of the convention cannot be used', 'Correct the settings first.')
   await checkSample(report, {
     store,
     payments: openBilling(readable.stripe, linking.keys),

@@ -384,7 +384,7 @@ describe('the reference', () => {
     const [invoice, rules] = [{ ...withDocument, ix_id: 10 }, templates('new {id}')]
     const without = derive({ invoice, rules, known: [seen()] })
     assert.equal(without.fields.ix_sync_state, 'not_synced')
-    assert.equal(without.why, 'document 10 names in_link, but LINK_REFERENCE allows no plain ID')
+    assert.equal(without.why, 'document 10 names in_link, but DOCUMENT_REFERENCE allows no plain ID')
     assert.equal(stateOf({ invoice, rules, known: [seen()], claim: { ix_id: 10 } }), 'synced')
   })
 })
@@ -566,7 +566,7 @@ describe('the settings', () => {
   })
   it('say what the convention is', t => {
     set(t, {
-      LINK_REFERENCE: 'Stripe {id}, Order #{payment}',
+      DOCUMENT_REFERENCE: 'Stripe {id}, Order #{payment}',
       LINK_IGNORE_ZERO: 'on',
       LINK_IGNORE_BEFORE: '2026-01-01',
       LINK_CREATING_TIMEOUT: '2d',
@@ -591,10 +591,10 @@ describe('the settings', () => {
     'Order {order}',
   ])
     it(`refuse references that cannot be: ${references}`, t => {
-      set(t, { LINK_REFERENCE: references })
+      set(t, { DOCUMENT_REFERENCE: references })
       assert.throws(
         () => readLinkRules(true),
-        /LINK_REFERENCE must be different texts [^\n]+ like \{id\},Order #/,
+        /DOCUMENT_REFERENCE must be different texts [^\n]+ like \{id\},Order #/,
       )
     })
   for (const keys of [

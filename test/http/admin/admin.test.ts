@@ -20,7 +20,12 @@ const key = {
   ...generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' }),
   kid: 'key_0123456789aB',
 }
-const env = { ADMIN_PORT: '0', ADMIN_TOKEN: token, LINK_KEY: JSON.stringify(key), PUBLIC_URL: publicUrl }
+const env = {
+  ADMIN_PORT: '0',
+  ADMIN_TOKEN: token,
+  CUSTOMER_LINK_KEY: JSON.stringify(key),
+  PUBLIC_URL: publicUrl,
+}
 
 interface Asked {
   method?: string
@@ -190,7 +195,7 @@ describe('the admin port', { concurrency: 3 }, () => {
     assert.doesNotMatch(stdout, /wrong\d/)
   })
 
-  it('without LINK_KEY makes no links and reports what is missing; up has it too', async t => {
+  it('without CUSTOMER_LINK_KEY makes no links and reports what is missing; up has it too', async t => {
     const cli = await createCli(t)
     const up = cli.start(['up', '--port', '0'], { env: { ADMIN_PORT: '0', ADMIN_TOKEN: token } })
     const [, address = ''] = await up.waitFor(/"address":"(http:[^"]+)","msg":"listening for administration"/)
@@ -202,7 +207,7 @@ describe('the admin port', { concurrency: 3 }, () => {
     })
     const { error } = (await response.json()) as { error: { code: string; message: string } }
     assert.deepEqual([response.status, error.code], [503, 'not_configured'])
-    assert.match(error.message, /LINK_KEY.*PUBLIC_URL/)
+    assert.match(error.message, /CUSTOMER_LINK_KEY.*PUBLIC_URL/)
     assert.equal((await up.stop()).code, 0)
   })
 

@@ -13,11 +13,11 @@ describe('the settings of the sign-in by e-mail', { timeout: 600_000 }, () => {
   it('stop the start with one line where links, the page or a sender are missing', async t => {
     const cli = await createCli(t)
     await cli.load()
-    const { stdout: LINK_KEY } = await cli.run(['key', 'add', 'mail', '--create'])
-    const whole = { SMTP_URL, SMTP_FROM: 'contas@aurora.example', PUBLIC_URL, LINK_KEY }
+    const { stdout: CUSTOMER_LINK_KEY } = await cli.run(['key', 'add', 'mail', '--create'])
+    const whole = { SMTP_URL, SMTP_FROM: 'contas@aurora.example', PUBLIC_URL, CUSTOMER_LINK_KEY }
     const refused: [Record<string, string>, RegExp][] = [
-      [{ LINK_KEY: '' }, /LINK_KEY.*fatura key add.*PUBLIC_URL/],
-      [{ PUBLIC_URL: '' }, /LINK_KEY.*PUBLIC_URL/],
+      [{ CUSTOMER_LINK_KEY: '' }, /CUSTOMER_LINK_KEY.*fatura key add.*PUBLIC_URL/],
+      [{ PUBLIC_URL: '' }, /CUSTOMER_LINK_KEY.*PUBLIC_URL/],
       [{ WEB: 'off' }, /leave WEB on/],
       [{ SMTP_FROM: '' }, /SMTP_FROM/],
       [{ SMTP_FROM: '', PAGE_SUPPORT: 'https://aurora.example/help' }, /SMTP_FROM/],
@@ -33,9 +33,9 @@ describe('the settings of the sign-in by e-mail', { timeout: 600_000 }, () => {
     const mail = await startMailServer(t)
     const cli = await createCli(t)
     await cli.load(makeInvoice({ customer_email: 'ana@padaria.example' }))
-    const { stdout: LINK_KEY } = await cli.run(['key', 'add', 'mail', '--create'])
+    const { stdout: CUSTOMER_LINK_KEY } = await cli.run(['key', 'add', 'mail', '--create'])
     const page = { PAGE_SUPPORT: 'faturas@aurora.example', PAGE_NAME: 'Aurora Software' }
-    const env = { SMTP_URL: mail.url, PUBLIC_URL, LINK_KEY, ...page }
+    const env = { SMTP_URL: mail.url, PUBLIC_URL, CUSTOMER_LINK_KEY, ...page }
     const serve = cli.start(['serve', '--port', '0'], { env })
     const [, address = ''] = await serve.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
     const { status } = await fetch(`${address}/sign-in`, {

@@ -301,7 +301,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
         STRIPE_WEBHOOK_SECRET: 'canarySecret',
         INVOICEXPRESS_ACCOUNT: 'Canary.Key',
         INVOICEXPRESS_PDF_ORIGINS: 'nonsense',
-        LINK_REFERENCE: 'none',
+        DOCUMENT_REFERENCE: 'none',
         LINK_IGNORE_ZERO: 'maybe',
         LINK_CREATING_TIMEOUT: '1',
       })
@@ -312,7 +312,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
         'Setting INVOICEXPRESS_PDF_ORIGINS',
         'Setting LINK_CREATING_TIMEOUT',
         'Setting LINK_IGNORE_ZERO',
-        'Setting LINK_REFERENCE',
+        'Setting DOCUMENT_REFERENCE',
         'Setting LOG_LEVEL',
         'Setting PORT',
         'Setting RATE_LIMIT',

@@ -439,7 +439,7 @@ for (const engine of engines)
     })
 
     it('says of a paid invoice why a document that names it is not its own', async t => {
-      const { store, find } = await createWorld(t, engine, { LINK_REFERENCE: 'Stripe {id},{payment}' })
+      const { store, find } = await createWorld(t, engine, { DOCUMENT_REFERENCE: 'Stripe {id},{payment}' })
       const { apply, save } = linkedStore(store, { ...usualRules, ...templates('Stripe {id}', '{payment}') })
       const paid = { status: 'paid', customer_id: 'cus_a' } as const
       await apply(
@@ -458,7 +458,7 @@ for (const engine of engines)
         [
           'in_a',
           'paid_without_document',
-          'paid, and document 1 names in_a, but LINK_REFERENCE allows no plain ID',
+          'paid, and document 1 names in_a, but DOCUMENT_REFERENCE allows no plain ID',
         ],
         ['in_b', 'paid_without_document', both('in_c')],
         ['in_c', 'paid_without_document', both('in_b')],
@@ -466,7 +466,7 @@ for (const engine of engines)
     })
 
     it('knows documents that name a payment or a number: of unknown ones, of several invoices, and of none', async t => {
-      const { store, find } = await createWorld(t, engine, { LINK_REFERENCE: '{id},{payment},{number}' })
+      const { store, find } = await createWorld(t, engine, { DOCUMENT_REFERENCE: '{id},{payment},{number}' })
       const rules = { ...usualRules, ...templates('{id}', '{payment}', '{number}') }
       const { apply, save, saveClient } = linkedStore(store, rules)
       const paid = { status: 'paid', customer_tax_id: 'PT509442013' } as const
@@ -756,9 +756,9 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
       ['LINK_IGNORE_BEFORE', '1.1.2026', /^LINK_IGNORE_BEFORE must be a calendar day/],
       ['LINK_CREATING_TIMEOUT', '1 hour', /^LINK_CREATING_TIMEOUT must be like 90s/],
       [
-        'LINK_REFERENCE',
+        'DOCUMENT_REFERENCE',
         'Stripe',
-        /^LINK_REFERENCE must be different texts separated by commas, each with \{id\}/,
+        /^DOCUMENT_REFERENCE must be different texts separated by commas, each with \{id\}/,
       ],
     ]
     for (const [setting, value, says] of wrong) assert.match(refusalOf(setting, value), says)

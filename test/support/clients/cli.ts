@@ -194,7 +194,7 @@ const secretSettings = [
   'STRIPE_API_KEY',
   'STRIPE_WEBHOOK_SECRET',
   'INVOICEXPRESS_API_KEY',
-  'LINK_KEY',
+  'CUSTOMER_LINK_KEY',
   'ADMIN_TOKEN',
 ]
 
