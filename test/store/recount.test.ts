@@ -99,7 +99,7 @@ describe('a recount on postgres', () => {
     assert.equal(await store.checkCounts(), 0)
   })
 
-  test('to save one of a customer’s 450 invoices, few rows are read: those kept joined, and none to count', async t => {
+  test('to save one of a customer’s 450 invoices, few rows are read: its own, and none to count', async t => {
     const url = await postgres.createStore(t)
     await fill(url, 1_000, 450)
     await runSql(url, 'VACUUM ANALYZE')
@@ -118,11 +118,12 @@ describe('a recount on postgres', () => {
     }
     const saving = await rowsRead(async () => {
       const store = await openWriteStore(url)
-      await store.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_new' })]))
+      for (const status of ['open', 'paid'] as const)
+        await store.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_new', status })]))
       await store.close()
     })
     t.diagnostic(`${saving} rows read`)
-    assert.ok(saving > 0 && saving < 100, `${saving} rows read`)
+    assert.ok(saving > 0 && saving < 10, `${saving} rows read`)
   })
 })
 
