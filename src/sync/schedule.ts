@@ -55,9 +55,9 @@ export interface Step {
   run(): Promise<unknown>
 }
 
-/** A step with a constant interval, which is due at once, so also after each start. */
-export function every(ms: number, clocks: Clocks, work: () => Promise<unknown>): Step {
-  const timer = createTimer(ms, clocks)
+/** A step with a constant interval. It is first due after `firstMs`: at once, so also after each start. */
+export function every(ms: number, clocks: Clocks, work: () => Promise<unknown>, firstMs = 0): Step {
+  const timer = createTimer(ms, clocks, firstMs)
   return {
     timer,
     run() {

@@ -5,7 +5,7 @@ import type { Stream, WriteStore } from '../store/store.ts'
 import type { Connector } from './invoices/connector.ts'
 import { customerPatienceMs, relistEveryOf } from './questions.ts'
 import type { ReportStep } from './rounds.ts'
-import { type Clocks, createTimer, everyMs, leftSince, realClocks, repeat, runDue } from './schedule.ts'
+import { type Clocks, every, everyMs, leftSince, realClocks, repeat, runDue } from './schedule.ts'
 import { readStreams } from './streams.ts'
 
 /** Pages of a relist that a single run reads for each second since the last run: a tenth of the 20 pages that a second allows. */
@@ -21,8 +21,8 @@ export async function syncInvoices(
   const names = billingStreams(connector.source)
   const whileFollowing = async <T>(work: Promise<T>): Promise<T> => {
     const done = new AbortController()
-    const timer = createTimer(everyMs.events, realClocks, everyMs.events)
-    const steps = [{ timer, run: () => connector.catchUp(customerPatienceMs) }]
+    const catchUp = () => connector.catchUp(customerPatienceMs)
+    const steps = [every(everyMs.events, realClocks, catchUp, everyMs.events)]
     const following = repeat(() => runDue(steps), log, AbortSignal.any([signal, done.signal]))
     try {
       const result = await work

@@ -258,6 +258,18 @@ describe('the rhythm', () => {
     await fail(5_000)
   })
 
+  it('runs a step once an interval, and first after the pause that it is given', async () => {
+    const world = createWorld()
+    const step = every(minute, world.clocks, async () => world.ran.push('step'), 10_000)
+    await world.pass(9_999, [step])
+    assert.deepEqual(world.ran, [])
+    await world.pass(1, [step])
+    await world.pass(minute - 1, [step])
+    assert.deepEqual(world.ran, ['step'])
+    await world.pass(1, [step])
+    assert.deepEqual(world.ran, ['step', 'step'])
+  })
+
   it('knows what is left of a pause', () => {
     const { clocks } = createWorld()
     const now = clocks.calendar()
