@@ -5,10 +5,13 @@ import { describeBuild } from '../src/operations/metrics/build-info.ts'
 import { startMetrics } from '../src/operations/metrics/metrics.ts'
 import { createStoreMetrics } from '../src/operations/metrics/store-metrics.ts'
 import { type Check, invoiceChecks, lineChecks, paymentChecks } from '../src/sync/import/check-record.ts'
+import { writeCommands } from './commands-part.ts'
 import { writeLogTable } from './log-messages.ts'
+import { writeTable } from './write-table.ts'
 
 const tables: Record<string, () => string | Promise<string>> = {
   settings: writeSettings,
+  commands: writeCommands,
   errors: writeErrors,
   metrics: writeMetrics,
   'log messages': writeLogTable,
@@ -35,11 +38,6 @@ export async function withTables(page: string): Promise<string> {
     text = `${before}${begin}${await write()}${after}`
   }
   return text
-}
-
-function writeTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [header, header.map(() => '---'), ...rows]
-  return lines.map(cells => `| ${cells.join(' | ')} |\n`).join('')
 }
 
 function writeSettings(): string {

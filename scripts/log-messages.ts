@@ -1,5 +1,6 @@
 /** The table of docs/logs.md: every message that the code logs, with its meaning. */
 import { findLogCalls } from './log-calls.ts'
+import { writeTable } from './write-table.ts'
 
 /** Shown in the place of a message that a variable holds in the code. */
 const heldByVariables: Record<string, string> = {
@@ -118,10 +119,10 @@ export function writeLogTable(): string {
     const fields = fieldsElsewhere[message] ?? names.join(', ')
     const levels = [...new Set(found.map(({ level }) => level))].join(', ')
     const name = Object.values(heldByVariables).includes(message) ? `(${message})` : `\`${message}\``
-    return `| ${name} | ${levels} | ${fields} | ${meanings[message]} |\n`
+    return [name, levels, fields, meanings[message] ?? '']
   })
-  const header = '| Message | Level | Fields | Meaning and next step |\n|---|---|---|---|\n'
-  return header + rows.sort((a, b) => letters(a).localeCompare(letters(b), 'en')).join('')
+  rows.sort(([a = ''], [b = '']) => letters(a).localeCompare(letters(b), 'en'))
+  return writeTable(['Message', 'Level', 'Fields', 'Meaning and next step'], rows)
 }
 
 const letters = (row: string) => row.replace(/[^a-z ]/gi, '').toLowerCase()

@@ -50,6 +50,13 @@ async function commandNames(): Promise<string[]> {
 
 /** Each command with its words, as in "token create", and its long options, in the order of the files. */
 export async function listCommands(): Promise<{ name: string; options: string[] }[]> {
+  return (await loadCommands()).map(({ name, command }) => {
+    return { name, options: command.options.flatMap(({ long }) => long ?? []) }
+  })
+}
+
+/** Each command with its words, in the order of the files. */
+export async function loadCommands(): Promise<NamedCommand[]> {
   const folder = join(root, 'src/cli/commands')
   const listed = await Promise.all(
     readdirSync(folder).map(async file => {
@@ -60,8 +67,12 @@ export async function listCommands(): Promise<{ name: string; options: string[] 
   return listed.flat()
 }
 
-function walk(command: Command, above: string): { name: string; options: string[] }[] {
+interface NamedCommand {
+  name: string
+  command: Command
+}
+
+function walk(command: Command, above: string): NamedCommand[] {
   const name = `${above}${command.name()}`
-  const options = command.options.flatMap(({ long }) => long ?? [])
-  return [{ name, options }, ...command.commands.flatMap(each => walk(each, `${name} `))]
+  return [{ name, command }, ...command.commands.flatMap(each => walk(each, `${name} `))]
 }

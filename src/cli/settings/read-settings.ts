@@ -60,6 +60,9 @@ function readFilePath(name: Setting): string | undefined {
 const helpWidth = 78
 
 export class SettingsCommand extends Command {
+  /** The settings that the command takes. */
+  used: readonly Setting[] = []
+
   /** Adds to the help: a line each paragraph, which is wrapped; lines that are indented stay as they are. */
   notes(text: string): this {
     return this.addHelpText('after', () => `\n${wrap(text)}`)
@@ -67,6 +70,7 @@ export class SettingsCommand extends Command {
 
   /** Adds flags, and to the help the settings without one. */
   settings(names: readonly Setting[]): this {
+    this.used = names
     const definitions = names.map((name): [Setting, SettingDefinition] => [name, settings[name]])
     for (const [name, { meaning, flag, default: value }] of definitions)
       if (flag !== undefined)

@@ -247,11 +247,6 @@ for (const engine of engines)
         "  ['openapi', []],\n",
         "  ['greet', ['--greeting', 'GREETING', '--json']],\n",
       ],
-      [
-        'docs/configuration.md',
-        '### `fatura openapi`\n',
-        '### `fatura greet`\n\nGreets.\n\nSettings: `GREETING`.\n\n',
-      ],
     ],
     files: {
       'src/cli/commands/greet.ts': `import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
