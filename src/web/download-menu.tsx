@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { dayIn } from '../domain/calendar.ts'
 import { expansions } from '../domain/expanded.ts'
 import { createInvoiceCsv, isForBooks } from '../domain/invoice-csv.ts'
+import type { InvoiceWalk } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { Button, Heading, Link } from './controls.tsx'
 import { describeProblem, type ProblemKind } from './problem.ts'
@@ -17,20 +18,80 @@ type State =
   | { step: 'ended'; message: Outcome; hasChanged: boolean; missing: number }
 
 export function DownloadMenu({ total }: { total: number }) {
+  const { words, format, downloads } = usePage()
+  const { state, downloadCsv, downloadZip, cancel } = useDownloads()
+  const isRunning = state.step === 'running'
+  return (
+    <section class="download-menu stack on-screen" aria-label={words.export}>
+      <Heading rank={2}>{words.export}</Heading>
+      <div class="actions row">
+        <Button text={words.csv} title={words.csvHint} disabled={isRunning} onClick={downloadCsv} />
+        {(downloads.ix || downloads.payments) && (
+          <Button text={words.zip} title={words.zipHint} disabled={isRunning} onClick={downloadZip} />
+        )}
+        <Link to={{ isStatement: true, page: 1 }} class="button">
+          {words.statement}
+        </Link>
+        {isRunning && (
+          <>
+            <progress value={state.done} max={total} aria-label={words.export} />
+            <span>{words.progress(format.count(state.done), format.count(total))}</span>
+            <Button text={words.cancel} onClick={cancel} />
+          </>
+        )}
+      </div>
+      <p class="small" role="status">
+        {state.step === 'ended' && (
+          <>
+            {words[state.message]} {state.hasChanged && words.walkChanged}{' '}
+            {state.missing > 0 && words.zipMissing(state.missing)}
+          </>
+        )}
+      </p>
+    </section>
+  )
+}
+
+function useDownloads() {
   const page = usePage()
-  const { client, session, nav, words, format, language, brand } = page
+  const { session, nav, language, brand } = page
+  const { state, walkAll, onStep, cancel } = useWalk()
+  const { date_from, date_to, status } = nav.state.filters
+  const fileName = ['invoices', session.customer, date_from, date_to].filter(Boolean).join('_')
+
+  const downloadCsv = () =>
+    walkAll(async walk => {
+      const csv = createInvoiceCsv(language, dayIn(brand.timeZone))
+      const rows = [csv.head]
+      for await (const invoice of walk) {
+        if (isForBooks(invoice, status)) rows.push(csv.row(invoice))
+        if (walk.seen % 50 === 0) onStep(walk.seen)
+      }
+      await saveBlob(new Blob(rows, { type: 'text/csv;charset=utf-8' }), `${fileName}.csv`)
+    })
+
+  async function downloadZip(): Promise<void> {
+    const write = await chooseFile(`${fileName}.zip`)
+    if (write === null) return
+    await walkAll(async (walk, signal, onPdf) => {
+      const { zipPdfs } = await import('./zip.ts')
+      await write(zipPdfs({ ...page, status, walk, signal, onStep, onPdf }), signal)
+    })
+  }
+  return { state, downloadCsv, downloadZip, cancel }
+}
+
+type Make = (walk: InvoiceWalk, signal: AbortSignal, onPdf: (isFetched: boolean) => void) => Promise<void>
+
+/** Walks through all pages, one walk at a time. */
+function useWalk() {
+  const { client, session, nav } = usePage()
   const [state, setState] = useState<State>({ step: 'idle' })
   const running = useRef<AbortController>(undefined)
   useEffect(() => () => running.current?.abort(), [])
 
-  /** Walks through all pages; `make` writes the file. */
-  async function download(
-    make: (
-      walk: ReturnType<typeof client.invoices.all>,
-      signal: AbortSignal,
-      onPdf: (isFetched: boolean) => void,
-    ) => Promise<void>,
-  ): Promise<void> {
+  /** `make` writes the file. */
+  async function walkAll(make: Make): Promise<void> {
     const stop = new AbortController()
     running.current = stop
     setState({ step: 'running', done: 0 })
@@ -47,56 +108,10 @@ export function DownloadMenu({ total }: { total: number }) {
     }
     setState({ step: 'ended', message, hasChanged: walk.changed, missing })
   }
-  const onStep = (done: number) => setState({ step: 'running', done })
-
-  const downloadCsv = () =>
-    download(async walk => {
-      const csv = createInvoiceCsv(language, dayIn(brand.timeZone))
-      const rows = [csv.head]
-      for await (const invoice of walk) {
-        if (isForBooks(invoice, nav.state.filters.status)) rows.push(csv.row(invoice))
-        if (walk.seen % 50 === 0) onStep(walk.seen)
-      }
-      await saveBlob(new Blob(rows, { type: 'text/csv;charset=utf-8' }), `${fileName}.csv`)
-    })
-
-  async function downloadZip(): Promise<void> {
-    const write = await chooseFile(`${fileName}.zip`)
-    if (write === null) return
-    await download(async (walk, signal, onPdf) => {
-      const { zipPdfs } = await import('./zip.ts')
-      await write(zipPdfs({ ...page, status: nav.state.filters.status, walk, signal, onStep, onPdf }), signal)
-    })
+  return {
+    state,
+    walkAll,
+    onStep: (done: number) => setState({ step: 'running', done }),
+    cancel: () => running.current?.abort(),
   }
-
-  const { date_from, date_to } = nav.state.filters
-  const fileName = ['invoices', session.customer, date_from, date_to].filter(Boolean).join('_')
-  const isRunning = state.step === 'running'
-  return (
-    <section class="download-menu stack on-screen" aria-label={words.export}>
-      <Heading rank={2}>{words.export}</Heading>
-      <div class="actions row">
-        <Button text={words.csv} title={words.csvHint} disabled={isRunning} onClick={downloadCsv} />
-        <Button text={words.zip} title={words.zipHint} disabled={isRunning} onClick={downloadZip} />
-        <Link to={{ isStatement: true, page: 1 }} class="button">
-          {words.statement}
-        </Link>
-        {isRunning && (
-          <>
-            <progress value={state.done} max={total} aria-label={words.export} />
-            <span>{words.progress(format.count(state.done), format.count(total))}</span>
-            <Button text={words.cancel} onClick={() => running.current?.abort()} />
-          </>
-        )}
-      </div>
-      <p class="small" role="status">
-        {state.step === 'ended' && (
-          <>
-            {words[state.message]} {state.hasChanged && words.walkChanged}{' '}
-            {state.missing > 0 && words.zipMissing(state.missing)}
-          </>
-        )}
-      </p>
-    </section>
-  )
 }

@@ -53,9 +53,10 @@ export function keepHostToken({ onChange, onFailure }: Host) {
     askedAt = performance.now()
     let outcome: string | Error
     try {
-      outcome = checkToken(await fetchToken())
+      const answer = await fetchToken()
+      outcome = checkToken(answer)
     } catch (error) {
-      outcome = error instanceof Error ? error : new Error(String(error))
+      outcome = explain(error)
     }
     if (asking !== question) return
     asking = null
@@ -107,9 +108,18 @@ export function keepHostToken({ onChange, onFailure }: Host) {
   }
 }
 
+/** Said by which part it failed: an error of the host's own function names none. */
+function explain(error: unknown): Error {
+  if (error instanceof NoTokenError) return error
+  const reason = error instanceof Error ? error.message : String(error)
+  return new Error(`fetchToken failed: ${reason}`, { cause: error })
+}
+
+class NoTokenError extends TypeError {}
+
 function checkToken(given: unknown): string {
   if (typeof given === 'string' && /^[!-~]+$/.test(given)) return given
   const what =
     typeof given === 'string' ? 'a text that is no token' : `${given === null ? null : typeof given}`
-  throw new TypeError(`fetchToken gave ${what}; it must return a token, or a promise of one.`)
+  throw new NoTokenError(`fetchToken gave ${what}; it must return a token, or a promise of one.`)
 }

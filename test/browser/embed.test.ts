@@ -250,7 +250,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
         page => page.clock.install(),
       )
       await page.getByRole('heading', { name: 'This site did not open your invoices' }).waitFor()
-      assert.equal(await page.evaluate('told'), 'not now')
+      assert.equal(await page.evaluate('told'), 'fetchToken failed: not now')
       // At once, and then after 15, 45, 105, 165, … 585 seconds.
       await page.clock.runFor(590_000)
       assert.equal(await page.evaluate('asked'), 12)
