@@ -157,8 +157,8 @@ export const planted: readonly Planted[] = [
   {
     name: 'a new document is not linked',
     file: 'src/sync/documents/fetch-documents.ts',
-    from: '{ documents: ids, ...invoicesNamedBy(documents, rules) }\n      return relink',
-    to: '{ documents: ids }\n      return relink',
+    from: '{ documents: ids, ...invoicesNamedBy(documents, rules) }\n      return { changed',
+    to: '{ documents: ids }\n      return { changed',
   },
   {
     name: 'an invoice that another loses a document to is not linked again',
@@ -235,7 +235,7 @@ export const planted: readonly Planted[] = [
   {
     name: 'invoices in no list of unsettled ones are not fetched',
     file: 'src/sync/invoices/list-account.ts',
-    from: 'return addApplied(total, await this.fetchUnlisted(since, isRecheck))',
+    from: 'return addApplied(total, await this.fetchUnlisted(since, how.why))',
     to: 'return total',
   },
   {

@@ -1,8 +1,10 @@
 /** Worlds made at random: in none of them is an invariant broken. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
+import { planted } from './planted.ts'
 
 /** In a program of its own: the test runner follows every promise, and the worlds would take more than twice as long. */
 async function assertHolds(seeds: number, ...more: string[]): Promise<void> {
@@ -15,4 +17,11 @@ describe('no invariant is broken', () => {
   test('by 300 worlds of faults, kills, clocks and odd records', () => assertHolds(300))
 
   test('by 20 worlds on a real PostgreSQL', () => assertHolds(20, '--postgres'))
+})
+
+test('each planted fault changes what its file holds once', () => {
+  for (const { name, file, from } of planted) {
+    const source = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+    assert.equal(source.split(from).length, 2, `${name}: ${file}`)
+  }
 })
