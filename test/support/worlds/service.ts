@@ -7,6 +7,7 @@ import { after, before, type TestContext } from 'node:test'
 import { pino } from 'pino'
 import type { InvoiceRecord } from '../../../src/domain/invoice.ts'
 import { usualRules } from '../../../src/domain/link/link.ts'
+import type { Downloads } from '../../../src/domain/page-settings.ts'
 import { createAuthenticate } from '../../../src/http/access/authenticate.ts'
 import { openVerifiers } from '../../../src/http/access/open-verifiers.ts'
 import { createToken } from '../../../src/http/access/token.ts'
@@ -31,6 +32,8 @@ export interface ServiceOptions {
   /** Whether pages are served beside the API; not unless told. */
   web?: boolean
   embedOrigins?: readonly string[]
+  /** PDFs that the page offers; all unless told. */
+  downloads?: Downloads
   pay?: boolean
   brand?: PageBrand
   corsOrigins?: readonly string[]
