@@ -20,7 +20,7 @@ const pages: Readonly<Record<string, string>> = {
   'token create': 'See [tokens](access.md#tokens).',
   'key add': 'See [customer links](access.md#customer-links).',
   link: 'See [customer links](access.md#customer-links).',
-  'endpoint add': 'See [webhooks to your programs](sync.md#webhooks-to-your-programs).',
+  'webhook add': 'See [webhooks to your programs](sync.md#webhooks-to-your-programs).',
   'account show': 'See [whose records a store holds](sync.md#whose-records-a-store-holds).',
   'account change': 'See [whose records a store holds](sync.md#whose-records-a-store-holds).',
   migrate: 'See [upgrade](upgrade.md), and [after a restore](backup.md#after-a-restore).',

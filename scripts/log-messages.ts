@@ -69,9 +69,9 @@ const meanings: Record<string, string> = {
   synchronized: 'A step of the synchronization ended.',
   'the deletion guard holds back changes that look wrong: …':
     'Too many invoices or documents are gone at once. Judge them: see [the deletion guard](sync.md#the-deletion-guard).',
-  'the endpoint …':
-    'A webhook to your program failed. The message says how, and `fatura endpoint list` shows it. Changes wait, and are sent again.',
-  'the endpoints could not be read; trying again':
+  'the outgoing webhook …':
+    'A webhook to your program failed. The message says how, and `fatura webhook list` shows it. Changes wait, and are sent again.',
+  'the outgoing webhooks could not be read; trying again':
     'The store could not be read. Webhooks wait until it is back.',
   'the invoice where the list was cut off is gone; listing from the beginning':
     'A draft was deleted at Stripe while the list was paused. Nothing is to be done.',
@@ -102,7 +102,7 @@ const meanings: Record<string, string> = {
   'webhook takes long: refused for now, and still being applied':
     'The change took over 2 s to store. Stripe got 503, and sends the webhook again.',
   'webhooks could not be sent; trying again':
-    'Sending to this endpoint failed before any request. `err` has the cause. Fatura tries again.',
+    'Sending this outgoing webhook failed before any request. `err` has the cause. Fatura tries again.',
 }
 
 /** One row a message, in the order of their letters. */

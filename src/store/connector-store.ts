@@ -2,12 +2,12 @@
 import type { InvoiceKey } from '../domain/invoice.ts'
 
 /** An account of an upstream system. The records of that system all come from it. */
-export interface Pin {
+export interface BoundAccount {
   system: string
   /** The system's own name for the account. */
   account: string
   /** In milliseconds. */
-  pinned_at: number
+  bound_at: number
 }
 
 /** The process that may write as the connector. No clock is compared: a process that waits takes over when `beats` stood still. */
@@ -101,7 +101,7 @@ export interface SetAsideCount {
 }
 
 export interface ConnectorReads {
-  listPins(): Promise<Pin[]>
+  listBoundAccounts(): Promise<BoundAccount[]>
   readLease(): Promise<Lease>
   /** Records tried longest ago first, unless the newest are wanted; of one system when one is given. */
   listSetAside(
@@ -133,7 +133,7 @@ export interface LeaseWrites {
 export interface ConnectorWrites {
   /** Adds a beat, which nobody else does until the transaction ends. Returns the beats so far; null when the lease is another's by now. */
   beatLease(epoch: number): Promise<number | null>
-  savePin(pin: Pin): Promise<void>
+  saveBoundAccount(account: BoundAccount): Promise<void>
   /** How many drafts there are, or how many invoices with a document. */
   countAtRisk(loss: Loss): Promise<number>
   /** Adds to the hour of a moment, and forgets what is older than a week. */

@@ -17,10 +17,10 @@ export interface Kind {
 
 /** In the order in which a copy writes them: the freshness of the rest comes last. */
 export const kinds = {
-  pins: {
+  boundAccounts: {
     names: ['account', 'accounts'],
-    tables: ['pins'],
-    columns: ['system', 'account', 'pinned_at'],
+    tables: ['bound_accounts'],
+    columns: ['system', 'account', 'bound_at'],
     keyLength: 2,
   },
   invoices: {
@@ -100,9 +100,9 @@ export const kinds = {
     columns: ['kid', 'name', 'x', 'customers', 'created_at', 'revoked_at'],
     keyLength: 1,
   },
-  endpoints: {
-    names: ['endpoint', 'endpoints'],
-    tables: ['endpoints'],
+  outgoingWebhooks: {
+    names: ['outgoing webhook', 'outgoing webhooks'],
+    tables: ['outgoing_webhooks'],
     columns: [
       'id',
       'url',
@@ -151,7 +151,7 @@ export const otherTables = {
   scopes: 'made from the tokens and the keys',
   freshness: 'made from the streams',
   changes: 'of this very store: its feed begins with the end of the copy, and earlier cursors expire',
-  batches: 'as the changes',
+  commits: 'as the changes',
   feed: 'as the changes',
   lease: 'of the process that runs now',
   rechecks: 'of this very store: a copy is looked at again by itself',

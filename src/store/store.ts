@@ -12,9 +12,9 @@ import type { ChangeReads } from './change-store.ts'
 import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
-import type { Delivery, EndpointCommands, StoredEndpoint } from './endpoint-store.ts'
 import type { ConnectionUse } from './facts.ts'
 import type { InvoiceFilter } from './sql/filters.ts'
+import type { Delivery, OutgoingWebhook, WebhookCommands } from './webhook-store.ts'
 
 export type { ConnectionUse, InvoiceFilter }
 
@@ -188,7 +188,7 @@ export interface WriteTransaction extends DocumentWrites, ConnectorWrites, Conte
   saveSuccess(stream: string, at: number): Promise<void>
   /** Removes changes that were committed before a moment in milliseconds, the oldest first; returns how many. */
   pruneChanges(before: number, limit: number): Promise<number>
-  /** Saves progress since a cursor; false when the endpoint is gone, was paused, or its cursor was moved meanwhile. */
+  /** Saves progress since a cursor; false when the webhook is gone, was paused, or its cursor was moved meanwhile. */
   saveDelivery(id: string, since: number, delivery: Delivery): Promise<boolean>
 }
 
@@ -213,11 +213,11 @@ export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsRe
   listTokens(): Promise<StoredToken[]>
   listKeys(): Promise<StoredKey[]>
   /** The oldest first. */
-  listEndpoints(): Promise<StoredEndpoint[]>
+  listWebhooks(): Promise<OutgoingWebhook[]>
   close(): Promise<void>
 }
 
-export interface WriteStore extends OperatorStore, LeaseWrites, EndpointCommands {
+export interface WriteStore extends OperatorStore, LeaseWrites, WebhookCommands {
   /** Of two that wait for each other, one is ended and its `work` called again: it must do nothing outside twice. */
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
   /** Counts those customers again of whom something is wrong, and returns how much was. */

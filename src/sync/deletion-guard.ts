@@ -4,7 +4,7 @@
  *
  * It is the last of five defences against a wrong key:
  * 1. A key that is refused is a failure, and a 404 counts only where the platform names the invoice (`unlessGone` of the source).
- * 2. A key of another account is refused before anything is written (`pins.ts`).
+ * 2. A key of another account is refused before anything is written (`accounts.ts`).
  * 3. What a list does not hold is not deleted: each is asked for by its id (`fetchUnlisted` of `list-account.ts`).
  * 4. Only a draft can be deleted (`decide.ts`), and a document is gone only after two misses (`missesToBelieve`).
  * 5. This guard, for drafts and for documents.

@@ -36,7 +36,7 @@ export async function readState(store: OperatorStore) {
   }
   return {
     streams: await store.listStreams(),
-    pins: await store.listPins(),
+    accounts: await store.listBoundAccounts(),
     lease: await store.readLease(),
     /** Records that do not fit: their number, and those tried last. */
     setAside: {

@@ -34,10 +34,10 @@ for (const engine of engines)
       t.after(() => Promise.all([writer.close(), operator.close()]))
       const onlyWriter = Object.keys(writer).filter(name => !(name in operator))
       assert.deepEqual(onlyWriter.sort(), [
-        'addEndpoint',
-        'changeEndpoint',
+        'addWebhook',
+        'changeWebhook',
         'releaseLease',
-        'removeEndpoint',
+        'removeWebhook',
         'renewLease',
         'renewLife',
         'repairCounts',

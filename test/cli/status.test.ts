@@ -15,7 +15,7 @@ for (const engine of engines)
       await store.transaction(async tx => {
         const stream = { name: 'stripe:events', cursor: '7', failed_at: null, error: null }
         await tx.saveStream({ ...stream, succeeded_at: now - 1_441_000 })
-        await tx.savePin({ system: 'stripe', account: 'acct_1 live', pinned_at: now })
+        await tx.saveBoundAccount({ system: 'stripe', account: 'acct_1 live', bound_at: now })
         for (let i = 0; i < 7; i++)
           await tx.setAside(
             { system: 'stripe', kind: 'invoice', id: `in_${i}`, reason: 'no total\n', due_at: now + 250_000 },

@@ -354,7 +354,7 @@ async function syncHere(
     keys: usualKeys,
     webhooks: null,
     changesKeptMs: 86_400_000,
-    endpointsPrivate: false,
+    outgoingWebhooksPrivate: false,
     log: pino({ base: null }, { write: line => void logged.push(line) }),
     signal: stopping.signal,
   }).then(

@@ -618,7 +618,7 @@ describe('webhooks', beside, () => {
       keys: usualKeys,
       webhooks: { host: '127.0.0.1', port, secret: webhookSecret },
       changesKeptMs: 86_400_000,
-      endpointsPrivate: false,
+      outgoingWebhooksPrivate: false,
       log: pino({ level: 'silent' }),
       signal: new AbortController().signal,
     })

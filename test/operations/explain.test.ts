@@ -111,8 +111,8 @@ for (const engine of engines)
       await saveDocument({ series_number: 'G/6', atcud: 'ABCD1234-6' })
       await relink()
       await store.transaction(async tx => {
-        await tx.savePin({ system: 'stripe', account: 'acct_1 test', pinned_at: 1 })
-        await tx.savePin({ system: 'invoicexpress', account: 'empresa', pinned_at: 1 })
+        await tx.saveBoundAccount({ system: 'stripe', account: 'acct_1 test', bound_at: 1 })
+        await tx.saveBoundAccount({ system: 'invoicexpress', account: 'empresa', bound_at: 1 })
       })
       for (const name of ['A-1', '10', 'FR G/6', 'G/6', 'abcd1234-6']) {
         const stdout = await explain(name)

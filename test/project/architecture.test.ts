@@ -30,7 +30,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
 /** Rooms beside `src/`. */
 const outside: Readonly<Record<string, readonly string[]>> = {
   sandbox: ['domain', 'sources'],
-  scripts: ['domain', 'sdk', 'store', 'export', 'operations', 'http', 'cli', 'test'],
+  scripts: ['domain', 'sdk', 'store', 'sync', 'export', 'operations', 'http', 'cli', 'test'],
   bench: ['domain', 'sources', 'store', 'sync', 'http', 'cli', 'sandbox', 'test'],
 }
 

@@ -33,16 +33,16 @@ for (const engine of engines)
       assert.equal(await other.renewLease(taken.epoch), null, 'what was let go of is not held')
     })
 
-    test('one account a system is pinned, and can be replaced', async t => {
+    test('one account a system is bound, and can be replaced', async t => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
-      const pin = (system: string, account: string) =>
-        store.transaction(tx => tx.savePin({ system, account, pinned_at: 1 }))
-      await pin('stripe', 'acct_1 test')
-      await pin('invoicexpress', 'ana')
-      await pin('stripe', 'acct_2 live')
+      const bind = (system: string, account: string) =>
+        store.transaction(tx => tx.saveBoundAccount({ system, account, bound_at: 1 }))
+      await bind('stripe', 'acct_1 test')
+      await bind('invoicexpress', 'ana')
+      await bind('stripe', 'acct_2 live')
       assert.deepEqual(
-        (await store.listPins()).map(({ system, account }) => [system, account]),
+        (await store.listBoundAccounts()).map(({ system, account }) => [system, account]),
         [
           ['invoicexpress', 'ana'],
           ['stripe', 'acct_2 live'],

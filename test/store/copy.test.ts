@@ -84,13 +84,13 @@ describe('fatura copy', { concurrency: 2 }, () => {
       await changeRows(
         source,
         `INSERT INTO fatura.tombstones (customer_id, id, observed_at, answered_at) VALUES ('cus_big', 'in_gone', 7, 8);
-         INSERT INTO fatura.pins (system, account, pinned_at) VALUES ('stripe', 'acct_1', 5);
+         INSERT INTO fatura.bound_accounts (system, account, bound_at) VALUES ('stripe', 'acct_1', 5);
          INSERT INTO fatura.set_aside (system, kind, id, reason, asked_stamp, due_at, first_at, last_at, tries)
            VALUES ('stripe', 'invoice', 'in_odd', 'has no total', 4, 5, 1, 2, 3);
          INSERT INTO fatura.keys (kid, name, x, customers, created_at, revoked_at)
            VALUES ('key_1', 'shop', 'AAAA', ${from === 'sqlite' ? `'["cus_big"]'` : `'{cus_big}'`}, 1, NULL), ('key_2', 'old', 'BBBB', NULL, 1, 2);
-         INSERT INTO fatura.endpoints (id, url, customer_ids, secret, private_key, cursor, state, attempts, created_at)
-           VALUES ('ep_1', 'https://x.example/', '["cus_big"]', 'whsec_AAAA', 'AAAA', 7, 'active', 1, 1)`,
+         INSERT INTO fatura.outgoing_webhooks (id, url, customer_ids, secret, private_key, cursor, state, attempts, created_at)
+           VALUES ('wh_1', 'https://x.example/', '["cus_big"]', 'whsec_AAAA', 'AAAA', 7, 'active', 1, 1)`,
       )
       const first = await cli.run(['copy', source, target])
       assert.equal(first.code, 0, first.stderr)
@@ -154,7 +154,7 @@ describe('fatura copy', { concurrency: 2 }, () => {
         ['tokens', "(id, name, hash, created_at) VALUES ('fat_x', 'x', 'x', 1)", '1 token'],
         ['keys', "(kid, name, x, created_at) VALUES ('key_x', 'x', 'x', 1)", '1 key of links'],
         ['documents', '(id, misses, observed_at) VALUES (77, 0, 1)', '1 document'],
-        ['pins', "(system, account, pinned_at) VALUES ('stripe', 'acct_2', 1)", '1 account'],
+        ['bound_accounts', "(system, account, bound_at) VALUES ('stripe', 'acct_2', 1)", '1 account'],
       ] as const) {
         await changeRows(target, `INSERT INTO fatura.${table} ${sql}`)
         const before = await digestOf(target)

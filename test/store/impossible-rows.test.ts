@@ -14,7 +14,7 @@ const impossible = {
   'less than nothing to pay': 'UPDATE fatura.invoices SET to_pay_cents = -1',
   'less than nothing in favour': 'UPDATE fatura.invoices SET in_favour_cents = -1',
   'a change of no kind': "UPDATE fatura.changes SET kind = 'sent'",
-  'a batch of nothing': 'UPDATE fatura.batches SET n = 0',
+  'a commit of nothing': 'UPDATE fatura.commits SET n = 0',
   'a feed that is pruned beyond its end': 'UPDATE fatura.feed SET pruned_seq = last_seq + 1',
   'a counter of no status':
     "INSERT INTO fatura.counts VALUES ('cus_ana', '2026-01', 'payed', 'eur', '-', 1, 1)",
@@ -26,8 +26,8 @@ const impossible = {
     'INSERT INTO fatura.documents (id, misses, observed_at) VALUES (1, -1, 1)',
   'a record that was never tried':
     "INSERT INTO fatura.set_aside VALUES ('stripe', 'invoice', 'in_1', 'no total', 0, NULL, 1, 1, 0)",
-  'an endpoint in no state': `INSERT INTO fatura.endpoints
-    (id, url, secret, private_key, cursor, state, attempts, created_at) VALUES ('ep_1', 'u', 's', 'k', 0, 'on', 0, 1)`,
+  'an outgoing webhook in no state': `INSERT INTO fatura.outgoing_webhooks
+    (id, url, secret, private_key, cursor, state, attempts, created_at) VALUES ('wh_1', 'u', 's', 'k', 0, 'on', 0, 1)`,
   'a second end of the feed': 'INSERT INTO fatura.feed (last_seq, pruned_seq) VALUES (0, 0)',
   'a second life': "INSERT INTO fatura.freshness (synced_at, life) VALUES (1, 'another')",
   'a store without a life': 'UPDATE fatura.freshness SET life = NULL',

@@ -63,16 +63,16 @@ describe('the second wall', () => {
       'customers',
       'counts',
       'streams',
-      'pins',
+      'bound_accounts',
       'lease',
       'set_aside',
       'tokens',
       'keys',
       'scopes',
       'changes',
-      'batches',
+      'commits',
       'feed',
-      'endpoints',
+      'outgoing_webhooks',
       'migrations',
     ]
     const attempts = [
@@ -254,10 +254,10 @@ describe('what Citus asks for', () => {
        FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid
        JOIN pg_namespace n ON n.oid = t.relnamespace
        JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = i.indkey[0]
-       WHERE n.nspname = 'fatura' AND t.relname NOT IN ('tokens', 'keys', 'scopes', 'streams', 'migrations', 'observation', 'freshness', 'documents', 'document_clients', 'document_relations', 'pins', 'lease', 'set_aside', 'rechecks', 'corrections', 'batches', 'feed', 'endpoints')
+       WHERE n.nspname = 'fatura' AND t.relname NOT IN ('tokens', 'keys', 'scopes', 'streams', 'migrations', 'observation', 'freshness', 'documents', 'document_clients', 'document_relations', 'bound_accounts', 'lease', 'set_aside', 'rechecks', 'corrections', 'commits', 'feed', 'outgoing_webhooks')
          -- The connector comes from a document or a payment to its invoice, and counts what lacks one; it asks every shard, the API never does.
          -- The feed of all customers asks every shard, too.
-         AND c.relname NOT IN ('links_by_invoice', 'links_by_claim', 'links_by_document', 'links_by_number', 'invoice_payments_by_payment', 'tombstones_by_id', 'invoices_uncertified', 'changes_by_batch')`,
+         AND c.relname NOT IN ('links_by_invoice', 'links_by_claim', 'links_by_document', 'links_by_number', 'invoice_payments_by_payment', 'tombstones_by_id', 'invoices_uncertified', 'changes_by_commit')`,
     )
     assert.ok(rows.length >= 4)
     for (const { index, first } of rows) assert.equal(first, 'customer_id', index)
@@ -300,5 +300,5 @@ function functionSources(): { name: string; source: string; body: string }[] {
     )
   const all = [...(found ?? [])].map(([source, name = '', body = '']) => ({ name, source, body }))
   // Those who may read all customers are shown the ids of what changed.
-  return all.filter(({ name }) => name !== 'fatura.batch_changes')
+  return all.filter(({ name }) => name !== 'fatura.commit_changes')
 }

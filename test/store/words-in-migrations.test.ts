@@ -5,9 +5,9 @@ import { changeKinds } from '../../src/domain/change.ts'
 import { claimedStates, openDocumentStatuses } from '../../src/domain/document.ts'
 import { invoiceStatuses, unsettledStatuses } from '../../src/domain/invoice.ts'
 import { journalOutcomes } from '../../src/store/document-store.ts'
-import { endpointStates } from '../../src/store/endpoint-store.ts'
 import { schema as ofPostgres } from '../../src/store/postgres/schema-version.ts'
 import { schema as ofSqlite } from '../../src/store/sqlite/migrations.ts'
+import { webhookStates } from '../../src/store/webhook-store.ts'
 
 for (const [engine, { migrations }] of [
   ['sqlite', ofSqlite],
@@ -36,7 +36,7 @@ for (const [engine, { migrations }] of [
         ['status', invoiceStatuses],
         ['state', claimedStates],
         ['outcome', journalOutcomes],
-        ['state', endpointStates],
+        ['state', webhookStates],
       ])
     })
   })

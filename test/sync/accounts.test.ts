@@ -38,12 +38,12 @@ async function openOther(t: TestContext, options: SandboxOptions = {}) {
   return { other, key, env: { STRIPE_API_BASE: other.address, STRIPE_API_KEY: key } }
 }
 
-/** As a store was before accounts were pinned. */
+/** As a store was before accounts were bound. */
 async function forgetPins(url: string): Promise<void> {
-  if (!url.startsWith('sqlite:')) await runSql(url, 'DELETE FROM fatura.pins')
+  if (!url.startsWith('sqlite:')) await runSql(url, 'DELETE FROM fatura.bound_accounts')
   else {
     const db = new DatabaseSync(url.slice('sqlite:'.length))
-    db.exec('DELETE FROM pins')
+    db.exec('DELETE FROM bound_accounts')
     db.close()
   }
 }
@@ -75,8 +75,8 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
         await engine.createStore(t),
       )
       await fillStore(world)
-      const [pin] = (await readStatus(world.url)).pins
-      assert.deepEqual([pin?.system, pin?.account], ['stripe', 'acct_1SandboxFatura test'])
+      const [bound] = (await readStatus(world.url)).accounts
+      assert.deepEqual([bound?.system, bound?.account], ['stripe', 'acct_1SandboxFatura test'])
       const before = await readStored(world.url)
       const { other, env } = await openOther(t)
       const live = await openOther(t, { apiKey: 'sk_live_canaryKey0' })
@@ -115,7 +115,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
         await engine.createStore(t),
       )
       await fillStore(world)
-      assert.equal((await readStatus(world.url)).pins[0]?.account, '? test')
+      assert.equal((await readStatus(world.url)).accounts[0]?.account, '? test')
       await fillStore(world)
       const before = await readStored(world.url)
       const nameless = await openOther(t, { forbidden })
@@ -126,10 +126,14 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
 
       world.sandbox.forbidden.clear()
       await fillStore(world)
-      assert.equal((await readStatus(world.url)).pins[0]?.account, 'acct_1SandboxFatura test', 'named since')
+      assert.equal(
+        (await readStatus(world.url)).accounts[0]?.account,
+        'acct_1SandboxFatura test',
+        'named since',
+      )
       world.sandbox.forbidden.add('account')
       await fillStore(world)
-      assert.equal((await readStatus(world.url)).pins[0]?.account, 'acct_1SandboxFatura test')
+      assert.equal((await readStatus(world.url)).accounts[0]?.account, 'acct_1SandboxFatura test')
       await assertRefused(world, nameless, /acct_1SandboxFatura.*STRIPE_API_KEY/)
 
       await forgetPins(world.url)
@@ -174,7 +178,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
     })
   }
 
-  it('pins the account at InvoiceXpress as well', async t => {
+  it('binds the account at InvoiceXpress as well', async t => {
     const world = await createSyncWorld(t, { invoices: 30, lines: 1, seed: 51 })
     const ix = await startInvoiceXpressSandbox({ documents: createDocuments(world.account), apiKey: 'ixKey' })
     t.after(() => ix.close())

@@ -58,7 +58,7 @@ for (const engine of engines)
       const store = await openWriteStore(from)
       await store.transaction(async tx => {
         await tx.saveInvoices([{ invoice: { ...invoice, status: 'paid' }, lines: null }])
-        await tx.savePin({ system: 'stripe', account: 'acct_1 test', pinned_at: 1 })
+        await tx.saveBoundAccount({ system: 'stripe', account: 'acct_1 test', bound_at: 1 })
       })
       await store.close()
       const cli = await createCli(t)
@@ -67,7 +67,7 @@ for (const engine of engines)
       assert.equal(await statusOf(to), 'paid')
       const copied = await openWriteStore(to)
       assert.equal(
-        (await copied.listPins())[0]?.account,
+        (await copied.listBoundAccounts())[0]?.account,
         'acct_1 test',
         'whose records they are goes with them',
       )

@@ -1,8 +1,8 @@
 import { knownSources } from '../../sources/known-sources.ts'
 import { SourceError } from '../../sources/source.ts'
 import { openOperatorStore, openWriteStore, useStore } from '../../store/engines.ts'
+import { type Comparison, compareAccounts, formatAccount, rebindAccounts } from '../../sync/accounts.ts'
 import { fenceStore, nameProcess, waitForLease } from '../../sync/lease.ts'
-import { type Comparison, changePins, compareAccounts, formatAccount } from '../../sync/pins.ts'
 import { WrittenPlace } from '../../sync/written-place.ts'
 import { invoiceXpressOf, settingGroups, stripeOf } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
@@ -38,12 +38,12 @@ export function accountCommand() {
 
 async function showAccounts(options: { json?: true } & Options): Promise<void> {
   const { DATABASE_URL: url } = readSettings(options, ['DATABASE_URL'])
-  const pins = await useStore(openOperatorStore(url), store => store.listPins())
-  if (options.json === true) process.stdout.write(pins.map(jsonLine).join(''))
-  else if (pins.length === 0)
+  const accounts = await useStore(openOperatorStore(url), store => store.listBoundAccounts())
+  if (options.json === true) process.stdout.write(accounts.map(jsonLine).join(''))
+  else if (accounts.length === 0)
     process.stdout.write('No account is known yet: the first fatura sync stores it.\n')
   else {
-    const rows = pins.map(pin => [pin.system, pin.account, new Date(pin.pinned_at).toISOString()])
+    const rows = accounts.map(bound => [bound.system, bound.account, new Date(bound.bound_at).toISOString()])
     process.stdout.write(formatTable([['SYSTEM', 'ACCOUNT', 'SINCE'], ...rows]))
   }
 }
@@ -75,7 +75,7 @@ async function changeAccounts(options: { confirm?: true } & Options): Promise<vo
       place: new WrittenPlace(),
     })
     try {
-      await changePins(fenceStore(store, lease), others)
+      await rebindAccounts(fenceStore(store, lease), others)
     } finally {
       await lease.release()
     }
@@ -83,8 +83,8 @@ async function changeAccounts(options: { confirm?: true } & Options): Promise<vo
   })
 }
 
-function describeChange({ source, pinned, found }: Comparison): string {
-  const before = pinned === null ? 'invoices that the key does not find' : formatAccount(source, pinned)
+function describeChange({ source, bound, found }: Comparison): string {
+  const before = bound === null ? 'invoices that the key does not find' : formatAccount(source, bound)
   const common = `From ${before}\nto ${formatAccount(source, found)}:\n`
   if (source.system !== knownSources.billing.system)
     return `${common}  - Everything is read again from the new account.

@@ -1,4 +1,4 @@
-/** The frame of `fatura token` and `fatura key`: a command that makes one, `list` (also of `fatura endpoint`) and `revoke`. */
+/** The frame of `fatura token` and `fatura key`: a command that makes one, `list` (also of `fatura webhook`) and `revoke`. */
 import { isMissing, openOperatorStore, openWriteStore, prepareStore, useStore } from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'

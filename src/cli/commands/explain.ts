@@ -12,11 +12,11 @@ import { type Explained, type Explanation, explainInvoice } from '../../operatio
 import { describeCharged } from '../../operations/reconcile/compare-amounts.ts'
 import { documentPaths } from '../../sources/invoicexpress/document-source.ts'
 import { knownSources } from '../../sources/known-sources.ts'
-import type { Pin, SetAside } from '../../store/connector-store.ts'
+import type { BoundAccount, SetAside } from '../../store/connector-store.ts'
 import type { JournalEntry } from '../../store/document-store.ts'
 import { openOperatorStore, useStore } from '../../store/engines.ts'
 import type { OperatorStore } from '../../store/store.ts'
-import { readAccount } from '../../sync/pins.ts'
+import { readAccount } from '../../sync/accounts.ts'
 import { formatReason } from '../../sync/read-state.ts'
 import { isRefusedKind } from '../../sync/set-aside.ts'
 import { linkRulesOf, settingGroups } from '../settings/connections.ts'
@@ -52,12 +52,12 @@ export async function explainNamed(
   settings: Parameters<typeof linkRulesOf>[0],
 ): Promise<string> {
   const rules = linkRulesOf(settings, true)
-  const pins = await store.listPins()
+  const accounts = await store.listBoundAccounts()
   const texts: string[] = []
   for (const id of await findInvoiceIds(store, name)) {
     const known = await explainInvoice(store, id, rules)
     if (known.found.length > 0 || known.deleted !== null || known.aside !== null)
-      texts.push(form === 'json' ? writeLines(id, known, pins) : writeText(id, known, pins))
+      texts.push(form === 'json' ? writeLines(id, known, accounts) : writeText(id, known, accounts))
   }
   if (texts.length === 0)
     throw new CliError(
@@ -66,10 +66,14 @@ export async function explainNamed(
   return texts.join(form === 'json' ? '' : '\n')
 }
 
-function writeLines(id: string, { found, deleted, aside }: Explained, pins: readonly Pin[]): string {
+function writeLines(
+  id: string,
+  { found, deleted, aside }: Explained,
+  accounts: readonly BoundAccount[],
+): string {
   const { customer_id, id: _, ...gone } = deleted ?? {}
   const objects = [
-    ...found.map(each => ({ ...toObject(each), dashboards: dashboardsOf(pins, each) })),
+    ...found.map(each => ({ ...toObject(each), dashboards: dashboardsOf(accounts, each) })),
     ...(deleted === null ? [] : [{ invoice: { id, customer_id }, deleted: true, ...gone }]),
   ]
   return (objects.length === 0 ? [{ invoice: { id }, deleted: false }] : objects)
@@ -77,9 +81,13 @@ function writeLines(id: string, { found, deleted, aside }: Explained, pins: read
     .join('')
 }
 
-function writeText(id: string, { found, deleted, aside }: Explained, pins: readonly Pin[]): string {
+function writeText(
+  id: string,
+  { found, deleted, aside }: Explained,
+  accounts: readonly BoundAccount[],
+): string {
   const texts = [
-    ...found.map(explanation => describe(explanation, aside, pins)),
+    ...found.map(explanation => describe(explanation, aside, accounts)),
     ...(deleted === null ? [] : [describeDeleted(deleted)]),
   ]
   if (texts.length === 0 && aside !== null) return `Invoice ${id} is not stored. ${describeAside(aside)}\n`
@@ -94,7 +102,11 @@ function describeAside({ kind, reason, first_at, last_at }: SetAside): string {
   return printable(`${kind === 'outdated' ? 'Out of date. ' : ''}${why}; ${since}.`)
 }
 
-function describe(explanation: Explanation, aside: SetAside | null, pins: readonly Pin[]): string {
+function describe(
+  explanation: Explanation,
+  aside: SetAside | null,
+  accounts: readonly BoundAccount[],
+): string {
   const { invoice, claim, documents, journal, next, observed_at } = explanation
   const { display_name, customer_email } = invoice
   const name = display_name === customer_email ? '' : ` (${display_name})`
@@ -103,7 +115,7 @@ function describe(explanation: Explanation, aside: SetAside | null, pins: readon
     printable(heading),
     '',
     compareSides(explanation),
-    ...Object.values(dashboardsOf(pins, explanation)),
+    ...Object.values(dashboardsOf(accounts, explanation)),
     aside && describeAside(aside),
     claim === null
       ? 'It did not come from Stripe: it was imported, with the state of its document.'
@@ -128,14 +140,14 @@ function tiedDocument({ invoice, documents }: Explanation): Document | null {
 }
 
 /** Pages of the two systems about an invoice and its document. Null where the account, or the document, is not known. */
-function dashboardsOf(pins: readonly Pin[], explanation: Explanation) {
-  const accountOf = (system: string) => pins.find(pin => pin.system === system)?.account ?? null
+function dashboardsOf(accounts: readonly BoundAccount[], explanation: Explanation) {
+  const accountOf = (system: string) => accounts.find(each => each.system === system)?.account ?? null
   const billing = accountOf(knownSources.billing.system)
   const invoicing = accountOf(knownSources.documents.system)
   const document = tiedDocument(explanation)
   const mode = billing !== null && readAccount(billing).mode === 'test' ? 'test/' : ''
   const invoicePath = `${mode}invoices/${explanation.invoice.id}`
-  // An account is pinned by its name, or by its address.
+  // An account is bound by its name, or by its address.
   const base = invoicing?.includes('://') ? invoicing : `https://${invoicing}.app.invoicexpress.com`
   const isTied = invoicing !== null && document !== null
   return {

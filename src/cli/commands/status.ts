@@ -4,9 +4,9 @@ import { formatRechecks } from '../../operations/doctor/check-corrections.ts'
 import { invoiceXpressIdentity } from '../../sources/invoicexpress/source-identity.ts'
 import { stripeIdentity } from '../../sources/stripe/source-identity.ts'
 import type { Recheck } from '../../store/connector-store.ts'
-import type { StoredEndpoint } from '../../store/endpoint-store.ts'
 import { openOperatorStore, useStore } from '../../store/engines.ts'
 import type { Stream } from '../../store/store.ts'
+import type { OutgoingWebhook } from '../../store/webhook-store.ts'
 import { advice, formatHeld } from '../../sync/deletion-guard.ts'
 import { formatCursor } from '../../sync/invoices/ranges.ts'
 import {
@@ -37,18 +37,27 @@ async function showStatus(options: { json?: true } & Options): Promise<void> {
     return {
       ...(await readState(store)),
       rechecks: await store.readRechecks(Date.now()),
-      endpoints: await store.listEndpoints(),
+      webhooks: await store.listWebhooks(),
     }
   })
   process.stdout.write(options.json === true ? writeLines(state) : writeText(state))
 }
 
-type Status = SyncState & { rechecks: readonly Recheck[]; endpoints: readonly StoredEndpoint[] }
+type Status = SyncState & { rechecks: readonly Recheck[]; webhooks: readonly OutgoingWebhook[] }
 
-function writeLines({ streams, pins, lease, setAside, refused, held, rechecks, endpoints }: Status): string {
+function writeLines({
+  streams,
+  accounts,
+  lease,
+  setAside,
+  refused,
+  held,
+  rechecks,
+  webhooks,
+}: Status): string {
   const lines = [
     ...streams.map(stream => ({ kind: 'stream', ...stream })),
-    ...pins.map(pin => ({ kind: 'account', ...pin })),
+    ...accounts.map(account => ({ kind: 'account', ...account })),
     ...(lease.epoch > 0 ? [{ kind: 'connector', holder: lease.holder }] : []),
     ...rechecks.map(recheck => ({ kind: 'recheck', ...recheck })),
     ...(held.deletion + held.lost_document > 0 ? [{ kind: 'deletion_guard', ...held }] : []),
@@ -57,15 +66,24 @@ function writeLines({ streams, pins, lease, setAside, refused, held, rechecks, e
       return { kind: 'set_aside', record, ...row }
     }),
     ...refused,
-    ...endpoints.map(({ id, state, cursor, attempts, next_at, error }) => {
-      return { kind: 'endpoint', id, state, cursor, attempts, next_at, error }
+    ...webhooks.map(({ id, state, cursor, attempts, next_at, error }) => {
+      return { kind: 'outgoing_webhook', id, state, cursor, attempts, next_at, error }
     }),
   ]
   return lines.map(jsonLine).join('')
 }
 
-function writeText({ streams, pins, lease, setAside, refused, held, rechecks, endpoints }: Status): string {
-  if (streams.length === 0 && pins.length === 0 && lease.holder === null)
+function writeText({
+  streams,
+  accounts,
+  lease,
+  setAside,
+  refused,
+  held,
+  rechecks,
+  webhooks,
+}: Status): string {
+  if (streams.length === 0 && accounts.length === 0 && lease.holder === null)
     return formatParagraph(
       'Nothing was synchronized or imported yet. Start with: fatura sync --once, or fatura import FILE',
     )
@@ -76,9 +94,9 @@ function writeText({ streams, pins, lease, setAside, refused, held, rechecks, en
     return lastSuccess === 'never' && column === 1 ? styleText('yellow', text) : text
   }
   const facts = [
-    ...pins.map(({ system, account, pinned_at }) => [
+    ...accounts.map(({ system, account, bound_at }) => [
       `Account of ${system}:`,
-      `${account}, since ${new Date(pinned_at).toISOString()}`,
+      `${account}, since ${new Date(bound_at).toISOString()}`,
     ]),
     ...(lease.epoch > 0 ? [['Synchronizing:', lease.holder ?? 'no process']] : []),
     ...formatRechecks(rechecks),
@@ -89,7 +107,7 @@ function writeText({ streams, pins, lease, setAside, refused, held, rechecks, en
     const total = some.reduce((sum, { count }) => sum + count, 0)
     return section(`${heading}: ${total}.`, some.map(formatRefused))
   }
-  const failing = endpoints.filter(({ state, attempts }) => state !== 'active' || attempts > 0)
+  const failing = webhooks.filter(({ state, attempts }) => state !== 'active' || attempts > 0)
   return [
     streams.length === 0 ? '' : formatTable(table, { paint }),
     formatTable(facts),
@@ -103,7 +121,7 @@ function writeText({ streams, pins, lease, setAside, refused, held, rechecks, en
     list('Out of date, since they are refused now, asked for again hourly', 'outdated'),
     list('Refused and not stored, asked for again hourly', 'refused'),
     section(
-      `Endpoints with webhooks that wait: ${failing.length}.`,
+      `Outgoing webhooks with changes that wait: ${failing.length}.`,
       failing.map(
         ({ id, state, attempts, error }) =>
           `${id} is ${state}, ${attempts} failed attempts${error === null ? '' : `: it ${error}`}`,

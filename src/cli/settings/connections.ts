@@ -141,7 +141,7 @@ export function syncOf(
     keys: given.LINK_METADATA_KEYS,
     webhooks: webhooks === undefined ? null : readWebhooks(webhooks, given),
     changesKeptMs: given.CHANGES_KEPT_DAYS * dayMs,
-    endpointsPrivate: given.ENDPOINTS_PRIVATE,
+    outgoingWebhooksPrivate: given.OUTGOING_WEBHOOKS_PRIVATE,
   }
 }
 

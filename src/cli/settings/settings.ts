@@ -134,9 +134,9 @@ export const settings = {
     meaning: 'Number of days for which [changes](api.md#changes) are kept, 1 to 3650. Older cursors expire.',
     parse: parseWhole(1, 3_650),
   },
-  ENDPOINTS_PRIVATE: {
+  OUTGOING_WEBHOOKS_PRIVATE: {
     default: 'off',
-    flag: '--endpoints-private <on|off>',
+    flag: '--outgoing-webhooks-private <on|off>',
     commands: ['up', 'sync'],
     meaning:
       'Whether [webhooks](sync.md#webhooks-to-your-programs) may be sent over plain http, and to private and loopback addresses. `on` or `off`.',

@@ -11,10 +11,16 @@ import { stripeIdentity } from '../../sources/stripe/source-identity.ts'
 import type { Lease } from '../../store/connector-store.ts'
 import { openConnectorStores } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
+import {
+  type Accounts,
+  bindAccounts,
+  type Comparison,
+  compareAccounts,
+  formatAccount,
+} from '../../sync/accounts.ts'
 import { createDeletionGuard, type DeletionGuard } from '../../sync/deletion-guard.ts'
 import { fenceStore, type HeldLease, nameProcess, waitForLease } from '../../sync/lease.ts'
 import { relinkInvoices } from '../../sync/link-invoices.ts'
-import { type Accounts, type Comparison, compareAccounts, formatAccount, savePins } from '../../sync/pins.ts'
 import { pause, retryPauseMs } from '../../sync/schedule.ts'
 import { createStreams } from '../../sync/streams.ts'
 import type { WrittenPlace } from '../../sync/written-place.ts'
@@ -101,7 +107,7 @@ function refuseOthers(compared: readonly Comparison[]): void {
     if (comparison.verdict === 'other') throw new CliError(describeOther(comparison))
 }
 
-/** Checks the accounts, and pins them the first time. A failure counts as one of the stream that was to run first. */
+/** Checks the accounts, and binds them the first time. A failure counts as one of the stream that was to run first. */
 async function settleAccounts(
   store: WriteStore,
   accounts: Accounts,
@@ -118,7 +124,7 @@ async function settleAccounts(
         compareAccounts(store, accounts),
       )
       refuseOthers(compared)
-      return await savePins(store, compared)
+      return await bindAccounts(store, compared)
     } catch (error) {
       if (isOnce || !(error instanceof SourceError)) throw error
       log.error({ err: error }, 'sync failed; trying again')
@@ -138,12 +144,10 @@ async function relinkLetThrough(store: WriteStore, guard: DeletionGuard, rules: 
   }
 }
 
-function describeOther({ source, pinned, found }: Comparison): string {
+function describeOther({ source, bound, found }: Comparison): string {
   const settings = source.system === stripeIdentity.system ? 'STRIPE_API_KEY' : 'INVOICEXPRESS_ACCOUNT'
   const holds =
-    pinned === null
-      ? 'invoices that this key does not find'
-      : `what came from ${formatAccount(source, pinned)}`
-  const leads = pinned === found ? 'finds none of it' : `leads to ${formatAccount(source, found)}`
+    bound === null ? 'invoices that this key does not find' : `what came from ${formatAccount(source, bound)}`
+  const leads = bound === found ? 'finds none of it' : `leads to ${formatAccount(source, found)}`
   return `This store holds ${holds}, and ${settings} ${leads}. Nothing was changed. Use that account's key, or another store (DATABASE_URL); to follow the other account from now on: fatura account change.`
 }

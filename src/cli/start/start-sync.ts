@@ -134,7 +134,7 @@ async function follow(options: Opened): Promise<void> {
       Promise.race([followAll(), graceAfter(signal)]),
       // Whatever the sources do.
       Promise.race([
-        deliverChanges({ store, allowPrivate: options.endpointsPrivate, log, signal }),
+        deliverChanges({ store, allowPrivate: options.outgoingWebhooksPrivate, log, signal }),
         graceAfter(signal),
       ]),
       server && aborted(signal).then(() => closeGently(server, undefined, sockets)),

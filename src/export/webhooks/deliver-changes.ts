@@ -1,5 +1,5 @@
 /**
- * Delivers changes to endpoints as webhooks. Each endpoint goes its own way: it reads the feed from its cursor, sends, and moves
+ * Delivers changes by outgoing webhooks. Each goes its own way: it reads the feed from its cursor, sends, and moves
  * the cursor after the answers. What a process had sent when it was killed is sent again: at most `sentAtOnce` changes.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -7,8 +7,8 @@ import type { Logger } from 'pino'
 import { writeCursor } from '../../domain/change.ts'
 import { webhookSent } from '../../sources/calls/telemetry.ts'
 import type { StoredChange } from '../../store/change-store.ts'
-import type { Delivery, StoredEndpoint } from '../../store/endpoint-store.ts'
 import type { WriteStore } from '../../store/store.ts'
+import type { Delivery, OutgoingWebhook } from '../../store/webhook-store.ts'
 import { type Answer, sendWebhook } from './send-webhook.ts'
 import { signWebhook } from './sign-webhook.ts'
 
@@ -29,7 +29,7 @@ const readAtOnce = 100
 const lookEveryMs = 250
 
 export interface DeliverOptions {
-  store: Pick<WriteStore, 'listEndpoints' | 'readChanges' | 'transaction'>
+  store: Pick<WriteStore, 'listWebhooks' | 'readChanges' | 'transaction'>
   /** Whether plain http and private addresses are allowed. */
   allowPrivate: boolean
   log: Logger
@@ -44,52 +44,52 @@ export async function deliverChanges(options: DeliverOptions): Promise<void> {
   const underway = new Map<string, Promise<void>>()
   while (!signal.aborted) {
     try {
-      for (const { id, state } of await store.listEndpoints()) {
+      for (const { id, state } of await store.listWebhooks()) {
         if (state !== 'active' || underway.has(id)) continue
         const following = followFeed(id, options)
-          .catch(err => log.error({ err, endpoint: id }, 'webhooks could not be sent; trying again'))
+          .catch(err => log.error({ err, webhook: id }, 'webhooks could not be sent; trying again'))
           .finally(() => underway.delete(id))
         underway.set(id, following)
       }
     } catch (err) {
-      log.error({ err }, 'the endpoints could not be read; trying again')
+      log.error({ err }, 'the outgoing webhooks could not be read; trying again')
     }
     await pause(second, signal)
   }
   await Promise.all(underway.values())
 }
 
-/** Until the endpoint is not active any more, or the signal. */
+/** Until the webhook is not active any more, or the signal. */
 async function followFeed(id: string, options: DeliverOptions): Promise<void> {
   const { store, log, signal, now = Date.now } = options
   /** Changes beyond the cursor that were delivered: another before them was not. */
   const delivered: Delivered = { life: '', seqs: new Set() }
   while (!signal.aborted) {
-    const endpoint = (await store.listEndpoints()).find(each => each.id === id)
-    if (endpoint === undefined || endpoint.state !== 'active') return
-    const dueMs = leftOfPause(endpoint, now())
-    const delivery = dueMs > 0 ? null : await deliverSome(endpoint, delivered, options)
+    const webhook = (await store.listWebhooks()).find(each => each.id === id)
+    if (webhook === undefined || webhook.state !== 'active') return
+    const dueMs = leftOfPause(webhook, now())
+    const delivery = dueMs > 0 ? null : await deliverSome(webhook, delivered, options)
     if (delivery === null) {
       await pause(dueMs > 0 ? Math.min(dueMs, second) : lookEveryMs, signal)
       continue
     }
     if (delivery.error !== null)
       log.warn(
-        { endpoint: id, attempts: delivery.attempts, state: delivery.state },
-        `the endpoint ${delivery.error}`,
+        { webhook: id, attempts: delivery.attempts, state: delivery.state },
+        `the outgoing webhook ${delivery.error}`,
       )
-    if (!(await store.transaction(tx => tx.saveDelivery(id, endpoint.cursor, delivery))))
+    if (!(await store.transaction(tx => tx.saveDelivery(id, webhook.cursor, delivery))))
       delivered.seqs.clear()
   }
 }
 
 /** A moment that is further ahead than the attempt's own pause comes from a clock that was ahead: nothing is left. */
-function leftOfPause({ next_at, attempts }: StoredEndpoint, nowMs: number): number {
+function leftOfPause({ next_at, attempts }: OutgoingWebhook, nowMs: number): number {
   const left = (next_at ?? 0) - nowMs
   return left > (pausesMs[attempts - 1] ?? 0) ? 0 : left
 }
 
-/** Changes beyond an endpoint's cursor that it took already. In another life of the store, their places are those of others. */
+/** Changes beyond a webhook's cursor that its receiver took already. In another life of the store, their places are those of others. */
 interface Delivered {
   life: string
   seqs: Set<number>
@@ -97,18 +97,18 @@ interface Delivered {
 
 /** Null when there is nothing to deliver. */
 async function deliverSome(
-  endpoint: StoredEndpoint,
+  webhook: OutgoingWebhook,
   delivered: Delivered,
   { store, allowPrivate, send = sendWebhook, now = Date.now }: DeliverOptions,
 ): Promise<Delivery | null> {
-  const { cursor, attempts, customers } = endpoint
+  const { cursor, attempts, customers } = webhook
   const page = await store.readChanges(null, cursor, readAtOnce)
   if (page === null)
     return {
-      ...endpoint,
+      ...webhook,
       state: 'disabled',
       error:
-        'was not asked: changes after its cursor are no longer kept. Send them from another moment: fatura endpoint replay',
+        'was not asked: changes after its cursor are no longer kept. Send them from another moment: fatura webhook replay',
     }
   if (page.changes.length === 0) return null
   const { life } = page
@@ -117,7 +117,7 @@ async function deliverSome(
     delivered.seqs.clear()
   }
   const wanted = customers && new Set(customers)
-  // After a failure, one attempt shows whether the endpoint is back.
+  // After a failure, one attempt shows whether the receiver is back.
   const { some, until } = chooseSome(page.changes, wanted, attempts === 0 ? sentAtOnce : 1)
   const answers = await Promise.all(
     some.map(async (change): Promise<Answer> => {
@@ -125,8 +125,8 @@ async function deliverSome(
       const cursor = writeCursor({ life, seq: change.seq })
       const body = writeBody(change, cursor)
       const answer = await send(
-        endpoint.url,
-        signWebhook(endpoint, `msg_${cursor}`, body, now()),
+        webhook.url,
+        signWebhook(webhook, `msg_${cursor}`, body, now()),
         body,
         allowPrivate,
       )

@@ -1,4 +1,4 @@
-/** One request to an endpoint. Its address is an operator's, and its name may lead anywhere: only public addresses are connected to. */
+/** one request of an outgoing webhook. Its address is an operator's, and its name may lead anywhere: only public addresses are connected to. */
 import { isIP } from 'node:net'
 import { isPublicAddress, NoResponse, requestOnce } from '../../sources/pdf/public-address.ts'
 import { SourceError } from '../../sources/source.ts'
@@ -19,10 +19,10 @@ export function findUrlProblem(text: string, allowPrivate: boolean): string | nu
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or a password'
   if (url.hash !== '') return 'must not have a fragment'
   if (allowPrivate) return null
-  if (url.protocol === 'http:') return 'must begin with https; http needs ENDPOINTS_PRIVATE=on'
+  if (url.protocol === 'http:') return 'must begin with https; http needs OUTGOING_WEBHOOKS_PRIVATE=on'
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (isIP(host) === 0 || isPublicAddress(host)) return null
-  return 'must be a public address; others need ENDPOINTS_PRIVATE=on'
+  return 'must be a public address; others need OUTGOING_WEBHOOKS_PRIVATE=on'
 }
 
 /** A redirect is an answer like any other: it is not followed. */

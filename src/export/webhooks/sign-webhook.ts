@@ -7,11 +7,11 @@ import {
   randomBytes,
   sign,
 } from 'node:crypto'
-import type { StoredEndpoint } from '../../store/endpoint-store.ts'
+import type { OutgoingWebhook } from '../../store/webhook-store.ts'
 
 const secretPrefix = 'whsec_'
 
-type Keys = Pick<StoredEndpoint, 'secret' | 'private_key'>
+type Keys = Pick<OutgoingWebhook, 'secret' | 'private_key'>
 
 export function createKeys(): Keys {
   const { privateKey } = generateKeyPairSync('ed25519')

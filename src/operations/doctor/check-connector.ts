@@ -1,10 +1,10 @@
 /** The streams, the accounts whose records the store holds, the process that synchronizes them, records that do not fit, and receivers of webhooks. */
 import { knownSources } from '../../sources/known-sources.ts'
 import { billingStreams, documentStreams } from '../../sources/stream-names.ts'
-import type { StoredEndpoint } from '../../store/endpoint-store.ts'
 import type { OperatorStore, Stream } from '../../store/store.ts'
+import type { OutgoingWebhook } from '../../store/webhook-store.ts'
+import { type Accounts, compareAccounts, formatAccount } from '../../sync/accounts.ts'
 import { advice, formatHeld } from '../../sync/deletion-guard.ts'
-import { type Accounts, compareAccounts, formatAccount } from '../../sync/pins.ts'
 import { formatRefused, type Refused, readState } from '../../sync/read-state.ts'
 import { everyMs } from '../../sync/schedule.ts'
 import { formatSpan } from './check-clock.ts'
@@ -158,34 +158,34 @@ export async function checkConnector(report: Report, store: OperatorStore): Prom
 export async function checkAccounts(report: Report, store: OperatorStore, accounts: Accounts): Promise<void> {
   const next = 'See the findings about Stripe above.'
   const compared = await report('Accounts').attempt(next, () => compareAccounts(store, accounts))
-  for (const { source, pinned, found, verdict } of compared ?? []) {
+  for (const { source, bound, found, verdict } of compared ?? []) {
     const account = report(`Account of ${source.system}`)
     const name = formatAccount(source, found)
     if (verdict === 'other')
       account.fail(
-        `the settings lead to ${name}, and the store holds ${pinned === null ? 'invoices that are not there' : `what came from ${formatAccount(source, pinned)}`}`,
+        `the settings lead to ${name}, and the store holds ${bound === null ? 'invoices that are not there' : `what came from ${formatAccount(source, bound)}`}`,
         "Use that account's key, or another store. If this is on purpose: fatura account change.",
       )
-    else if (pinned === null) account.ok(`${name}; the first fatura sync stores it`)
+    else if (bound === null) account.ok(`${name}; the first fatura sync stores it`)
     else account.ok(`${name}, the same as in the store`)
   }
 }
 
-/** Reports nothing where there is no endpoint. `end` is that of the feed. */
-export function checkEndpoints(report: Report, endpoints: readonly StoredEndpoint[], end: number): void {
-  for (const { id, state, attempts, error, cursor } of endpoints) {
-    const check = report(`Endpoint ${id}`)
+/** Reports nothing where there is no outgoing webhook. `end` is that of the feed. */
+export function checkWebhooks(report: Report, webhooks: readonly OutgoingWebhook[], end: number): void {
+  for (const { id, state, attempts, error, cursor } of webhooks) {
+    const check = report(`Outgoing webhook ${id}`)
     if (cursor > end)
       check.fail(
         'it got changes that the store does not hold: the store is older, from a backup or a copy',
-        `Run: fatura migrate --restored. Then: fatura endpoint replay ${id} --from now`,
+        `Run: fatura migrate --restored. Then: fatura webhook replay ${id} --from now`,
       )
     else if (state === 'disabled')
       check.fail(
         `disabled after ${attempts} attempts: it ${error ?? 'failed'}; changes wait`,
-        `Repair the receiver, then: fatura endpoint replay ${id}`,
+        `Repair the receiver, then: fatura webhook replay ${id}`,
       )
-    else if (state === 'paused') check.warn('paused; changes wait', `To go on: fatura endpoint replay ${id}`)
+    else if (state === 'paused') check.warn('paused; changes wait', `To go on: fatura webhook replay ${id}`)
     else if (attempts > 0)
       check.warn(
         `${attempts} failed attempts: it ${error ?? 'failed'}; changes wait`,

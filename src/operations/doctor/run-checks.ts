@@ -11,7 +11,7 @@ import { type MetadataKeys, usualKeys } from '../../sources/stripe/map-claim.ts'
 import { openOperatorStore, openWriteStore, useStore } from '../../store/engines.ts'
 import type { OnRecounted, OperatorStore } from '../../store/store.ts'
 import { type Compared, compareWithSources } from '../compare-with-sources.ts'
-import { checkAccounts, checkConnector, checkEndpoints, checkStreams } from './check-connector.ts'
+import { checkAccounts, checkConnector, checkStreams, checkWebhooks } from './check-connector.ts'
 import { checkCorrections } from './check-corrections.ts'
 import {
   checkCounters,
@@ -97,11 +97,11 @@ async function checkStore(
   const connected = { stripe: stripe !== null, invoiceXpress: invoiceXpress !== null }
   const { isFirstRun } = streams === null ? { isFirstRun: false } : checkStreams(report, streams, connected)
   await checkConnector(report, store)
-  const endpoints = await report('Endpoints').attempt(lookFirst, async () => {
-    const all = await store.listEndpoints()
+  const webhooks = await report('Outgoing webhooks').attempt(lookFirst, async () => {
+    const all = await store.listWebhooks()
     return { all, end: (await store.readChanges(null, null, 1))?.next ?? 0 }
   })
-  if (endpoints !== null) checkEndpoints(report, endpoints.all, endpoints.end)
+  if (webhooks !== null) checkWebhooks(report, webhooks.all, webhooks.end)
   if (connected.stripe) await checkCorrections(report, store)
   const count = repair
     ? () => useStore(openWriteStore(url, { onWait }), writer => writer.repairCounts(onCounted))

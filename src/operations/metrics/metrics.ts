@@ -48,9 +48,8 @@ const helps = {
   fatura_upstream_calls_waiting:
     'Calls to upstream systems that wait for their turn: the backlog of the synchronization.',
   fatura_upstream_breaker_open: '1 while an upstream system is left alone because it failed too often.',
-  fatura_endpoint_webhooks_total: 'Webhooks that were sent to endpoints, by outcome.',
-  fatura_endpoint_delivery_seconds:
-    'Time from the storing of a change to the answer of an endpoint that took it.',
+  fatura_outgoing_webhook_deliveries_total: 'Messages of outgoing webhooks, by outcome.',
+  fatura_outgoing_webhook_delivery_seconds: 'Time from the storing of a change to the 2xx of its receiver.',
   fatura_invoices_applied_total:
     'Answers about invoices that the synchronization stored, by outcome: changed, deleted, overlapped (with another answer that differs: asked for again), or refused.',
   fatura_events_applied_total:
@@ -163,8 +162,8 @@ function countWebhooks({ counter, histogram }: Maker): void {
   const received = counter('fatura_webhooks_total', 'status')
   for (const status of [200, 400, 503]) received.inc({ status }, 0)
   webhookAnswered.subscribe(({ status }) => received.inc({ status }))
-  const sent = counter('fatura_endpoint_webhooks_total', 'outcome')
-  const seconds = histogram('fatura_endpoint_delivery_seconds', deliveryBounds)
+  const sent = counter('fatura_outgoing_webhook_deliveries_total', 'outcome')
+  const seconds = histogram('fatura_outgoing_webhook_delivery_seconds', deliveryBounds)
   for (const outcome of ['delivered', 'failed']) sent.inc({ outcome }, 0)
   webhookSent.subscribe(({ isDelivered, seconds: taken }) => {
     sent.inc({ outcome: isDelivered ? 'delivered' : 'failed' })

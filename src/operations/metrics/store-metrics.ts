@@ -1,13 +1,13 @@
 /** Figures of the synchronization from the store: the same in every process. */
 import { Gauge, Registry } from '@prometheus-io/client'
 import { recheckedSystems, refusalReasons, refusedKinds, setAsideKinds } from '../../store/connector-store.ts'
-import { endpointStates } from '../../store/endpoint-store.ts'
 import type { OperatorStore, ReadStore } from '../../store/store.ts'
+import { webhookStates } from '../../store/webhook-store.ts'
 import type { Metrics, Reading } from './metrics.ts'
 
 type Operator = Pick<
   OperatorStore,
-  'listStreams' | 'countSetAside' | 'readRechecks' | 'countUncertified' | 'listEndpoints' | 'readChanges'
+  'listStreams' | 'countSetAside' | 'readRechecks' | 'countUncertified' | 'listWebhooks' | 'readChanges'
 >
 
 interface StoreMetricsOptions {
@@ -64,7 +64,7 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
     for (const { system, kind, reason, count } of aside)
       if (reason === null) gauges.aside.set({ system, kind }, count)
       else gauges.refused.set({ kind, reason }, count)
-    await readEndpoints(operator)
+    await readWebhooks(operator)
     for (const system of recheckedSystems) {
       const found = rechecks.find(recheck => recheck.system === system)
       gauges.rechecked.set({ system }, found?.checked ?? 0)
@@ -79,14 +79,14 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
     gauges.uncertified.set(await count)
   }
 
-  async function readEndpoints(operator: Operator): Promise<void> {
+  async function readWebhooks(operator: Operator): Promise<void> {
     const end = (await operator.readChanges(null, null, 1))?.next ?? 0
-    const all = await operator.listEndpoints()
+    const all = await operator.listWebhooks()
     const stateOf = ({ state, attempts }: (typeof all)[number]) =>
       state === 'active' && attempts > 0 ? 'failing' : state
-    for (const state of ['failing', ...endpointStates])
-      gauges.endpoints.set({ state }, all.filter(each => stateOf(each) === state).length)
-    gauges.endpointBehind.set(Math.max(0, ...all.map(({ cursor }) => (end - cursor) / 1_000_000)))
+    for (const state of ['failing', ...webhookStates])
+      gauges.webhooks.set({ state }, all.filter(each => stateOf(each) === state).length)
+    gauges.webhookBehind.set(Math.max(0, ...all.map(({ cursor }) => (end - cursor) / 1_000_000)))
   }
 
   async function read(): Promise<Reading> {
@@ -141,10 +141,10 @@ const definitions = {
     'Invoices that fit and are not to be shown as they are now: "refused" are not stored, "outdated" are stored as they were before.',
     ...['kind', 'reason'],
   ],
-  endpoints: ['fatura_endpoints', 'Endpoints that get webhooks, by state.', 'state'],
-  endpointBehind: [
-    'fatura_endpoint_behind_seconds',
-    'Time between the last change that was delivered to the slowest endpoint and the latest of all.',
+  webhooks: ['fatura_outgoing_webhooks', 'Outgoing webhooks, by state.', 'state'],
+  webhookBehind: [
+    'fatura_outgoing_webhook_behind_seconds',
+    'Time between the last change that was delivered by the slowest outgoing webhook and the latest of all.',
   ],
   rechecked: [
     'fatura_records_rechecked',

@@ -69,27 +69,27 @@ BEGIN
   WHERE d.customer_id = p_customer_id AND d.version > p_after ORDER BY d.version LIMIT p_limit;
 END $body$;
 
--- The feed of all customers: its state, and the batches after one; as rows, the first of them the state.
-CREATE OR REPLACE FUNCTION fatura.read_batches(p_after bigint, p_limit integer)
-RETURNS TABLE (seq bigint, batch bigint, n integer, life text, is_standby boolean)
+-- The feed of all customers: its state, and the commits after one; as rows, the first of them the state.
+CREATE OR REPLACE FUNCTION fatura.read_commits(p_after bigint, p_limit integer)
+RETURNS TABLE (seq bigint, commit_id bigint, n integer, life text, is_standby boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off SET jit = off AS $body$
 BEGIN
   SELECT f.life INTO life FROM fatura.freshness f WHERE f.only_one;
-  SELECT f.last_seq, f.pruned_seq, 0, pg_is_in_recovery() INTO seq, batch, n, is_standby FROM fatura.feed f WHERE f.only_one;
+  SELECT f.last_seq, f.pruned_seq, 0, pg_is_in_recovery() INTO seq, commit_id, n, is_standby FROM fatura.feed f WHERE f.only_one;
   RETURN NEXT;
-  RETURN QUERY SELECT b.seq, b.batch, b.n, NULL::text, NULL::boolean FROM fatura.batches b
-  WHERE b.seq > p_after ORDER BY b.seq LIMIT p_limit;
+  RETURN QUERY SELECT t.seq, t.commit_id, t.n, NULL::text, NULL::boolean FROM fatura.commits t
+  WHERE t.seq > p_after ORDER BY t.seq LIMIT p_limit;
 END $body$;
 
--- Changes of batches, of each the places after one up to another: of any customer, for a feed that is shown to those alone who
+-- Changes of commits, of each the places after one up to another: of any customer, for a feed that is shown to those alone who
 -- may read all.
-CREATE OR REPLACE FUNCTION fatura.batch_changes(p_batches bigint[], p_starts integer[], p_ends integer[])
-RETURNS TABLE (batch bigint, place integer, customer_id text, invoice_id text, kind text, version bigint, at bigint)
+CREATE OR REPLACE FUNCTION fatura.commit_changes(p_commits bigint[], p_starts integer[], p_ends integer[])
+RETURNS TABLE (commit_id bigint, place integer, customer_id text, invoice_id text, kind text, version bigint, at bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off SET jit = off AS $body$
 BEGIN
-  RETURN QUERY SELECT c.batch, c.place, c.customer_id, c.invoice_id, c.kind, c.version, c.at
-  FROM unnest(p_batches, p_starts, p_ends) AS g (batch, after, until)
-  JOIN fatura.changes c ON c.batch = g.batch AND c.place > g.after AND c.place <= g.until;
+  RETURN QUERY SELECT c.commit_id, c.place, c.customer_id, c.invoice_id, c.kind, c.version, c.at
+  FROM unnest(p_commits, p_starts, p_ends) AS g (commit_id, after, until)
+  JOIN fatura.changes c ON c.commit_id = g.commit_id AND c.place > g.after AND c.place <= g.until;
 END $body$;
 
 CREATE OR REPLACE FUNCTION fatura.schema_version() RETURNS integer
@@ -368,7 +368,7 @@ END $body$;
 CREATE OR REPLACE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean,
   p_customers text[], p_added bigint[], p_versions bigint[],
   given_customer_id text[], given_version bigint[], given_previous bigint[], given_invoice_id text[], given_kind text[],
-  given_place integer[], p_batch bigint, p_now bigint)
+  given_place integer[], p_commit bigint, p_now bigint)
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE v_large json;
 BEGIN
@@ -384,9 +384,9 @@ BEGIN
     VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'customers'))
   INTO v_large USING p_customers, p_added, p_versions;
   EXECUTE format($sql$
-    INSERT INTO %1$s (customer_id, version, previous, invoice_id, kind, place, batch, at)
+    INSERT INTO %1$s (customer_id, version, previous, invoice_id, kind, place, commit_id, at)
     SELECT g.*, $7, $8 FROM unnest($1, $2, $3, $4, $5, $6) AS g (customer_id, version, previous, invoice_id, kind, place)$sql$,
     VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'changes'))
-  USING given_customer_id, given_version, given_previous, given_invoice_id, given_kind, given_place, p_batch, p_now;
+  USING given_customer_id, given_version, given_previous, given_invoice_id, given_kind, given_place, p_commit, p_now;
   RETURN coalesce(v_large, '[]');
 END $body$;

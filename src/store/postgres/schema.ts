@@ -9,16 +9,16 @@ export type Place = 'reference' | 'shared' | 'coordinator' | 'customer_id' | 'id
 
 export const tables = placed<Place>({
   reference: ['migrations'],
-  shared: ['freshness', 'tokens', 'keys', 'scopes', 'batches', 'feed'],
+  shared: ['freshness', 'tokens', 'keys', 'scopes', 'commits', 'feed'],
   coordinator: [
     'observation',
     'streams',
-    'pins',
+    'bound_accounts',
     'lease',
     'set_aside',
     'rechecks',
     'corrections',
-    'endpoints',
+    'outgoing_webhooks',
   ],
   customer_id: [
     ...['invoices', 'invoice_lines', 'invoice_payments', 'account_entries', 'customers'],
@@ -34,7 +34,7 @@ export const functions = placed<'key' | 'list' | 'everywhere'>({
   list: ['list_invoices', 'search_invoices', 'read_sums', 'read_open', 'read_account'],
   everywhere: [
     ...['list_counted', 'read_freshness', 'read_token', 'read_key', 'covers_customer'],
-    ...['read_batches', 'batch_changes', 'schema_version', 'schema_state'],
+    ...['read_commits', 'commit_changes', 'schema_version', 'schema_state'],
     ...['tables_at', 'find_known', 'count_customers'],
   ],
 })

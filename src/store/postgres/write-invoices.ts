@@ -36,7 +36,7 @@ export function engineWrites(db: PostgresDb): EngineWrites {
         customerLock,
         customerIds.map(customerId => [customerId, 0]),
       ),
-    async saveCustomers(customers, batch) {
+    async saveCustomers(customers, commitId) {
       const large: string[] = []
       for (let at = 0; at < customers.length; at += customersAtOnce) {
         const answers = await callAtShards<GrownCustomer, string[]>(
@@ -51,7 +51,7 @@ export function engineWrites(db: PostgresDb): EngineWrites {
               some.map(({ added }) => added),
               some.map(({ version }) => version),
               ...Object.keys(changeColumns).map((_, i) => changes.map(change => change[i])),
-              batch,
+              commitId,
               Date.now(),
             ]
           },

@@ -4,10 +4,10 @@ import pg, { type PoolClient } from 'pg'
 import type { Value } from '../contents.ts'
 import { leaseWrites } from '../sql/connector-state.ts'
 import { credentialWrites } from '../sql/credentials.ts'
-import { endpointCommands } from '../sql/endpoints.ts'
 import { lifeWrites } from '../sql/life.ts'
 import { repairCustomer } from '../sql/recount.ts'
 import { startWriting, type Writing } from '../sql/transaction-writes.ts'
+import { webhookCommands } from '../sql/webhooks.ts'
 import type { WriteStore } from '../store.ts'
 import { openDb, readsOf, recountAll } from './operator.ts'
 import { explain, isCrossing, isReadOnlyRefusal, openWritePool, rollBack } from './pool.ts'
@@ -40,7 +40,7 @@ export async function openPostgresWriter(url: string, lockPatience?: number): Pr
     ...credentialWrites(db),
     saveToken: token => transact(writing => credentialWrites(writing.db).saveToken(token)),
     saveKey: key => transact(writing => credentialWrites(writing.db).saveKey(key)),
-    ...endpointCommands(db),
+    ...webhookCommands(db),
     ...lifeWrites(db),
     transaction: work => transact(({ tx }) => work(tx)),
     repairCounts: onProgress =>

@@ -5,9 +5,9 @@ import type { Db, DbValue } from './db.ts'
 import type { EngineName } from './filters.ts'
 
 /**
- * `customerChanges`: the version of $1, alone in the first row; then its changes after $2, at most $3. `batches`: `last_seq`
- * and `pruned_seq` as the first row's `seq` and `batch`; then the batches after $1, at most $2. `batchChanges`: those of the
- * batches $1, of each the places after $2 up to $3; in any order, and rows that are not visible yet are missing.
+ * `customerChanges`: the version of $1, alone in the first row; then its changes after $2, at most $3. `commits`: `last_seq`
+ * and `pruned_seq` as the first row's `seq` and `commit_id`; then the commits after $1, at most $2. `commitChanges`: those of the
+ * commits $1, of each the places after $2 up to $3; in any order, and rows that are not visible yet are missing.
  */
 export const feedStatements = {
   sqlite: {
@@ -18,20 +18,20 @@ export const feedStatements = {
         SELECT version, previous, invoice_id, kind, at, NULL, NULL FROM fatura.changes
         WHERE customer_id = $1 AND version > $2 ORDER BY version LIMIT $3)
       ORDER BY previous`,
-    batches: `
+    commits: `
       SELECT * FROM (
-        SELECT last_seq AS seq, pruned_seq AS batch, 0 AS n, life, 0 AS is_standby FROM fatura.feed, fatura.freshness
+        SELECT last_seq AS seq, pruned_seq AS commit_id, 0 AS n, life, 0 AS is_standby FROM fatura.feed, fatura.freshness
         UNION ALL SELECT * FROM (
-          SELECT seq, batch, n, NULL, NULL FROM fatura.batches WHERE seq > $1 ORDER BY seq LIMIT $2))
+          SELECT seq, commit_id, n, NULL, NULL FROM fatura.commits WHERE seq > $1 ORDER BY seq LIMIT $2))
       ORDER BY n > 0, seq`,
-    batchChanges: `
-      SELECT batch, place, customer_id, invoice_id, kind, version, at FROM json_each($1) AS given
-      CROSS JOIN fatura.changes ON batch = given.value AND place > $2 ->> given.key AND place <= $3 ->> given.key`,
+    commitChanges: `
+      SELECT commit_id, place, customer_id, invoice_id, kind, version, at FROM json_each($1) AS given
+      CROSS JOIN fatura.changes ON commit_id = given.value AND place > $2 ->> given.key AND place <= $3 ->> given.key`,
   },
   postgres: {
     customerChanges: 'SELECT * FROM fatura.customer_changes($1, $2, $3)',
-    batches: 'SELECT * FROM fatura.read_batches($1, $2)',
-    batchChanges: 'SELECT * FROM fatura.batch_changes($1, $2, $3)',
+    commits: 'SELECT * FROM fatura.read_commits($1, $2)',
+    commitChanges: 'SELECT * FROM fatura.commit_changes($1, $2, $3)',
   },
 } as const
 
@@ -55,14 +55,14 @@ interface CustomerRow extends StateRow, Pick<StoredChange, 'invoice_id' | 'kind'
   previous: number
 }
 
-interface BatchRow {
+interface CommitRow {
   seq: number
-  batch: number
+  commit_id: number
   n: number
 }
 
-interface BatchedRow extends Omit<StoredChange, 'seq'> {
-  batch: number
+interface CommittedRow extends Omit<StoredChange, 'seq'> {
+  commit_id: number
   place: number
 }
 
@@ -106,43 +106,43 @@ function isOfThisStore(store: StateRow, end: number, after: number, life = store
 }
 
 async function readAll(ask: AskFeed, isCitus: boolean, after: number | null, limit: number, wanted?: string) {
-  const [state, ...batches] = await ask<BatchRow & StateRow>('batches', after ?? 0, limit)
-  const { seq: last, batch: pruned, ...store } = state as BatchRow & StateRow
+  const [state, ...commits] = await ask<CommitRow & StateRow>('commits', after ?? 0, limit)
+  const { seq: last, commit_id: pruned, ...store } = state as CommitRow & StateRow
   const { life } = store
   if (after === null) {
     const settled = isCitus ? Math.min(last, (Date.now() - citusSettleMs) * 1000) : last
     return { changes: [], next: Math.max(pruned, settled), life }
   }
   if (after < pruned || !isOfThisStore(store, last, after, wanted)) return null
-  const spans = chooseSpans(batches, after, limit)
+  const spans = chooseSpans(commits, after, limit)
   const listOf = (name: keyof (typeof spans)[0]) => spans.map(span => span[name])
   const rows =
     spans.length === 0
       ? []
-      : await ask<BatchedRow>('batchChanges', listOf('batch'), listOf('start'), listOf('end'))
-  const byPlace = new Map(rows.map(row => [`${row.batch} ${row.place}`, row]))
+      : await ask<CommittedRow>('commitChanges', listOf('commit_id'), listOf('start'), listOf('end'))
+  const byPlace = new Map(rows.map(row => [`${row.commit_id} ${row.place}`, row]))
   const changes: StoredChange[] = []
-  for (const { batch, start, end, before } of spans)
+  for (const { commit_id, start, end, before } of spans)
     for (let place = start + 1; place <= end; place++) {
-      const found = byPlace.get(`${batch} ${place}`)
+      const found = byPlace.get(`${commit_id} ${place}`)
       // On Citus, another node may commit a moment later: nothing behind it is shown before it.
       if (found === undefined) return { changes, next: changes.at(-1)?.seq ?? after, life }
-      const { batch: _, place: __, ...change } = found
+      const { commit_id: _, place: __, ...change } = found
       changes.push({ ...change, seq: before + place })
     }
   return { changes, next: changes.at(-1)?.seq ?? after, life }
 }
 
-/** The batches of a page, of each the places after `start` up to `end`; `before` is the seq before its first change. */
-function chooseSpans(batches: readonly BatchRow[], after: number, limit: number) {
-  const spans: { batch: number; start: number; end: number; before: number }[] = []
+/** The commits of a page, of each the places after `start` up to `end`; `before` is the seq before its first change. */
+function chooseSpans(commits: readonly CommitRow[], after: number, limit: number) {
+  const spans: { commit_id: number; start: number; end: number; before: number }[] = []
   let room = limit
-  for (const { seq, batch, n } of batches) {
+  for (const { seq, commit_id, n } of commits) {
     if (room === 0) break
     const before = seq - n
     const start = Math.max(0, after - before)
     const end = Math.min(n, start + room)
-    spans.push({ batch, start, end, before })
+    spans.push({ commit_id, start, end, before })
     room -= end - start
   }
   return spans
@@ -152,17 +152,17 @@ export function changeWrites(db: Db): Pick<WriteTransaction, 'pruneChanges'> {
   return {
     async pruneChanges(before, limit) {
       const [feed] = await db.query<{ pruned_seq: number }>('SELECT pruned_seq FROM fatura.feed')
-      const batches = await db.query<BatchRow>(
-        'SELECT seq, batch, n FROM fatura.batches WHERE seq < $1 ORDER BY seq LIMIT 100',
+      const commits = await db.query<CommitRow>(
+        'SELECT seq, commit_id, n FROM fatura.commits WHERE seq < $1 ORDER BY seq LIMIT 100',
         [Math.min(before * 1000, Number.MAX_SAFE_INTEGER)],
       )
-      const spans = chooseSpans(batches, feed?.pruned_seq ?? 0, limit)
+      const spans = chooseSpans(commits, feed?.pruned_seq ?? 0, limit)
       const last = spans.at(-1)
       if (last === undefined) return 0
-      for (const { batch, end } of spans)
-        await db.query('DELETE FROM fatura.changes WHERE batch = $1 AND place <= $2', [batch, end])
+      for (const { commit_id, end } of spans)
+        await db.query('DELETE FROM fatura.changes WHERE commit_id = $1 AND place <= $2', [commit_id, end])
       const pruned = last.before + last.end
-      await db.query('DELETE FROM fatura.batches WHERE seq <= $1', [pruned])
+      await db.query('DELETE FROM fatura.commits WHERE seq <= $1', [pruned])
       await db.query('UPDATE fatura.feed SET pruned_seq = $1 WHERE pruned_seq < $1', [pruned])
       return spans.reduce((sum, { start, end }) => sum + end - start, 0)
     },

@@ -1,14 +1,14 @@
-/** Pins, the lease and the records set aside: small tables that no request of the API reads. */
+/** The bound accounts, the lease and the records set aside: small tables that no request of the API reads. */
 import { notInForce } from '../../domain/document.ts'
 import { type InvoiceKey, unsettledStatuses } from '../../domain/invoice.ts'
 import {
+  type BoundAccount,
   type ConnectorReads,
   type ConnectorWrites,
   type Correction,
   type Lease,
   type LeaseWrites,
   type Loss,
-  type Pin,
   type Recheck,
   refusedKinds,
   type SetAside,
@@ -34,7 +34,8 @@ const isUncertified = `status = 'paid' AND (ix_status IS NULL OR ix_status IN ($
 
 export function connectorReads(db: Db): ConnectorReads {
   return {
-    listPins: () => db.query<Pin>('SELECT system, account, pinned_at FROM fatura.pins ORDER BY system'),
+    listBoundAccounts: () =>
+      db.query<BoundAccount>('SELECT system, account, bound_at FROM fatura.bound_accounts ORDER BY system'),
     async readLease() {
       const [lease] = await db.query<Lease>(
         'SELECT holder, epoch, beats, life FROM fatura.lease, fatura.freshness',
@@ -119,7 +120,8 @@ const atRisk: Record<Loss, string> = {
 export function connectorWrites(db: Db): ConnectorWrites {
   return {
     beatLease: epoch => beatLease(db, epoch),
-    savePin: ({ system, account, pinned_at }) => writeRows(db, 'pins', [[system, account, pinned_at]]),
+    saveBoundAccount: ({ system, account, bound_at }) =>
+      writeRows(db, 'boundAccounts', [[system, account, bound_at]]),
     async countAtRisk(loss) {
       return (await queryColumn<number>(db, `SELECT count(*) FROM ${atRisk[loss]}`))[0] ?? 0
     },

@@ -113,7 +113,7 @@ function answeredAtOf([, , , , , answeredAt]: Content): number {
 /** Puts rows as they are in the place of those with their keys. */
 export async function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promise<void> {
   const { columns, keyLength }: Kind = kinds[name]
-  const key = columns.slice(0, name === 'pins' ? 1 : keyLength)
+  const key = columns.slice(0, name === 'boundAccounts' ? 1 : keyLength)
   const changes = columns.slice(key.length).map(column => `${column} = ${newValue(column)}`)
   const rest = `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${changes.join(', ')}`
   await insertContents(db, name, contents, rest)

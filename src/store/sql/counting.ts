@@ -156,7 +156,7 @@ function mergeKinds(first: ChangeKind | undefined, then: ChangeKind): ChangeKind
   return first === 'created' ? 'created' : 'updated'
 }
 
-/** The columns of `changes`, but for the batch and the time. */
+/** The columns of `changes`, but for the commit and the time. */
 export const changeColumns = {
   customer_id: 'text',
   version: 'bigint',
@@ -169,7 +169,7 @@ export const changeColumns = {
 /** A change as it is written, in the order of these columns. */
 export type ChangeRow = readonly (string | number)[]
 
-/** A customer's changes as rows; `placeBefore` is the place of the last one before them in the batch. */
+/** A customer's changes as rows; `placeBefore` is the place of the last one before them in the commit. */
 export function changeRows(customerId: string, change: CustomerChange, last: number, placeBefore: number) {
   const before = last - change.kinds.size
   return Array.from(change.kinds, ([invoiceId, kind], i) => {

@@ -41,12 +41,12 @@ export interface CustomerWrites {
   /** No other writer changes these customers until the end. One that is new may be left out. */
   lockCustomers(customerIds: readonly string[]): Promise<LockedCustomer[]>
   /** Returns those that are large by now and have no counters. */
-  saveCustomers(customers: readonly GrownCustomer[], batch: number): Promise<string[]>
+  saveCustomers(customers: readonly GrownCustomer[], commitId: number): Promise<string[]>
 }
 
 export type Counting = ReturnType<typeof keepCounts>
 
-export function keepCounts(db: Db, engine: CustomerWrites, { batch }: SharedRows) {
+export function keepCounts(db: Db, engine: CustomerWrites, { commit }: SharedRows) {
   let changes = new Changes()
 
   async function flush(): Promise<void> {
@@ -64,8 +64,8 @@ export function keepCounts(db: Db, engine: CustomerWrites, { batch }: SharedRows
     const customers = changed.map(([customerId, change]): GrownCustomer => {
       // Each change has a version of its own, which rises within the life of the store.
       const version = Math.max(change.previous + change.kinds.size, now)
-      const changes = changeRows(customerId, change, version, batch.count)
-      batch.count += changes.length
+      const changes = changeRows(customerId, change, version, commit.count)
+      commit.count += changes.length
       return { customerId, added: change.added, version, changes }
     })
     await save(customers)
@@ -73,7 +73,7 @@ export function keepCounts(db: Db, engine: CustomerWrites, { batch }: SharedRows
 
   /** Those that are large by now get counters. */
   async function save(customers: readonly GrownCustomer[]): Promise<void> {
-    for (const customerId of await engine.saveCustomers(customers, batch.number)) {
+    for (const customerId of await engine.saveCustomers(customers, commit.id)) {
       await db.query(
         `INSERT INTO fatura.counts (customer_id, month, status, currency, ix, n, total_cents)
          SELECT $1, ${counterColumns(db.engine)} FROM fatura.invoices ${db.byIndex('invoices_in_order')}

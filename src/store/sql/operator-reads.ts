@@ -6,8 +6,8 @@ import { connectorReads } from './connector-state.ts'
 import { contentsReads } from './contents.ts'
 import { credentialReads } from './credentials.ts'
 import { type Db, literals, queryColumn } from './db.ts'
-import { endpointReads } from './endpoints.ts'
 import { documentReads } from './read-documents.ts'
+import { webhookReads } from './webhooks.ts'
 
 /** As the index `invoices_by_email` has it: null for an address with characters that JSON escapes. */
 export const emailOf = {
@@ -21,7 +21,7 @@ export function operatorReads(db: Db): Omit<OperatorStore, 'walkInvoices' | 'che
     ...connectorReads(db),
     ...contentsReads(db),
     ...credentialReads(db),
-    ...endpointReads(db),
+    ...webhookReads(db),
     ...changeReadsOf(db),
     findCustomers: ids =>
       queryColumn(db, `SELECT customer_id FROM fatura.customers WHERE ${db.isAmong('customer_id', '$1')}`, [

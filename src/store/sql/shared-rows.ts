@@ -10,9 +10,9 @@ export function gatherSharedRows() {
   let lastObserved: number | null = null
   const streams = new Map<string, Stream>()
   /** The transaction's changes of invoices: a number that no other transaction has, and how many are written so far. */
-  const batch = { number: Math.floor(Math.random() * 2 ** 52), count: 0 }
+  const commit = { id: Math.floor(Math.random() * 2 ** 52), count: 0 }
   return {
-    batch,
+    commit,
     raiseObserved(observedAt: number): void {
       lastObserved = Math.max(lastObserved ?? 0, observedAt)
     },
@@ -34,9 +34,9 @@ export function gatherSharedRows() {
         add(saveFreshness[engine])
       }
       // Last of all: nobody holds the feed's row for longer than the commit itself.
-      if (batch.count > 0) {
-        add(appendToFeed, batch.count, Date.now() * 1000)
-        add(saveBatch, batch.number, batch.count)
+      if (commit.count > 0) {
+        add(appendToFeed, commit.count, Date.now() * 1000)
+        add(saveCommit, commit.id, commit.count)
       }
       return statements
     },
@@ -48,7 +48,7 @@ export const raiseTo = 'UPDATE fatura.observation SET last_at = $1 WHERE last_at
 /** In the order of their commits, since the feed's row is held until then. By the clock, so that a place tells its moment. */
 const appendToFeed =
   'UPDATE fatura.feed SET last_seq = CASE WHEN last_seq + $1 > $2 THEN last_seq + $1 ELSE $2 END'
-const saveBatch = 'INSERT INTO fatura.batches (seq, batch, n) SELECT last_seq, $1, $2 FROM fatura.feed'
+const saveCommit = 'INSERT INTO fatura.commits (seq, commit_id, n) SELECT last_seq, $1, $2 FROM fatura.feed'
 
 /** Where others write meanwhile, the saver of a stream has the freshness alone, so that none is overlooked. */
 const holdFreshness = 'UPDATE fatura.observation SET last_at = last_at WHERE only_one'

@@ -6,10 +6,10 @@ import { contentsWrites } from './contents.ts'
 import type { Countable } from './counting.ts'
 import { type Counting, type CustomerWrites, keepCounts } from './counts.ts'
 import type { Db } from './db.ts'
-import { endpointWrites } from './endpoints.ts'
 import type { InvoiceRow } from './invoice-row.ts'
 import { saveDerivedLinks } from './links.ts'
 import { gatherSharedRows } from './shared-rows.ts'
+import { webhookWrites } from './webhooks.ts'
 import { documentWrites } from './write-documents.ts'
 
 export interface EngineWrites extends CustomerWrites, Pick<WriteTransaction, 'findKnown'> {
@@ -75,7 +75,7 @@ export function startWriting(db: Db, engine: EngineWrites) {
     ...documentWrites(db, rows),
     ...connectorWrites(db),
     ...changeWrites(db),
-    ...endpointWrites(db),
+    ...webhookWrites(db),
     ...contentsWrites(db, invoices),
   }
   return {

@@ -9,7 +9,7 @@ const saveCustomer = `
 
 const changeInsertion: Insertion = {
   into: 'fatura.changes',
-  columns: { ...changeColumns, batch: 'bigint', at: 'bigint' },
+  columns: { ...changeColumns, commit_id: 'bigint', at: 'bigint' },
   rest: '',
 }
 
@@ -21,7 +21,7 @@ export function customerWrites(db: Db): CustomerWrites {
         `SELECT customer_id, counted, version FROM customers WHERE ${db.isAmong('customer_id', '$1')}`,
         [customerIds],
       ),
-    async saveCustomers(customers, batch) {
+    async saveCustomers(customers, commitId) {
       const large: string[] = []
       for (const { customerId, added, version } of customers) {
         const values = [customerId, version, added]
@@ -31,7 +31,7 @@ export function customerWrites(db: Db): CustomerWrites {
       const now = Date.now()
       await db.insert(
         changeInsertion,
-        customers.flatMap(({ changes }) => changes.map(change => [...change, batch, now])),
+        customers.flatMap(({ changes }) => changes.map(change => [...change, commitId, now])),
       )
       return large
     },

@@ -1,9 +1,9 @@
 import { leaseWrites } from '../sql/connector-state.ts'
 import { credentialWrites } from '../sql/credentials.ts'
-import { endpointCommands } from '../sql/endpoints.ts'
 import { lifeWrites } from '../sql/life.ts'
 import { check, recount, repairCustomer } from '../sql/recount.ts'
 import { startWriting, type Writing } from '../sql/transaction-writes.ts'
+import { webhookCommands } from '../sql/webhooks.ts'
 import type { ConnectorStores, LockWait, WriteStore } from '../store.ts'
 import { closeUnless, openReadWrite } from './database.ts'
 import { checkSchema, schema } from './migrations.ts'
@@ -66,7 +66,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     ...inTransactions({
       ...leaseWrites(shared),
       ...credentialWrites(shared),
-      ...endpointCommands(shared),
+      ...webhookCommands(shared),
       ...lifeWrites(shared),
     }),
   }

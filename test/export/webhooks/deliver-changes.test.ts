@@ -1,4 +1,4 @@
-/** Webhooks to endpoints: nothing is lost or skipped, the order of an invoice's changes holds, whatever fails or is killed. */
+/** Outgoing webhooks: nothing is lost or skipped, the order of an invoice's changes holds, whatever fails or is killed. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { createPublicKey, verify } from 'node:crypto'
@@ -19,9 +19,9 @@ import {
 } from '../../../src/export/webhooks/deliver-changes.ts'
 import { findUrlProblem, sendWebhook } from '../../../src/export/webhooks/send-webhook.ts'
 import { createKeys, publicKeyOf } from '../../../src/export/webhooks/sign-webhook.ts'
-import type { StoredEndpoint } from '../../../src/store/endpoint-store.ts'
 import { openWriteStore } from '../../../src/store/engines.ts'
 import type { WriteStore } from '../../../src/store/store.ts'
+import type { OutgoingWebhook } from '../../../src/store/webhook-store.ts'
 import { campaign } from '../../support/checks/campaign.ts'
 import { eventually } from '../../support/clients/cli.ts'
 import { compileCache, quickLoading } from '../../support/clients/compile-cache.ts'
@@ -48,17 +48,17 @@ async function openStore(t: TestContext, engine: Engine) {
   return { url, store }
 }
 
-async function addEndpoint(store: WriteStore, fields: Partial<StoredEndpoint>): Promise<StoredEndpoint> {
-  const endpoint: StoredEndpoint = {
-    ...{ id: 'ep_1', url: 'http://127.0.0.1:9/', customers: null, ...createKeys(), cursor: 0 },
+async function addWebhook(store: WriteStore, fields: Partial<OutgoingWebhook>): Promise<OutgoingWebhook> {
+  const webhook: OutgoingWebhook = {
+    ...{ id: 'wh_1', url: 'http://127.0.0.1:9/', customers: null, ...createKeys(), cursor: 0 },
     ...{ state: 'active', attempts: 0, next_at: null, error: null, created_at: Date.now(), ...fields },
   }
-  await store.addEndpoint(endpoint)
-  return endpoint
+  await store.addWebhook(webhook)
+  return webhook
 }
 
-const findEndpoint = async (store: WriteStore, id = 'ep_1') =>
-  (await store.listEndpoints()).find(each => each.id === id) as StoredEndpoint
+const findWebhook = async (store: WriteStore, id = 'wh_1') =>
+  (await store.listWebhooks()).find(each => each.id === id) as OutgoingWebhook
 
 /** Delivers until the condition holds. */
 async function deliverUntil(
@@ -136,20 +136,20 @@ function assertAllInOrder(received: readonly Received[], wanted: readonly number
 }
 
 for (const engine of engines)
-  describe(`webhooks to endpoints on ${engine.name}`, () => {
+  describe(`outgoing webhooks on ${engine.name}`, () => {
     it('are thin, signed as Standard Webhooks asks, for the wanted customers alone, once', async t => {
       const { store } = await openStore(t, engine)
       const receiver = await receive(t, 204)
-      const endpoint = await addEndpoint(store, { url: receiver.url, customers: ['cus_1', 'cus_2'] })
+      const webhook = await addWebhook(store, { url: receiver.url, customers: ['cus_1', 'cus_2'] })
       const seqs = await write(store, 6)
       const end = seqs.at(-1)
-      await deliverUntil({ store }, async () => (await findEndpoint(store)).cursor === end)
+      await deliverUntil({ store }, async () => (await findWebhook(store)).cursor === end)
       assert.ok(receiver.received().every(({ data }) => ['cus_1', 'cus_2'].includes(data.customer_id)))
       assert.ok(receiver.requests.length >= 6)
-      const raw = Buffer.from(publicKeyOf(endpoint).slice('whpk_'.length), 'base64').toString('base64url')
+      const raw = Buffer.from(publicKeyOf(webhook).slice('whpk_'.length), 'base64').toString('base64url')
       const publicKey = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: raw }, format: 'jwk' })
       for (const { headers, body } of receiver.requests) {
-        const verified = new Webhook(endpoint.secret).verify(body, headers) as Received
+        const verified = new Webhook(webhook.secret).verify(body, headers) as Received
         assert.deepEqual(Object.keys(verified), ['type', 'timestamp', 'data'])
         assert.equal(verified.type, `invoice.${verified.data.kind}`)
         assert.equal(headers['webhook-id'], `msg_${verified.data.cursor}`)
@@ -167,55 +167,55 @@ for (const engine of engines)
         0,
       )
       // A replay moves the cursor back.
-      await store.changeEndpoint('ep_1', { state: 'active', cursor: 0 })
-      await deliverUntil({ store }, async () => (await findEndpoint(store)).cursor === end)
+      await store.changeWebhook('wh_1', { state: 'active', cursor: 0 })
+      await deliverUntil({ store }, async () => (await findWebhook(store)).cursor === end)
       assert.equal(receiver.requests.length, 2 * own.length)
     })
 
-    it('an endpoint is asked ten times in three days, by processes that end in between, then disabled; nothing is skipped', async t => {
+    it('an outgoing webhook is sent ten times in three days, by processes that end in between, then disabled; nothing is skipped', async t => {
       const { store } = await openStore(t, engine)
       const seqs = await write(store, 3)
       const receiver = await receive(t, ...Array(sentAtOnce + attemptsAtMost).fill(500), 302, 204)
-      await addEndpoint(store, { url: receiver.url })
+      await addWebhook(store, { url: receiver.url })
       const began = Date.now()
       let clock = began
       const now = () => clock
       for (let attempt = 1; attempt < attemptsAtMost; attempt++) {
-        await deliverUntil({ store, now }, async () => (await findEndpoint(store)).attempts === attempt)
-        const { state, next_at, error, cursor } = await findEndpoint(store)
+        await deliverUntil({ store, now }, async () => (await findWebhook(store)).attempts === attempt)
+        const { state, next_at, error, cursor } = await findWebhook(store)
         assert.deepEqual([state, error, cursor], ['active', 'answered 500', (seqs[0] as number) - 1])
         clock = next_at ?? 0
       }
       const days = (clock - began) / 86_400_000
       assert.ok(days > 3 && days < 3.5, `${days} days`)
-      await deliverUntil({ store, now }, async () => (await findEndpoint(store)).state === 'disabled')
-      assert.equal((await findEndpoint(store)).attempts, attemptsAtMost)
+      await deliverUntil({ store, now }, async () => (await findWebhook(store)).state === 'disabled')
+      assert.equal((await findWebhook(store)).attempts, attemptsAtMost)
       // A replay goes on where it stopped. A redirect is a failure.
-      await store.changeEndpoint('ep_1', { state: 'active', cursor: null })
+      await store.changeWebhook('wh_1', { state: 'active', cursor: null })
       await deliverUntil({ store, now }, async () => {
-        clock = Math.max(clock, (await findEndpoint(store)).next_at ?? 0)
-        return (await findEndpoint(store)).cursor === seqs.at(-1)
+        clock = Math.max(clock, (await findWebhook(store)).next_at ?? 0)
+        return (await findWebhook(store)).cursor === seqs.at(-1)
       })
       const taken = receiver.received().slice(-seqs.length)
       assert.equal(assertAllInOrder(taken, seqs), 0)
     })
   })
 
-describe('endpoints', () => {
+describe('outgoing webhooks', () => {
   it('that answer 410, or whose changes are no longer kept, are disabled; a paused one gets nothing', async t => {
     const { store } = await openStore(t, sqlite)
     await write(store, 1)
     const gone = await receive(t, 410)
     const paused = await receive(t, 204)
-    await addEndpoint(store, { url: gone.url })
-    await addEndpoint(store, { id: 'ep_paused', url: paused.url, state: 'paused' })
-    await deliverUntil({ store }, async () => (await findEndpoint(store)).state === 'disabled')
-    assert.equal((await findEndpoint(store)).error, 'answered 410')
+    await addWebhook(store, { url: gone.url })
+    await addWebhook(store, { id: 'wh_paused', url: paused.url, state: 'paused' })
+    await deliverUntil({ store }, async () => (await findWebhook(store)).state === 'disabled')
+    assert.equal((await findWebhook(store)).error, 'answered 410')
     assert.equal(paused.requests.length, 0)
     await store.transaction(tx => tx.pruneChanges(Infinity, 100))
-    await store.changeEndpoint('ep_paused', { state: 'active', cursor: null })
-    await deliverUntil({ store }, async () => (await findEndpoint(store, 'ep_paused')).state === 'disabled')
-    assert.match((await findEndpoint(store, 'ep_paused')).error ?? '', /no longer kept/)
+    await store.changeWebhook('wh_paused', { state: 'active', cursor: null })
+    await deliverUntil({ store }, async () => (await findWebhook(store, 'wh_paused')).state === 'disabled')
+    assert.match((await findWebhook(store, 'wh_paused')).error ?? '', /no longer kept/)
   })
 
   it('that hang or are dead delay no other', async t => {
@@ -227,27 +227,24 @@ describe('endpoints', () => {
       hanging.close()
     })
     const receiver = await receive(t, 204)
-    await addEndpoint(store, {
-      id: 'ep_hangs',
+    await addWebhook(store, {
+      id: 'wh_hangs',
       url: `http://127.0.0.1:${(hanging.address() as AddressInfo).port}/`,
     })
-    await addEndpoint(store, { id: 'ep_dead', url: 'http://127.0.0.1:9/' })
-    await addEndpoint(store, { url: receiver.url })
+    await addWebhook(store, { id: 'wh_dead', url: 'http://127.0.0.1:9/' })
+    await addWebhook(store, { url: receiver.url })
     const seqs = await write(store, 20)
     const stop = new AbortController()
     // The clock stands still: no second attempt is ever due.
     const startedAt = Date.now()
     const now = () => startedAt
     const delivering = deliverChanges({ store, allowPrivate: true, log, signal: stop.signal, now })
-    await eventually('it is delivered', async () => (await findEndpoint(store)).cursor === seqs.at(-1))
-    await eventually(
-      'the dead one was tried',
-      async () => (await findEndpoint(store, 'ep_dead')).attempts > 0,
-    )
+    await eventually('it is delivered', async () => (await findWebhook(store)).cursor === seqs.at(-1))
+    await eventually('the dead one was tried', async () => (await findWebhook(store, 'wh_dead')).attempts > 0)
     assert.equal(assertAllInOrder(receiver.received(), seqs), 0)
-    const dead = await findEndpoint(store, 'ep_dead')
+    const dead = await findWebhook(store, 'wh_dead')
     assert.deepEqual([dead.attempts, dead.error], [1, 'could not be reached (ECONNREFUSED)'])
-    assert.equal((await findEndpoint(store, 'ep_hangs')).cursor, 0)
+    assert.equal((await findWebhook(store, 'wh_hangs')).cursor, 0)
     stop.abort()
     hanging.closeAllConnections()
     await delivering
@@ -274,7 +271,7 @@ describe('endpoints', () => {
     const { store } = await openStore(t, sqlite)
     const kills = campaign(40, 1_000)
     const received: Received[] = []
-    await addEndpoint(store, {})
+    await addWebhook(store, {})
     const seqs = await write(store, 2 * kills, 7)
     const end = seqs.at(-1)
     for (let kill = 0; kill < kills; kill++) {
@@ -300,7 +297,7 @@ describe('endpoints', () => {
       const life = deliverChanges({
         ...{ allowPrivate: true, log, signal: stop.signal },
         store: {
-          listEndpoints: mortal(store.listEndpoints),
+          listWebhooks: mortal(store.listWebhooks),
           readChanges: mortal(store.readChanges),
           transaction: mortal(store.transaction) as WriteStore['transaction'],
         },
@@ -312,12 +309,12 @@ describe('endpoints', () => {
       await Promise.race([died, life])
       stop.abort()
     }
-    assert.notEqual((await findEndpoint(store)).cursor, end, 'each was killed in the midst of it')
+    assert.notEqual((await findWebhook(store)).cursor, end, 'each was killed in the midst of it')
     const send: DeliverOptions['send'] = async (_url, _headers, body) => {
       received.push(JSON.parse(body))
       return { status: 204, outcome: 'answered 204' }
     }
-    await deliverUntil({ store, send }, async () => (await findEndpoint(store)).cursor === end)
+    await deliverUntil({ store, send }, async () => (await findWebhook(store)).cursor === end)
     const twice = assertAllInOrder(received, seqs)
     assert.ok(twice <= kills * sentAtOnce, `${twice} twice`)
     t.diagnostic(`${kills} kills, ${seqs.length} changes, 0 lost, ${twice} sent again`)
@@ -327,7 +324,7 @@ describe('endpoints', () => {
     const { url, store } = await openStore(t, sqlite)
     const kills = campaign(2, 1_000)
     const receiver = await receive(t, 204)
-    await addEndpoint(store, { url: receiver.url })
+    await addWebhook(store, { url: receiver.url })
     const seqs = await write(store, 20 * kills, 7)
     const script = new URL('../../support/clients/deliver-endlessly.ts', import.meta.url).pathname
     const start = () =>
@@ -344,7 +341,7 @@ describe('endpoints', () => {
       child.kill('SIGKILL')
       await once(child, 'exit')
     }
-    await deliverUntil({ store }, async () => (await findEndpoint(store)).cursor === seqs.at(-1))
+    await deliverUntil({ store }, async () => (await findWebhook(store)).cursor === seqs.at(-1))
     const twice = assertAllInOrder(receiver.received(), seqs)
     assert.ok(twice <= kills * sentAtOnce, `${twice} twice`)
     t.diagnostic(`${kills} kills, ${seqs.length} changes, 0 lost, ${twice} sent again`)
@@ -355,12 +352,12 @@ it('a pause by a clock that was a day ahead is over', { timeout: 600_000 }, asyn
   const { store } = await openStore(t, sqlite)
   const receiver = await receive(t, 204)
   await write(store, 1, 1)
-  await addEndpoint(store, {
+  await addWebhook(store, {
     url: receiver.url,
     attempts: 1,
     next_at: Date.now() + 86_400_000,
     error: 'failed',
   })
-  await deliverUntil({ store }, async () => (await findEndpoint(store)).attempts === 0)
+  await deliverUntil({ store }, async () => (await findWebhook(store)).attempts === 0)
   assert.equal(receiver.requests.length, 1)
 })

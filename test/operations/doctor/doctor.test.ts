@@ -308,11 +308,11 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       const settings = Object.keys(wrong).filter(check => check.startsWith('Setting '))
       assert.deepEqual(settings.sort(), [
         'Setting DATABASE_READ_URL',
+        'Setting DOCUMENT_REFERENCE',
         'Setting INVOICEXPRESS_ACCOUNT',
         'Setting INVOICEXPRESS_PDF_ORIGINS',
         'Setting LINK_CREATING_TIMEOUT',
         'Setting LINK_IGNORE_ZERO',
-        'Setting DOCUMENT_REFERENCE',
         'Setting LOG_LEVEL',
         'Setting PORT',
         'Setting RATE_LIMIT',

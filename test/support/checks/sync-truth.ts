@@ -196,7 +196,7 @@ export async function fillStore(
     keys: usualKeys,
     webhooks: null,
     changesKeptMs: 86_400_000,
-    endpointsPrivate: false,
+    outgoingWebhooksPrivate: false,
     log: pino({ level: 'silent' }),
     signal: new AbortController().signal,
   })

@@ -159,14 +159,14 @@ export async function emptyStore(url: string): Promise<void> {
     'account_entries',
     'customers',
     'changes',
-    'batches',
+    'commits',
     'streams',
     'links',
     'documents',
     'document_clients',
     'document_relations',
     'journal',
-    'pins',
+    'bound_accounts',
     'set_aside',
   ]
   if (!url.startsWith('sqlite:')) {

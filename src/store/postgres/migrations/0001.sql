@@ -113,18 +113,18 @@ CREATE TABLE fatura.changes (
   version     bigint NOT NULL,
   previous    bigint NOT NULL,
   at          bigint NOT NULL,
-  batch       bigint NOT NULL,
+  commit_id   bigint NOT NULL,
   place       integer NOT NULL,
   invoice_id  text COLLATE "C" NOT NULL,
   kind        text COLLATE "C" NOT NULL CHECK (kind IN ('created', 'updated', 'deleted', 'document')),
   PRIMARY KEY (customer_id, version)
 );
-CREATE INDEX changes_by_batch ON fatura.changes (batch, place);
+CREATE INDEX changes_by_commit ON fatura.changes (commit_id, place);
 
-CREATE TABLE fatura.batches (
-  seq   bigint PRIMARY KEY,
-  batch bigint NOT NULL UNIQUE,
-  n     integer NOT NULL CHECK (n > 0)
+CREATE TABLE fatura.commits (
+  seq       bigint PRIMARY KEY,
+  commit_id bigint NOT NULL UNIQUE,
+  n         integer NOT NULL CHECK (n > 0)
 );
 
 CREATE TABLE fatura.feed (
@@ -254,10 +254,10 @@ CREATE TABLE fatura.scopes (
   PRIMARY KEY (id, customer_id)
 );
 
-CREATE TABLE fatura.pins (
+CREATE TABLE fatura.bound_accounts (
   system    text COLLATE "C" PRIMARY KEY,
   account   text COLLATE "C" NOT NULL,
-  pinned_at bigint NOT NULL
+  bound_at  bigint NOT NULL
 );
 
 CREATE TABLE fatura.lease (
@@ -282,7 +282,7 @@ CREATE TABLE fatura.set_aside (
 );
 CREATE INDEX set_aside_by_id ON fatura.set_aside (id);
 
-CREATE TABLE fatura.endpoints (
+CREATE TABLE fatura.outgoing_webhooks (
   id           text COLLATE "C" PRIMARY KEY,
   url          text COLLATE "C" NOT NULL,
   customer_ids text COLLATE "C",

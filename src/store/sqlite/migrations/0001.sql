@@ -103,7 +103,7 @@ CREATE TABLE customers (
 ) STRICT;
 
 -- The feed of changes. A customer's changes are in the order of their versions; `previous` is the version before one, so that a
--- reader knows whether a pruned one lay between. All changes of a transaction are a batch, each at its place.
+-- reader knows whether a pruned one lay between. All changes of a transaction are a commit, each at its place.
 CREATE TABLE changes (
   customer_id TEXT NOT NULL,
   version     INTEGER NOT NULL,
@@ -111,17 +111,17 @@ CREATE TABLE changes (
   invoice_id  TEXT NOT NULL,
   kind        TEXT NOT NULL CHECK (kind IN ('created', 'updated', 'deleted', 'document')),
   at          INTEGER NOT NULL,
-  batch       INTEGER NOT NULL,
+  commit_id   INTEGER NOT NULL,
   place       INTEGER NOT NULL,
   PRIMARY KEY (customer_id, version)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX changes_by_batch ON changes (batch, place);
+CREATE INDEX changes_by_commit ON changes (commit_id, place);
 
--- Batches in the order of their commits: `seq` is that of the last of its n changes.
-CREATE TABLE batches (
-  seq   INTEGER NOT NULL PRIMARY KEY,
-  batch INTEGER NOT NULL UNIQUE,
-  n     INTEGER NOT NULL CHECK (n > 0)
+-- Commits in their order: `seq` is that of the last of its n changes.
+CREATE TABLE commits (
+  seq       INTEGER NOT NULL PRIMARY KEY,
+  commit_id INTEGER NOT NULL UNIQUE,
+  n         INTEGER NOT NULL CHECK (n > 0)
 ) STRICT;
 
 -- Sequence numbers of the latest change and of the latest pruned one. A commit adds the number of its changes, or takes the
@@ -267,10 +267,10 @@ CREATE TABLE scopes (
 ) STRICT, WITHOUT ROWID;
 
 -- The account of each upstream system that the records come from.
-CREATE TABLE pins (
+CREATE TABLE bound_accounts (
   system    TEXT NOT NULL PRIMARY KEY,
   account   TEXT NOT NULL,
-  pinned_at INTEGER NOT NULL
+  bound_at  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- The process that may write as the connector. One row.
@@ -300,7 +300,7 @@ CREATE TABLE set_aside (
 CREATE INDEX set_aside_by_id ON set_aside (id);
 
 -- Receivers of webhooks: `cursor` is the last change of the feed that is delivered. `customer_ids` is JSON; NULL: every customer.
-CREATE TABLE endpoints (
+CREATE TABLE outgoing_webhooks (
   id           TEXT NOT NULL PRIMARY KEY,
   url          TEXT NOT NULL,
   customer_ids TEXT,

@@ -1,4 +1,4 @@
-/** `fatura endpoint`, and the webhooks of a running `fatura sync`. */
+/** `fatura webhook`, and the webhooks of a running `fatura sync`. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -8,8 +8,8 @@ import { Webhook } from 'standardwebhooks'
 import { createSyncWorld, readStored } from '../support/checks/sync-truth.ts'
 import { assertOneLine, eventually } from '../support/clients/cli.ts'
 
-describe('fatura endpoint', () => {
-  it('sync sends changes to an endpoint; its failure is in list, status and doctor, and replay goes on', async t => {
+describe('fatura webhook', () => {
+  it('sync sends changes by an outgoing webhook; its failure is in list, status and doctor, and replay goes on', async t => {
     const world = await createSyncWorld(t, { invoices: 6, seed: 5 })
     await world.run(['migrate'])
     const received: { headers: Record<string, string>; body: string }[] = []
@@ -25,13 +25,16 @@ describe('fatura endpoint', () => {
     const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`
 
     assertOneLine(
-      await world.run(['endpoint', 'add', address]),
-      /must begin with https; http needs ENDPOINTS_PRIVATE=on/,
+      await world.run(['webhook', 'add', address]),
+      /must begin with https; http needs OUTGOING_WEBHOOKS_PRIVATE=on/,
     )
-    const env = { ENDPOINTS_PRIVATE: 'on' }
-    const added = await world.cli.run(['endpoint', 'add', address], { env })
+    const env = { OUTGOING_WEBHOOKS_PRIVATE: 'on' }
+    const added = await world.cli.run(['webhook', 'add', address], { env })
     const { id, secret } = JSON.parse(added.stdout)
-    assert.match(added.stderr, new RegExp(`^Endpoint ${id} gets changes of every customer from now on`))
+    assert.match(
+      added.stderr,
+      new RegExp(`^Outgoing webhook ${id} gets changes of every customer from now on`),
+    )
     const sync = world.start(['sync'], { env })
     const lineOf = async (command: string[]) => {
       const { stdout } = await world.run([...command, '--json'])
@@ -42,25 +45,25 @@ describe('fatura endpoint', () => {
     }
     await eventually(
       'the first attempts failed',
-      async () => (await lineOf(['endpoint', 'list'])).attempts >= 1,
+      async () => (await lineOf(['webhook', 'list'])).attempts >= 1,
     )
     assert.equal((await lineOf(['status'])).error, 'answered 500')
     const doctor = await lineOf(['doctor'])
     assert.equal(doctor.result, 'warn')
     assert.match(doctor.detail, /failed attempts: it answered 500; changes wait/)
-    assert.equal((await world.run(['endpoint', 'pause', id])).stdout, `Paused ${id}.\n`)
+    assert.equal((await world.run(['webhook', 'pause', id])).stdout, `Paused ${id}.\n`)
     status = 204
     assert.match((await world.run(['status'])).stdout, new RegExp(`${id} is paused`))
-    await world.run(['endpoint', 'replay', id])
+    await world.run(['webhook', 'replay', id])
     const { records } = await readStored(world.url)
     const taken = () => new Set(received.map(({ body }) => JSON.parse(body).data.invoice_id))
     await eventually('all came', () => taken().size === records.size)
     for (const { body, headers } of received) new Webhook(secret).verify(body, headers)
-    const list = await lineOf(['endpoint', 'list'])
+    const list = await lineOf(['webhook', 'list'])
     assert.deepEqual([list.state, list.attempts, list.secret], ['active', 0, undefined])
-    assert.equal((await world.run(['endpoint', 'remove', id])).stdout, `Removed ${id}.\n`)
-    assertOneLine(await world.run(['endpoint', 'replay', id]), /There is no endpoint/)
-    assert.match((await world.run(['endpoint', 'list'])).stdout, /^There are no endpoints yet/)
+    assert.equal((await world.run(['webhook', 'remove', id])).stdout, `Removed ${id}.\n`)
+    assertOneLine(await world.run(['webhook', 'replay', id]), /There is no outgoing webhook/)
+    assert.match((await world.run(['webhook', 'list'])).stdout, /^There are no outgoing webhooks yet/)
     sync.child.kill('SIGTERM')
     await once(sync.child, 'exit')
   })

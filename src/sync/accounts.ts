@@ -1,4 +1,4 @@
-/** The accounts of a store, pinned at the first synchronization: a key of another account or mode is refused before anything is written. */
+/** The accounts of a store, bound at the first synchronization: a key of another account or mode is refused before anything is written. */
 import type { InvoiceKey } from '../domain/invoice.ts'
 import {
   type BillingAccount,
@@ -7,7 +7,7 @@ import {
   type SourceIdentity,
 } from '../sources/source.ts'
 import { isStreamOf } from '../sources/stream-names.ts'
-import type { Pin } from '../store/connector-store.ts'
+import type { BoundAccount } from '../store/connector-store.ts'
 import type { OperatorStore, WriteStore } from '../store/store.ts'
 import { newStream } from './streams.ts'
 
@@ -18,39 +18,39 @@ export interface Accounts {
   invoicing: { source: SourceIdentity; account: string } | null
 }
 
-/** A system's pin beside the account that the settings lead to. */
+/** A system's bound account beside the account that the settings lead to. */
 export interface Comparison {
   source: SourceIdentity
-  pinned: string | null
+  bound: string | null
   found: string
-  /** `kept`: the same. `pinned`: new, or named for the first time. `other`: another account. */
-  verdict: 'kept' | 'pinned' | 'other'
+  /** `kept`: the same. `bound`: new, or named for the first time. `other`: another account. */
+  verdict: 'kept' | 'bound' | 'other'
 }
 
 export async function compareAccounts(store: OperatorStore, accounts: Accounts): Promise<Comparison[]> {
-  const pins = new Map((await store.listPins()).map(({ system, account }) => [system, account]))
+  const boundTo = new Map((await store.listBoundAccounts()).map(({ system, account }) => [system, account]))
   const { source, invoicing } = accounts
-  const billing = await compareBilling(store, source, pins.get(source.system) ?? null)
+  const billing = await compareBilling(store, source, boundTo.get(source.system) ?? null)
   if (invoicing === null) return [billing]
-  const [pinned, found] = [pins.get(invoicing.source.system) ?? null, invoicing.account]
-  const verdict = pinned === null ? 'pinned' : pinned === found ? 'kept' : 'other'
-  return [billing, { source: invoicing.source, pinned, found, verdict }]
+  const [bound, found] = [boundTo.get(invoicing.source.system) ?? null, invoicing.account]
+  const verdict = bound === null ? 'bound' : bound === found ? 'kept' : 'other'
+  return [billing, { source: invoicing.source, bound, found, verdict }]
 }
 
 async function compareBilling(
   store: OperatorStore,
   source: BillingSource,
-  pinned: string | null,
+  bound: string | null,
 ): Promise<Comparison> {
   const account = await source.identify()
-  const before = pinned === null ? { id: null, mode: null } : readAccount(pinned)
+  const before = bound === null ? { id: null, mode: null } : readAccount(bound)
   const isOther = differ(before.mode, account.mode) || differ(before.id, account.id)
   const isNamed = before.id !== null && account.id !== null
   if (isOther || (!isNamed && !(await findsStored(store, source))))
-    return { source, pinned, found: writeAccount(account), verdict: 'other' }
-  if (isNamed) return { source, pinned, found: writeAccount(account), verdict: 'kept' }
+    return { source, bound, found: writeAccount(account), verdict: 'other' }
+  if (isNamed) return { source, bound, found: writeAccount(account), verdict: 'kept' }
   const found = writeAccount({ id: account.id ?? before.id, mode: account.mode ?? before.mode })
-  return { source, pinned, found, verdict: pinned === found ? 'kept' : 'pinned' }
+  return { source, bound, found, verdict: bound === found ? 'kept' : 'bound' }
 }
 
 /** Stored invoices to look for, and the rows among which they are picked. */
@@ -86,28 +86,28 @@ async function pickStored(store: OperatorStore): Promise<InvoiceKey[]> {
   return picked.slice(0, sampleSize)
 }
 
-export async function savePins(store: WriteStore, compared: readonly Comparison[]): Promise<void> {
-  const pins = compared.filter(({ verdict }) => verdict === 'pinned').map(toPin)
-  if (pins.length === 0) return
+export async function bindAccounts(store: WriteStore, compared: readonly Comparison[]): Promise<void> {
+  const newlyBound = compared.filter(({ verdict }) => verdict === 'bound').map(toBoundAccount)
+  if (newlyBound.length === 0) return
   await store.transaction(async tx => {
-    for (const pin of pins) await tx.savePin(pin)
+    for (const account of newlyBound) await tx.saveBoundAccount(account)
   })
 }
 
-/** Pins the accounts that were found in place of others, and resets the streams of their systems. */
-export async function changePins(store: WriteStore, compared: readonly Comparison[]): Promise<void> {
+/** Binds the accounts that were found in place of others, and resets the streams of their systems. */
+export async function rebindAccounts(store: WriteStore, compared: readonly Comparison[]): Promise<void> {
   const streams = await store.listStreams()
   await store.transaction(async tx => {
     for (const comparison of compared) {
-      await tx.savePin(toPin(comparison))
+      await tx.saveBoundAccount(toBoundAccount(comparison))
       for (const { name } of streams.filter(({ name }) => isStreamOf(comparison.source, name)))
         await tx.saveStream(newStream(name))
     }
   })
 }
 
-function toPin({ source, found }: Comparison): Pin {
-  return { system: source.system, account: found, pinned_at: Date.now() }
+function toBoundAccount({ source, found }: Comparison): BoundAccount {
+  return { system: source.system, account: found, bound_at: Date.now() }
 }
 
 function differ(a: string | null, b: string | null): boolean {

@@ -10,7 +10,7 @@ import { jsonLine } from '../terminal/json-line.ts'
 import { describeScope, listCommand, saveCredential, withStore } from './credentials.ts'
 import { readCustomers } from './key.ts'
 
-export function endpointCommand() {
+export function webhookCommand() {
   const add = new SettingsCommand('add')
     .description(
       'Send a webhook to an address for every change from now on, while "fatura sync" or "fatura up" runs. Prints the id, and the keys that verify signatures.',
@@ -22,11 +22,11 @@ export function endpointCommand() {
     )
     .action(addOne)
   const list = listCommand({
-    description: 'List the endpoints with their progress.',
-    list: store => store.listEndpoints(),
-    none: 'There are no endpoints yet. Add one with: fatura endpoint add URL',
-    show: ({ secret: _, private_key, ...endpoint }) => ({
-      ...endpoint,
+    description: 'List the outgoing webhooks with their progress.',
+    list: store => store.listWebhooks(),
+    none: 'There are no outgoing webhooks yet. Add one with: fatura webhook add URL',
+    show: ({ secret: _, private_key, ...webhook }) => ({
+      ...webhook,
       public_key: publicKeyOf({ private_key }),
     }),
     header: ['ID', 'STATE', 'DELIVERED UP TO', 'ATTEMPTS', 'CUSTOMERS', 'URL', 'FAILURE'],
@@ -36,41 +36,41 @@ export function endpointCommand() {
     ],
   })
   const pause = new SettingsCommand('pause')
-    .description('Send nothing until "fatura endpoint replay". Changes wait, for as long as they are kept.')
-    .action(change('Paused', (store, id) => store.changeEndpoint(id, { state: 'paused', cursor: null })))
+    .description('Send nothing until "fatura webhook replay". Changes wait, for as long as they are kept.')
+    .action(change('Paused', (store, id) => store.changeWebhook(id, { state: 'paused', cursor: null })))
   const replay = new SettingsCommand('replay')
     .description(
-      'Send again from a moment on, or go on where the endpoint stopped; a paused or disabled one is active again.',
+      'Send again from a moment on, or go on where the webhook stopped; a paused or disabled one is active again.',
     )
     .option('--from <time>', 'a moment, like 2026-11-01T00:00:00Z; or now, which skips what waits')
     .action(replayOne)
   const remove = new SettingsCommand('remove')
-    .description('Send nothing more, and forget the endpoint and its keys.')
-    .action(change('Removed', (store, id) => store.removeEndpoint(id)))
-  const command = new SettingsCommand('endpoint').description(
-    'Add, list, pause, replay and remove receivers of webhooks.',
+    .description('Send nothing more, and forget the webhook and its keys.')
+    .action(change('Removed', (store, id) => store.removeWebhook(id)))
+  const command = new SettingsCommand('webhook').description(
+    'Add, list, pause, replay and remove outgoing webhooks: messages to your programs about each change.',
   )
   command.addCommand(list)
   for (const each of [pause, replay, remove])
-    command.addCommand(each.argument('<id>', 'the id that list shows, ep_…').settings(['DATABASE_URL']))
-  return command.addCommand(add.settings(['DATABASE_URL', 'ENDPOINTS_PRIVATE']))
+    command.addCommand(each.argument('<id>', 'the id that list shows, wh_…').settings(['DATABASE_URL']))
+  return command.addCommand(add.settings(['DATABASE_URL', 'OUTGOING_WEBHOOKS_PRIVATE']))
 }
 
 async function addOne(url: string, options: { customers?: string } & Options): Promise<void> {
-  const { ENDPOINTS_PRIVATE: allowPrivate } = readSettings(options, ['ENDPOINTS_PRIVATE'])
+  const { OUTGOING_WEBHOOKS_PRIVATE: allowPrivate } = readSettings(options, ['OUTGOING_WEBHOOKS_PRIVATE'])
   const problem = findUrlProblem(url, allowPrivate)
   if (problem !== null) throw new CliError(`The address ${problem}.`)
   const customers = readCustomers(options.customers)
-  const id = `ep_${randomBytes(9).toString('base64url')}`
+  const id = `wh_${randomBytes(9).toString('base64url')}`
   const keys = createKeys()
   await saveCredential(options, customers, async store => {
-    await store.addEndpoint({
+    await store.addWebhook({
       ...{ id, url, customers, ...keys, cursor: await findEnd(store), state: 'active' },
       ...{ attempts: 0, next_at: null, error: null, created_at: Date.now() },
     })
   })
   process.stderr.write(
-    `Endpoint ${id} gets changes of ${describeScope(customers)} from now on. Keep the secret at the receiver: it is not shown again.\n`,
+    `Outgoing webhook ${id} gets changes of ${describeScope(customers)} from now on. Keep the secret at the receiver: it is not shown again.\n`,
   )
   process.stdout.write(jsonLine({ id, secret: keys.secret, public_key: publicKeyOf(keys) }))
 }
@@ -86,9 +86,9 @@ async function replayOne(id: string, options: { from?: string } & Options): Prom
     const cursor = from === 'now' ? await findEnd(store) : at === null ? null : at * 1000
     if (cursor !== null && (await store.readChanges(null, cursor, 1)) === null)
       throw new CliError(`Changes since ${from} are no longer kept: choose a later moment, or now.`)
-    if (!(await store.changeEndpoint(id, { state: 'active', cursor }))) throw unknown(id)
+    if (!(await store.changeWebhook(id, { state: 'active', cursor }))) throw unknown(id)
   })
-  process.stdout.write(`Endpoint ${id} goes on from ${from ?? 'where it stopped'}.\n`)
+  process.stdout.write(`Outgoing webhook ${id} goes on from ${from ?? 'where it stopped'}.\n`)
 }
 
 function readPast(text: string): number {
@@ -97,7 +97,7 @@ function readPast(text: string): number {
   throw new CliError('--from must be a moment of the past, like 2026-11-01T00:00:00Z, or now.')
 }
 
-/** `work` returns false where there is no such endpoint. */
+/** `work` returns false where there is no such webhook. */
 function change(done: string, work: (store: WriteStore, id: string) => Promise<boolean>) {
   return async (id: string, options: Options): Promise<void> => {
     if (!(await withStore(options, openWriteStore, store => work(store, id)))) throw unknown(id)
@@ -106,5 +106,5 @@ function change(done: string, work: (store: WriteStore, id: string) => Promise<b
 }
 
 function unknown(id: string): CliError {
-  return new CliError(`There is no endpoint ${id}. "fatura endpoint list" shows them.`)
+  return new CliError(`There is no outgoing webhook ${id}. "fatura webhook list" shows them.`)
 }
