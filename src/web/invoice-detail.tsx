@@ -153,11 +153,11 @@ function Documents({ invoice, document }: { invoice: Detail; document: InvoiceDo
 
 /** The certified document: printed number, ATCUD, QR code, how to pay it at a cash machine, and the documents about it. */
 function CertifiedDocument({ invoice, document }: { invoice: Detail; document: InvoiceDocument }) {
-  const { client, session, words } = usePage()
+  const { client, session, words, downloads } = usePage()
   const { qr_path: qrPath, atcud, multibanco } = document
   const readQr = (call: CallOptions) =>
     client.document.qr(session.customer, invoice.id, call).then(readQrCode)
-  const qr = useAnswer(qrPath !== null && readQr, [qrPath, client])
+  const qr = useAnswer(downloads.ix && qrPath !== null && readQr, [qrPath, client])
   if (document.number === null) return null
   return (
     <div class="certified row">
