@@ -1,6 +1,6 @@
 /**
  * CORS: an allow-list of exact origins whose pages may call the API from a browser. Credentials that a browser
- * would add by itself are never allowed: a page sends its token. See CONTRIBUTING.md for why this is not a package.
+ * would add by itself are never allowed: a page sends its token. See docs/dependencies.md for why this is not a package.
  */
 import type { IncomingMessage } from 'node:http'
 

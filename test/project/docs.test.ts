@@ -120,10 +120,10 @@ test('every default is a value that the setting takes, and every flag is named a
   }
 })
 
-test('CONTRIBUTING.md names every direct dependency with its reason, and no other; at most 15 at run time', () => {
+test('docs/dependencies.md names every direct dependency with its reason, and no other; at most 15 at run time', () => {
   const { dependencies, devDependencies } = JSON.parse(read('package.json'))
   const { devDependencies: tools } = JSON.parse(read('tools/package.json'))
-  const listed = rowsOf(section('CONTRIBUTING.md', 'Dependencies'))
+  const listed = rowsOf(read('docs/dependencies.md'))
   assert.deepEqual(
     listed.map(({ name }) => name).sort(),
     Object.keys({ ...dependencies, ...devDependencies, ...tools }).sort(),
@@ -186,10 +186,6 @@ test('every file, folder, table and setting that the docs name is there', () => 
     ))
       assert.ok(variableNames.includes(name), `${page} names the setting ${name}`)
   }
-  const [, readModel = ''] = /^## The read model$(.*?)^## /ms.exec(read('ARCHITECTURE.md')) ?? []
-  for (const [row] of readModel.matchAll(/^\| `.*?\|/gm))
-    for (const [, table = ''] of row.matchAll(/`(\w+)`/g))
-      assert.ok(tables.has(table), `ARCHITECTURE.md describes the table ${table}`)
 })
 
 test('every command that the docs show is one that exists', () => {

@@ -1,4 +1,4 @@
-/** The recipes of CONTRIBUTING.md: made-up changes that follow them pass the checks, and what they name is there. */
+/** The recipes of CONTRIBUTING.md and docs/recipes.md: made-up changes that follow them pass the checks, and what they name is there. */
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
@@ -10,14 +10,17 @@ import { type CleanCopy, copyCheckout } from '../support/worlds/clean-copy.ts'
 import { type MadeUpChange, madeUpChanges } from '../support/worlds/made-up-changes.ts'
 
 const root = join(import.meta.dirname, '../..')
-const page = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8')
-const [, howToAdd = ''] = /^## How to add\n(.*?)^## /ms.exec(page) ?? []
-/** The text of each recipe, by the bold words at its beginning. */
+/** The text of each recipe, by its heading. */
 const recipes = new Map(
-  howToAdd.split(/^(?=\*\*)/m).flatMap(text => {
-    const [, name] = /^\*\*(.+?)\.?\*\*/.exec(text) ?? []
-    return name === undefined ? [] : [[name, text] as const]
-  }),
+  ['CONTRIBUTING.md', 'docs/recipes.md'].flatMap(page =>
+    readFileSync(join(root, page), 'utf8')
+      .split(/^(?=## )/m)
+      .flatMap(part => part.split(/^(?=### )/m))
+      .flatMap(text => {
+        const [, name] = /^###? (An? .+)$/m.exec(text) ?? []
+        return name === undefined ? [] : [[name, text] as const]
+      }),
+  ),
 )
 
 /** Recipes that are not tried here, each with its reason: what they name is looked for all the same. */
@@ -41,7 +44,7 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
   .split('\n')
   .filter(path => existsSync(join(root, path)))
 
-describe('the recipes of CONTRIBUTING.md', { concurrency: 2 }, () => {
+describe('the recipes for a change', { concurrency: 2 }, () => {
   it('are all tried here, or named with the reason why not', () => {
     assert.deepEqual(
       [...recipes.keys()].sort(),

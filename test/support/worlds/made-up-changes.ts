@@ -1,4 +1,4 @@
-/** Changes as the recipes of CONTRIBUTING.md tell how to make them: what somebody who follows one types. */
+/** Changes as the recipes of CONTRIBUTING.md and docs/recipes.md tell how to make them: what somebody who follows one types. */
 
 export interface MadeUpChange {
   /** Where a text is put, before the one that stands there: `[file, place, text]`. */
