@@ -36,6 +36,8 @@ export interface Measured extends LoadResult {
   cpu: number
   /** CPU of the database server, likewise; NaN without one. */
   databaseCpu: number
+  /** CPU of both. */
+  wholeCpu: number
 }
 
 export interface Loaded {
@@ -64,10 +66,15 @@ export async function loadServer(server: Loaded, seconds: number): Promise<Measu
     ...(rate && { rate }),
   })
   const used = cpuSince(before, pid)
-  const databaseUsed = databaseBefore && databasePid ? cpuSince(databaseBefore, databasePid) : Number.NaN
+  const databaseUsed = databaseBefore && databasePid ? cpuSince(databaseBefore, databasePid) : null
   if (result.failed > 0 || result.answered === 0)
     throw new Error(`${name}: ${result.failed} requests of ${result.answered + result.failed} failed.`)
-  return { ...result, cpu: used / result.answered, databaseCpu: databaseUsed / result.answered }
+  return {
+    ...result,
+    cpu: used / result.answered,
+    databaseCpu: databaseUsed === null ? Number.NaN : databaseUsed / result.answered,
+    wholeCpu: (used + (databaseUsed ?? 0)) / result.answered,
+  }
 }
 
 /** A generator is a program that reads its options and writes its result, both JSON. */

@@ -113,11 +113,12 @@ export function formatRatios(
 ): string {
   const known = compared.filter(([key, to]) => rounds.measured.has(key) && rounds.measured.has(to))
   return formatTable(
-    ['Ratios within rounds: median (least–most)', 'Requests/s', 'CPU/request'],
+    ['Ratios within rounds: median (least–most)', 'Requests/s', 'CPU/request', 'With the database’s CPU'],
     known.map(([key, to, name]) => [
       name,
       spread(ratios(rounds, key, to, 'rate'), 2),
       spread(ratios(rounds, key, to, 'cpu'), 2),
+      spread(ratios(rounds, key, to, 'wholeCpu'), 2),
     ]),
   )
 }
