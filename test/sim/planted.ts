@@ -247,8 +247,8 @@ export const planted: readonly Planted[] = [
   {
     name: 'a list that grew shorter while it was read is not read again',
     file: 'src/sync/documents/read-list.ts',
-    from: 'isWhole: ids.size + misfits >= total && total >= atFirst',
-    to: 'isWhole: true',
+    from: 'return this.ids.size + this.misfits >= this.total && this.total >= totalAtFirst',
+    to: 'return true',
   },
   {
     name: 'a round that was cut off counts as a whole one',

@@ -77,6 +77,7 @@ export class DocumentSync {
   private readonly names: ReturnType<typeof documentStreams>
   private readonly fetchesPerRun: number
   private readonly startedAt: number
+  private documentsRead = 0
 
   constructor(options: DocumentSyncOptions) {
     const { source, sweepSource = source, store, log, signal, nextStamp, rules, guard } = options
@@ -86,14 +87,10 @@ export class DocumentSync {
     this.fetchesPerRun = options.fetchesPerRun ?? 200
     this.names = documentStreams(source)
     this.streams = createStreams(store, signal)
-    let read = 0
     this.context = {
       ...{ system: source.system, store, log, signal, nextStamp, rules, guard },
       ...{ enqueue: createQueue(), forbidden: new Set() },
-      noteProgress(documents) {
-        read += documents
-        options.onProgress?.(read)
-      },
+      noteProgress: documents => this.noteProgress(documents),
     }
     this.startedAt = nextStamp()
   }
@@ -145,6 +142,11 @@ export class DocumentSync {
       await this.refreshRelations(round)
       return round.counts.read()
     })
+  }
+
+  private noteProgress(documents: number): void {
+    this.documentsRead += documents
+    this.options.onProgress?.(this.documentsRead)
   }
 
   private async begin(source: DocumentSource, countsCorrections: boolean): Promise<Round> {

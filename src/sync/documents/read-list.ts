@@ -35,35 +35,63 @@ export async function readList(query: DocumentQuery, options: ListOptions): Prom
 }
 
 async function readPass(query: DocumentQuery, { source, atOnce, beforePage, onPage }: ListOptions) {
-  const ids = new Set<number>()
-  const doubt = (what: string) => new SourceError('failed', `${source.name} ${what}`)
-  let [pages, total, latest, misfits, repeats] = [1, 0, 0, 0, 0]
-
-  async function readPage(page: number): Promise<void> {
+  const pass = new Pass(source.name)
+  const readPage = async (page: number) => {
     const askedAt = beforePage()
     const answer = await source.listDocuments(query, page)
-    const { documents } = answer
-    // Answers come in any order: the one that was requested last counts.
-    if (askedAt > latest) [latest, pages, total] = [askedAt, answer.pages, answer.total]
-    misfits += answer.misfits.length
-    if (documents.length === 0 && answer.misfits.length >= misfitsToDoubt)
-      throw doubt(`sent a page of ${answer.misfits.length} documents, none of which fits`)
-    const isNew = documents.length === 0 || documents.some(({ id }) => !ids.has(id))
-    if (!isNew && ++repeats > repeatsAtMost) throw doubt('repeats the pages of a list')
-    for (const { id } of documents) ids.add(id)
+    pass.note(answer, askedAt)
     await onPage(answer, askedAt)
   }
-
   await readPage(1)
-  const atFirst = total
-  const limit = Math.min(pagesAtMost, pages + Math.max(pagesMore, Math.ceil(pages / 10)))
-  for (let next = 2; next <= pages; ) {
-    if (pages > limit) throw doubt(`has a list that does not end: ${pages} pages by now`)
-    const last = pages
+  const { total: atFirst, pages: pagesAtFirst } = pass
+  const limit = Math.min(pagesAtMost, pagesAtFirst + Math.max(pagesMore, Math.ceil(pagesAtFirst / 10)))
+  for (let next = 2; next <= pass.pages; ) {
+    const last = pass.pages
+    if (last > limit) throw pass.doubt(`has a list that does not end: ${last} pages by now`)
     const numbers = Array.from({ length: last - next + 1 }, (_, i) => next + i)
     await forEachConcurrently(numbers, atOnce, readPage)
     next = last + 1
   }
-  // In a list that grew shorter, documents moved up while it was read, and some may have been missed.
-  return { listed: ids.size, isWhole: ids.size + misfits >= total && total >= atFirst }
+  return { listed: pass.ids.size, isWhole: pass.isWhole(atFirst) }
+}
+
+/** What the pages of one pass say of the list. */
+class Pass {
+  /** Documents of the list. */
+  readonly ids = new Set<number>()
+  /** Of the whole list, by the page that was requested last. */
+  pages = 1
+  total = 0
+  private latest = 0
+  private misfits = 0
+  private repeats = 0
+  private readonly name: string
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  /** Answers come in any order. */
+  note({ documents, misfits, pages, total }: DocumentPage, askedAt: number): void {
+    if (askedAt > this.latest) {
+      this.latest = askedAt
+      this.pages = pages
+      this.total = total
+    }
+    this.misfits += misfits.length
+    if (documents.length === 0 && misfits.length >= misfitsToDoubt)
+      throw this.doubt(`sent a page of ${misfits.length} documents, none of which fits`)
+    const isNew = documents.length === 0 || documents.some(({ id }) => !this.ids.has(id))
+    if (!isNew && ++this.repeats > repeatsAtMost) throw this.doubt('repeats the pages of a list')
+    for (const { id } of documents) this.ids.add(id)
+  }
+
+  /** In a list that grew shorter, documents moved up while it was read, and some may have been missed. */
+  isWhole(totalAtFirst: number): boolean {
+    return this.ids.size + this.misfits >= this.total && this.total >= totalAtFirst
+  }
+
+  doubt(what: string): SourceError {
+    return new SourceError('failed', `${this.name} ${what}`)
+  }
 }
