@@ -35,7 +35,7 @@ const leadSeconds = 2
 /** That of `npm run bench -- --quick`: seeded once for both. */
 const shape: Shape = { customers: 1_000, each: 40, large: [20_000] }
 
-/** Pages of 50 of a large customer, with filters: what a reconciliation asks for. And page 1, which is kept ready. */
+/** Pages of 50 of a large customer, with filters: what a reconciliation asks for. And page 1. */
 const filters = [
   '',
   '&status=paid',
