@@ -86,8 +86,8 @@ export function readOptions(args: readonly string[]): Options {
 
 /** What was typed, but for the place of the data, which changes no figure. */
 function describe(args: readonly string[]): string {
-  const told = args.filter((arg, index) => !arg.startsWith('--data') && args[index - 1] !== '--data')
-  return ['npm run bench', ...(told.length > 0 ? ['--'] : []), ...told].join(' ')
+  const chosen = args.filter((arg, index) => !arg.startsWith('--data') && args[index - 1] !== '--data')
+  return ['npm run bench', ...(chosen.length > 0 ? ['--'] : []), ...chosen].join(' ')
 }
 
 function readCount(name: string, text: string | undefined, otherwise: number): number {

@@ -25,13 +25,13 @@ const histories: Step = { file: 'test/cli/histories.test.ts' }
  * Served at three times the peak against the peak, by the server's CPU: other processes may take a part of the machine.
  * PostgreSQL shares its core with the load, so that what it serves says nothing here.
  */
-const leastServed = {
+const minServed = {
   ...{ 'SQLite, pages of 50': 0.8, 'SQLite, page 1': 0.5 },
   ...{ 'PostgreSQL, pages of 50': null, 'PostgreSQL, page 1': null },
 }
 
 function readOverload(output: string): string | null {
-  const figures = Object.entries(leastServed).map(([name, least]) => {
+  const figures = Object.entries(minServed).map(([name, least]) => {
     const row = output.split('\n').find(line => line.startsWith(`| ${name} |`)) ?? ''
     const [, , , , , byCpu = '', shed = '', , , live = ''] = row.split('|').map(cell => cell.trim())
     const liveMs = Number.parseFloat(live.replace(',', ''))

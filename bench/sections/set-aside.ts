@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
-import { usualRules } from '../../src/domain/link/link.ts'
+import { defaultRules } from '../../src/domain/link/link.ts'
 import { createBillingSource } from '../../src/sources/stripe/billing-source.ts'
-import { usualKeys } from '../../src/sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../src/sources/stripe/map-claim.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
 import { createStamps } from '../../src/store/stamps.ts'
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
@@ -27,12 +27,12 @@ await migrateStore(url)
 const store = await openWriteStore(url)
 const log = pino({ level: 'error' })
 const connector = await createConnector({
-  source: createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, usualKeys, {
+  source: createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, defaultKeys, {
     perSecond: 10_000,
     attempts: 1,
     patienceMs: 20_000,
   }),
-  ...{ store, log, rules: usualRules, signal: new AbortController().signal },
+  ...{ store, log, rules: defaultRules, signal: new AbortController().signal },
   guard: await createDeletionGuard(store, log, false),
   nextStamp: createStamps(await store.readLastObserved()),
 })

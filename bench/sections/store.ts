@@ -86,11 +86,11 @@ async function fill(url: string, readCpu: ReadCpu): Promise<string> {
 }
 
 /** Repeats a question until its CPU time is worth reading. */
-async function measure(ask: () => Promise<unknown>, readCpu: ReadCpu, leastUs: number): Promise<number> {
+async function measure(ask: () => Promise<unknown>, readCpu: ReadCpu, minUs: number): Promise<number> {
   await ask()
   let repeats = 0
   const cpu = readCpu()
-  while (readCpu() - cpu < leastUs) {
+  while (readCpu() - cpu < minUs) {
     for (let i = 0; i < 3; i++) await ask()
     repeats += 3
   }
@@ -131,13 +131,13 @@ async function reportChanges(url: string, readLog: () => Promise<number>): Promi
   )
 }
 
-async function report(url: string, readCpu: ReadCpu, leastUs: number, rounds: number): Promise<void> {
+async function report(url: string, readCpu: ReadCpu, minUs: number, rounds: number): Promise<void> {
   const store = await openReadStore(url)
   print(`${'ms of CPU, by invoices'.padEnd(24)}${large.map(size => String(size).padStart(10)).join('')}`)
   const show = async (name: string, asks: readonly (() => Promise<unknown>)[]) => {
     const figures = asks.map((): number[] => [])
     for (let round = 0; round < rounds; round++)
-      for (const [i, ask] of asks.entries()) figures[i]?.push(await measure(ask, readCpu, leastUs))
+      for (const [i, ask] of asks.entries()) figures[i]?.push(await measure(ask, readCpu, minUs))
     const medians = figures.map(each => each.sort((a, b) => a - b)[each.length >> 1] ?? 0)
     print(name.padEnd(24) + medians.map(us => (us / 1000).toFixed(3).padStart(10)).join(''))
   }

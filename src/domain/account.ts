@@ -149,8 +149,8 @@ export type StoredEntry = [day: string, currency: string, cents: number, entry: 
 
 export function storedEntries(...of: Parameters<typeof entriesOf>): StoredEntry[] {
   const [{ id, number: invoice_number, currency }] = of
-  return entriesOf(...of).map(({ day, cents, ...told }) => {
-    const { type, proof, number } = told
+  return entriesOf(...of).map(({ day, cents, ...entry }) => {
+    const { type, proof, number } = entry
     return [day, currency, cents, JSON.stringify({ type, proof, number, invoice_id: id, invoice_number })]
   })
 }
@@ -215,7 +215,7 @@ export interface AccountQuery {
   page_size: number
 }
 
-export const entriesOfPage = { usual: 50, most: 200 } as const
+export const entriesOfPage = { default: 50, max: 200 } as const
 
 /** What a statement is made of. Sums are by currency; `earlier` are of the entries before the page. */
 export interface FoundEntries {

@@ -5,11 +5,11 @@ const withoutDecimals = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv
 const withThreeDecimals = new Set('bhd jod kwd omr tnd'.split(' '))
 
 /** The most decimals that any currency has. */
-export const mostDecimals = 3
+export const maxDecimals = 3
 
 /** Decimals of a currency's smallest unit, as the payment platform counts. */
 export function decimalsOf(currency: string): number {
-  return withoutDecimals.has(currency) ? 0 : withThreeDecimals.has(currency) ? mostDecimals : 2
+  return withoutDecimals.has(currency) ? 0 : withThreeDecimals.has(currency) ? maxDecimals : 2
 }
 
 type Amounts = Record<'subtotal_cents' | 'discount_cents' | 'tax_cents' | 'total_cents', number>

@@ -21,7 +21,7 @@ const inFlight = 4
 const attempts = 4
 const failuresToGiveUp = 10
 /** Without a `Retry-After`. */
-const usualPauseMs = 5_000
+const defaultPauseMs = 5_000
 const longestPauseMs = 60_000
 
 export interface SavedPdf {
@@ -159,7 +159,7 @@ function createSaver(
 /** Milliseconds until the next attempt; null when none makes sense. */
 function pauseAfter({ failure, retryAfter }: SourceError): number | null {
   if (retryAfter !== undefined) return Math.min(retryAfter * 1_000, longestPauseMs)
-  return failure === 'timeout' || failure === 'not_ready' ? usualPauseMs : null
+  return failure === 'timeout' || failure === 'not_ready' ? defaultPauseMs : null
 }
 
 async function savePdf({ body }: Pdf, path: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
-import { mostDecimals } from '../domain/money.ts'
+import { maxDecimals } from '../domain/money.ts'
 import type { ColumnKind, RowOptions, RowWriter, Write } from './columns.ts'
 
 /** Rows of a group: readers skip whole groups, and want few. Groups of long texts are smaller, which bounds the memory. */
@@ -19,7 +19,7 @@ const storages: Record<ColumnKind, Storage> = {
     element: {
       // Enough for every amount: 9 bytes hold 20 digits.
       ...{ type: 'FIXED_LEN_BYTE_ARRAY', type_length: 9 },
-      ...{ converted_type: 'DECIMAL', precision: 20, scale: mostDecimals },
+      ...{ converted_type: 'DECIMAL', precision: 20, scale: maxDecimals },
     },
     convert: value => unscale(String(value)),
   },
@@ -37,7 +37,7 @@ const storages: Record<ColumnKind, Storage> = {
 /** A decimal as a whole number of its last place: "-12.34" is -12340n. */
 function unscale(text: string): bigint {
   const [whole = '', fraction = ''] = text.split('.')
-  return BigInt(whole + fraction.padEnd(mostDecimals, '0'))
+  return BigInt(whole + fraction.padEnd(maxDecimals, '0'))
 }
 
 /** Writes its bytes out whenever a group is complete. */

@@ -8,17 +8,17 @@ import { logRequests } from './log-requests.ts'
 import { addOtherMethods, answerOptions } from './methods.ts'
 import { refuseExcess } from './overload.ts'
 import { compileParameters, parseQuery } from './parameters.ts'
-import { createTakeTurn, type RateLimit } from './rate-limit.ts'
+import { createRequestBudget, type RateLimit } from './rate-limit.ts'
 import { createRequestId } from './request-id.ts'
 import { addRoutes, mcpPath, type RouteDependencies, signInPath } from './routes.ts'
 import { securityHeaders } from './server/bare-answer.ts'
-import { createGuardedServer, type ServerShell } from './server/guarded-server.ts'
+import { createGuardedServer, type ServerOptions } from './server/guarded-server.ts'
 import { StoreOutage } from './store-outage.ts'
 
 /** Longer than the proxies in front of it keep theirs. */
 const keepAliveMs = 72_000
 
-export interface AppOptions extends Omit<RouteDependencies, 'takeTurn' | 'outage'> {
+export interface AppOptions extends Omit<RouteDependencies, 'spendRequest' | 'outage'> {
   /** Of each token; null: none. */
   rateLimit: RateLimit | null
   /** Addresses and networks of proxies whose X-Forwarded-For is believed; null: none. */
@@ -33,7 +33,7 @@ export function createApp({
   const { log, corsOrigins = [] } = dependencies
   const faults = { log, outage: new StoreOutage(log) }
   const cors = createCors(corsOrigins)
-  const refuse: ServerShell['refuse'] = (error, origin) => refuseUnreadable(error, log, cors, origin)
+  const refuse: ServerOptions['refuse'] = (error, origin) => refuseUnreadable(error, log, cors, origin)
   const readsBody: ReadsBody = ({ method, url = '' }) => {
     if (method !== 'POST') return false
     const [path] = url.split('?')
@@ -83,7 +83,7 @@ export function createApp({
   addOtherMethods(app)
   addRoutes(app, {
     ...dependencies,
-    takeTurn: createTakeTurn(rateLimit),
+    spendRequest: createRequestBudget(rateLimit),
     outage: faults.outage,
   })
   return app

@@ -6,7 +6,7 @@ import type { Authenticate } from './access/authenticate.ts'
 import type { Grant } from './access/grant.ts'
 import { clientAddress } from './client-address.ts'
 import { hasParameter } from './parameters.ts'
-import { isCounted, type TakeTurn } from './rate-limit.ts'
+import { isCounted, type SpendRequest } from './rate-limit.ts'
 import { type Identity, locateMetadata } from './resource-metadata.ts'
 import { isRepeated } from './server/find-fault.ts'
 
@@ -20,7 +20,7 @@ declare module 'fastify' {
 export interface AuthOptions {
   authenticate: Authenticate
   /** Null: there is no rate limit. */
-  takeTurn: TakeTurn | null
+  spendRequest: SpendRequest | null
   /** Absent: there is no identity provider. */
   identity?: Identity
 }
@@ -30,12 +30,12 @@ export interface AuthOptions {
  * customers where the path names none, unless the handler asks the grant.
  */
 export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions, checksPath = true): void {
-  const { authenticate, takeTurn, identity } = options
+  const { authenticate, spendRequest, identity } = options
 
   /** A promise only when the store has to be asked. */
   function admit(request: FastifyRequest, reply: FastifyReply, grant: Grant): undefined | Promise<void> {
     request.grant = grant
-    if (!isCounted(request)) takeTurn?.(grant, reply)
+    if (!isCounted(request)) spendRequest?.(grant, reply)
     if (!checksPath) return
     const { customerId, invoiceId = null } = request.params as { customerId?: string; invoiceId?: string }
     if (customerId === undefined) return checkAllCustomers(grant)

@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../domain/errors.ts'
 import { withoutOrigin } from './server/find-fault.ts'
-import type { ServerShell } from './server/guarded-server.ts'
+import type { ServerOptions } from './server/guarded-server.ts'
 
 export const maxUrlBytes = 8_192
 
@@ -30,7 +30,7 @@ export function ignoreBodies(
   handle: RequestListener,
   readsBody: ReadsBody,
   endTooLarge: (request: IncomingMessage) => string,
-): ServerShell['handle'] {
+): ServerOptions['handle'] {
   return (request, response, endWith) => {
     request.url = withoutOrigin(request.url ?? '')
     const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers

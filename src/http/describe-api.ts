@@ -41,7 +41,7 @@ export async function describeApi(): Promise<string> {
     refResolver: { buildLocalReference: schema => String(schema.$id) },
   })
   // The handlers are registered but never run, so what they would read from is not there.
-  addRoutes(app, { takeTurn: null } as RouteDependencies)
+  addRoutes(app, { spendRequest: null } as RouteDependencies)
   await app.ready()
   const document = app.swagger()
   await app.close()

@@ -26,13 +26,13 @@ const limits = { perMember: 4, perMemberSecond: 5, perGroup: 16, waitMs: 10_000 
 
 type Source = PaymentPlatform | InvoicingSystem | null
 
-/** Asks a source in the request's turn, which `ask` ends; throws its failure as an error of the API. Its signal ends with the client, and at the deadline. */
+/** Asks a source in a slot of the request, which `ask` frees; throws its failure as an error of the API. Its signal ends with the client, and at the deadline. */
 export function createSourceCall(source: Source, what = 'document') {
-  const takeTurn = createUpstreamQueue(source, limits)
+  const takeSlot = createUpstreamQueue(source, limits)
   return async <Result>(
     request: SourceRequest,
     reply: FastifyReply,
-    ask: (signal: AbortSignal, endTurn: () => void) => Promise<Result>,
+    ask: (signal: AbortSignal, freeSlot: () => void) => Promise<Result>,
   ): Promise<{ result: Result; signal: AbortSignal }> => {
     const refusal = source?.refusal?.() ?? null
     if (refusal !== null) throw explain(refusal, what)
@@ -41,12 +41,12 @@ export function createSourceCall(source: Source, what = 'document') {
     const leave = () => transfer.abort(new ClientGone())
     if (reply.raw.destroyed) leave()
     else reply.raw.once('close', leave)
-    const endTurn = await takeTurn(request.grant?.token_id ?? '', request.params.customerId, signal)
+    const freeSlot = await takeSlot(request.grant?.token_id ?? '', request.params.customerId, signal)
     const overdue = () => transfer.abort(new SourceError('timeout', 'The transfer took too long.'))
     // The client may be gone by now: the clock keeps no process.
     const clock = setTimeout(overdue, downloadDeadlineMs).unref()
     reply.raw.once('close', () => clearTimeout(clock))
-    const asking = withTrace(readTrace(request.headers.traceparent), () => ask(signal, endTurn))
+    const asking = withTrace(readTrace(request.headers.traceparent), () => ask(signal, freeSlot))
     const result = await orAborted(asking, signal).catch(error => {
       throw explain(signal.aborted ? signal.reason : error, what)
     })
@@ -63,10 +63,10 @@ function createFileSender(source: Source, log: Logger) {
     headers: Record<string, string>,
     open: (signal: AbortSignal) => Promise<Pdf>,
   ) => {
-    const { result, signal } = await callSource(request, reply, (signal, endTurn) => {
+    const { result, signal } = await callSource(request, reply, (signal, freeSlot) => {
       const opening = open(signal).then(pdf => awaitFirstBytes(pdf, signal))
-      // The turn lasts as long as the upstream is at work, whether or not the client is still there.
-      opening.then(({ body }) => finished(body, endTurn), endTurn)
+      // The slot is taken as long as the upstream is at work, whether or not the client is still there.
+      opening.then(({ body }) => finished(body, freeSlot), freeSlot)
       return opening
     })
     const { body, size } = result

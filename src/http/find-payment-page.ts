@@ -21,8 +21,8 @@ export function addFindPaymentPage(app: FastifyInstance, { store, payments }: So
       const document = stored.document === null ? null : JSON.parse(stored.document)
       if (!isPayable(invoice, JSON.parse(stored.payment), document)) throw notPayable()
       if (payments === null) throw notConnected('The payment platform is not connected.', what)
-      const { result: url } = await callSource(request, reply, (signal, endTurn) =>
-        payments.findPaymentPage(invoice.id, signal).finally(endTurn),
+      const { result: url } = await callSource(request, reply, (signal, freeSlot) =>
+        payments.findPaymentPage(invoice.id, signal).finally(freeSlot),
       )
       if (url === null) throw notPayable()
       reply.header('cache-control', 'private, no-store')

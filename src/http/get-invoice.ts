@@ -7,7 +7,7 @@ import { serializeDetail, serializeLines } from '../domain/invoice-json.ts'
 import { readTrace, withTrace } from '../sources/calls/trace.ts'
 import type { InvoicingSystem, PaymentPlatform } from '../sources/source.ts'
 import type { ReadStore, StoredInvoice } from '../store/store.ts'
-import type { TakeTurn } from './access/fair-queue.ts'
+import type { TakeSlot } from './access/fair-queue.ts'
 import { sendTagged } from './conditional.ts'
 import { completeAnswer } from './expand.ts'
 import { documentSchema, getInvoiceSchema, type InvoiceParams, type InvoiceRoute } from './openapi/schemas.ts'
@@ -35,14 +35,14 @@ export function addGetInvoice(
   { store, log, ...page }: Sources & { pay: boolean },
 ): void {
   const { payments } = page
-  const takeTurn = createUpstreamQueue(payments, limits)
+  const takeSlot = createUpstreamQueue(payments, limits)
   app.get<DetailRoute>('/invoice/:invoiceId', { schema: getInvoiceSchema }, async (request, reply) => {
     const stored = await findInvoice(store, request.params)
     const lines =
       stored.lines ??
       (payments &&
         (await withTrace(readTrace(request.headers.traceparent), () =>
-          fetchLines(payments, takeTurn, request, log),
+          fetchLines(payments, takeSlot, request, log),
         )))
     const { expand = [] } = request.query
     const body = serializeDetail(stored.summary, lines, expansionsOf(stored, expand))
@@ -77,7 +77,7 @@ export async function findInvoice(store: ReadStore, params: InvoiceParams): Prom
 /** The lines' JSON text; null when the platform does not send them in time. */
 async function fetchLines(
   payments: PaymentPlatform,
-  takeTurn: TakeTurn,
+  takeSlot: TakeSlot,
   { id, grant, params }: Pick<FastifyRequest, 'id' | 'grant'> & { params: InvoiceParams },
   log: Logger,
 ): Promise<string | null> {
@@ -85,8 +85,8 @@ async function fetchLines(
   try {
     const refusal = payments.refusal?.() ?? null
     if (refusal !== null) throw refusal
-    const endTurn = await takeTurn(grant?.token_id ?? '', params.customerId, deadline)
-    const lines = await orAborted(payments.fetchLines(params.invoiceId, deadline).finally(endTurn), deadline)
+    const freeSlot = await takeSlot(grant?.token_id ?? '', params.customerId, deadline)
+    const lines = await orAborted(payments.fetchLines(params.invoiceId, deadline).finally(freeSlot), deadline)
     return lines && serializeLines(lines)
   } catch (error) {
     log.warn({ request_id: id, invoice_id: params.invoiceId, err: error }, 'lines unavailable')

@@ -13,11 +13,11 @@ interface StatementRoute {
 
 export function addGetStatement(app: FastifyInstance, store: ReadStore): void {
   app.get<StatementRoute>('/statement', { schema: getStatementSchema }, (request, reply) => {
-    const { from, to, page, page_size = entriesOfPage.usual } = request.query
+    const { from, to, page, page_size = entriesOfPage.default } = request.query
     const query: AccountQuery = {
       customer_id: request.params.customerId,
       ...{ from, to, page: clampPage(page) },
-      page_size: page_size < 1 ? entriesOfPage.usual : Math.min(page_size, entriesOfPage.most),
+      page_size: page_size < 1 ? entriesOfPage.default : Math.min(page_size, entriesOfPage.max),
     }
     const write = (found: AccountPage) => serializeStatement(composeStatement(found, query))
     return sendOfCustomer(request, reply, store, () => store.readAccount(query), write)

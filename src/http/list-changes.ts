@@ -26,7 +26,7 @@ const waitingPerToken = 100
 interface Options extends Pick<AuthOptions, 'authenticate'> {
   store: ReadStore
   /** Requests that wait at once, of all tokens. */
-  mostWaiting?: number | undefined
+  maxWaiting?: number | undefined
 }
 
 interface ChangesRoute {
@@ -37,8 +37,8 @@ interface ChangesRoute {
 
 /** Both routes share those who wait. */
 export function createListChanges(app: FastifyInstance, options: Options) {
-  const { store, authenticate, mostWaiting } = options
-  const waiters = createChangeWaiters(store, mostWaiting)
+  const { store, authenticate, maxWaiting } = options
+  const waiters = createChangeWaiters(store, maxWaiting)
   const waiting = new Map<string, number>()
   app.decorateRequest('waitedMs', 0)
   app.server.once(leaving, waiters.release)
@@ -89,7 +89,7 @@ export function createListChanges(app: FastifyInstance, options: Options) {
     const { query } = request
     const { customerId = null } = request.params
     const after = checkCursor(query.after)
-    const limit = Math.min(Math.max(query.limit ?? changeLimits.usual, 1), changeLimits.most)
+    const limit = Math.min(Math.max(query.limit ?? changeLimits.default, 1), changeLimits.max)
     const waitMs = Math.min(Math.max(query.wait ?? 0, 0), changeLimits.waitSeconds) * 1000
     const read = async () => {
       const page = await store.readChanges(customerId, after?.seq ?? null, limit, after?.life)

@@ -22,7 +22,7 @@ interface ListRoute {
 }
 
 export function addListInvoices(app: FastifyInstance, { store, ...page }: Sources & { pay: boolean }): void {
-  const takeTurn = createFairQueue(searchLimits, refuseSearch)
+  const takeSlot = createFairQueue(searchLimits, refuseSearch)
   app.get<ListRoute>('/invoices', { schema: listInvoicesSchema }, async (request, reply) => {
     const query: InvoiceQuery = {
       customer_id: request.params.customerId,
@@ -43,12 +43,12 @@ export function addListInvoices(app: FastifyInstance, { store, ...page }: Source
     tokenId: string,
     client: { destroyed: boolean },
   ): Promise<InvoicePage> {
-    const endTurn = await takeTurn(tokenId, '')
+    const freeSlot = await takeSlot(tokenId, '')
     try {
       if (client.destroyed) throw new ApiError('unavailable', 'The client went away before its turn came.')
       return await search()
     } finally {
-      endTurn()
+      freeSlot()
     }
   }
 }

@@ -7,7 +7,7 @@ import { overloaded, writeError } from './errors.ts'
 import { logRefusal } from './log-requests.ts'
 import { createRequestId } from './request-id.ts'
 import { securityHeaders } from './server/bare-answer.ts'
-import type { ExcessShell } from './server/guarded-server.ts'
+import type { ExcessHandler } from './server/guarded-server.ts'
 
 const headers = {
   ...securityHeaders,
@@ -19,9 +19,9 @@ const headers = {
 /** The path, also as a whole URL. */
 const live = /^(?:https?:\/\/[^/?]*)?\/live$/i
 
-export function refuseExcess(log: Logger, cors: Cors | null): ExcessShell {
+export function refuseExcess(log: Logger, cors: Cors | null): ExcessHandler {
   return {
-    isSpared: path => live.test(path),
+    isExempt: path => live.test(path),
     answer(request, response) {
       const isPreflight = cors?.isPreflight(request) === true
       const status = isPreflight ? 204 : errorCodes[overloaded.code].status

@@ -25,10 +25,10 @@ export function createRateLimiter({ requests, seconds }: RateLimit) {
 }
 
 /** Takes one request from the token's budget; throws when nothing is left of it. */
-export type TakeTurn = (grant: Grant, reply: FastifyReply) => void
+export type SpendRequest = (grant: Grant, reply: FastifyReply) => void
 
 /** Null without a limit. One for all routes, so that a token has one budget. */
-export function createTakeTurn(rateLimit: RateLimit | null): TakeTurn | null {
+export function createRequestBudget(rateLimit: RateLimit | null): SpendRequest | null {
   if (rateLimit === null) return null
   const take = createRateLimiter(rateLimit)
   const policy = `"default";q=${rateLimit.requests};w=${rateLimit.seconds}`

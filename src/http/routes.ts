@@ -26,7 +26,7 @@ export interface RouteDependencies extends Sources, AuthOptions, HealthOptions {
   /** Origins allowed by CORS. Empty: none. */
   corsOrigins?: readonly string[] | undefined
   /** Requests that wait for changes at once; 2,000 when left out. */
-  mostWaiting?: number | undefined
+  maxWaiting?: number | undefined
   outage: StoreOutage
   apiDescription: Buffer
   /** Served beside the API; none of them stands in the OpenAPI document. */

@@ -1,7 +1,7 @@
 /** The queue of requests for an upstream, fair to tokens and to the customers of each. */
 import { addAbortListener } from 'node:events'
 import { ApiError } from '../domain/errors.ts'
-import { createFairQueue, type QueueLimits, type TakeTurn } from './access/fair-queue.ts'
+import { createFairQueue, type QueueLimits, type TakeSlot } from './access/fair-queue.ts'
 
 const retry = { retryAfter: 5 }
 
@@ -9,7 +9,7 @@ const retry = { retryAfter: 5 }
 export function createUpstreamQueue(
   source: { perSecond?: number } | null,
   limits: Omit<QueueLimits, 'inAll' | 'inAllSecond' | 'waitingPerGroup'>,
-): TakeTurn {
+): TakeSlot {
   const inAllSecond = source?.perSecond ?? Number.POSITIVE_INFINITY
   return createFairQueue({ ...limits, inAll: 64, inAllSecond, waitingPerGroup: 500 }, isOwn =>
     isOwn

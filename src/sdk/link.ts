@@ -32,7 +32,7 @@ export interface LinkToken {
 }
 
 const maxTtlSeconds = 86_400
-const usualTtlSeconds = 3_600
+const defaultTtlSeconds = 3_600
 
 const customerForm = /^cus_[A-Za-z0-9_-]{1,251}$/
 const invoiceForm = /^in_[A-Za-z0-9_-]{1,252}$/
@@ -50,7 +50,7 @@ export async function createLink(options: LinkOptions): Promise<string> {
 
 /** The link's token, for an app of your own that calls the API. Rejects as `createLink` does. */
 export async function createLinkToken(options: LinkOptions): Promise<LinkToken> {
-  const { key, publicUrl, customer, invoice, ttlSeconds = usualTtlSeconds } = options
+  const { key, publicUrl, customer, invoice, ttlSeconds = defaultTtlSeconds } = options
   const { kid, kty, crv, x, d } = readLinkKey(key)
   const aud = readPublicUrl(publicUrl)
   if (!customerForm.test(customer)) throw new TypeError('customer must be an ID that begins with cus_.')

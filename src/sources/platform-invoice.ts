@@ -40,21 +40,21 @@ const noDocument = {
   ix_created_at: null,
 } as const satisfies Pick<Invoice, DocumentField>
 
-/** The record to store. Where the platform told nothing, what is stored stays; so does the document. */
-export function completeRecord(told: PlatformInvoice, previous: Previous | null): InvoiceRecord {
-  const { invoice, lines, payment, claim } = told
+/** The record to store. Where the platform answer nothing, what is stored stays; so does the document. */
+export function completeRecord(answer: PlatformInvoice, previous: Previous | null): InvoiceRecord {
+  const { invoice, lines, payment, claim } = answer
   if (previous === null)
     return { invoice: { ...invoice, ...noDocument }, lines, payment, ...(claim && { claim }) }
   const { ix_sync_state, ix_id, ix_status, ix_created_at } = previous.invoice
   return {
     invoice: {
       ...invoice,
-      ...namesOf(told, previous.invoice),
-      tax_percent: taxPercentOf(told, previous.invoice),
+      ...namesOf(answer, previous.invoice),
+      tax_percent: taxPercentOf(answer, previous.invoice),
       ...{ ix_sync_state, ix_id, ix_status, ix_created_at },
     },
     lines,
-    payment: keepPayment(told, previous.payment),
+    payment: keepPayment(answer, previous.payment),
     ...(claim && { claim }),
   }
 }

@@ -55,7 +55,7 @@ async function compareBilling(
 
 /** Stored invoices to look for, and the rows among which they are picked. */
 const sampleSize = 5
-const [rowsAtATime, rowsAtMost] = [500, 10_000]
+const [rowsAtATime, maxRows] = [500, 10_000]
 
 /** Whether the key finds any of a few stored invoices of the platform, but drafts: this identifies an account that it may not name. */
 async function findsStored(store: OperatorStore, source: BillingSource): Promise<boolean> {
@@ -75,7 +75,7 @@ async function findsStored(store: OperatorStore, source: BillingSource): Promise
 async function pickStored(store: OperatorStore): Promise<InvoiceKey[]> {
   const picked: InvoiceKey[] = []
   let after: InvoiceKey | null = null
-  for (let rows = 0; rows < rowsAtMost && picked.length < sampleSize; rows += rowsAtATime) {
+  for (let rows = 0; rows < maxRows && picked.length < sampleSize; rows += rowsAtATime) {
     const some = await store.readLinked(after, rowsAtATime, null)
     picked.push(
       ...some.filter(({ claim, summary }) => claim !== null && JSON.parse(summary).status !== 'draft'),

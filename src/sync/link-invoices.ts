@@ -28,14 +28,14 @@ interface Linked extends Link {
 }
 
 /** Documents that stored invoices claim or have a name of, and these invoices: given ones may gain or lose the documents. */
-type Contested = Pick<InvoiceNames, 'documents' | 'invoices'>
+type ClaimedTwice = Pick<InvoiceNames, 'documents' | 'invoices'>
 
 /** Saves no link. One whose loss is held back stays. */
 export async function linkInvoices(
   tx: WriteTransaction,
   given: readonly Claimed[],
   { rules, guard, now }: LinkOptions,
-): Promise<{ linked: Linked[]; contested: Contested }> {
+): Promise<{ linked: Linked[]; claimedTwice: ClaimedTwice }> {
   const documents = await tx.findDocuments(documentsOf(given, rules))
   const isGiven = new Set(given.map(({ invoice }) => keyOf(invoice)))
   const stored = await tx.findClaimants(claimantsOf(documents, rules))
@@ -56,7 +56,7 @@ export async function linkInvoices(
   const kept = await keepLosses(tx, guard, given, links, isLoss)
   return {
     linked: kept.map((link, i) => toLinked((given[i] as Claimed).invoice, link, byId)),
-    contested: findContested(documents, others, related),
+    claimedTwice: findClaimedTwice(documents, others, related),
   }
 }
 
@@ -105,11 +105,11 @@ async function askForClients(
   if (clients.length > 0) await tx.askForClients([...new Set(clients)])
 }
 
-function findContested(
+function findClaimedTwice(
   documents: readonly KnownDocument[],
   others: readonly Claimed[],
   related: Related,
-): Contested {
+): ClaimedTwice {
   const isOther = new Set(others)
   const disputed = documents.map(known => {
     return { id: known.id, others: related.claimants(known).filter(claimed => isOther.has(claimed)) }
@@ -133,7 +133,7 @@ export async function relinkInvoices(
     const own = readClaimed(known)
     return own === null ? [] : [{ ...own, document: known.document }]
   })
-  const { linked, contested } = await linkInvoices(tx, claimed, options)
+  const { linked, claimedTwice } = await linkInvoices(tx, claimed, options)
   const { now } = options
   const changed = linked.filter(({ isChanged }) => isChanged)
   await tx.saveDerivedLinks(
@@ -150,7 +150,7 @@ export async function relinkInvoices(
     })),
   )
   // A document may have been another's until now: that of a claimant who is not among these.
-  const gained = contested.documents.filter(id => changed.some(({ invoice }) => invoice.ix_id === id))
+  const gained = claimedTwice.documents.filter(id => changed.some(({ invoice }) => invoice.ix_id === id))
   if (gained.length === 0) return changed
   const others = await relinkInvoices(tx, { documents: gained }, cause, options)
   return [...changed, ...others]

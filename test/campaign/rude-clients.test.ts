@@ -52,12 +52,12 @@ async function measureLive(count: number, ...services: Serving[]): Promise<numbe
 }
 
 /** Memory of the process at most, until it holds few sockets, and the time that it held them after the last byte was taken. */
-async function watchUntilLetGo(api: Serving): Promise<{ mostRss: number; stalledMs: number }> {
-  let mostRss = 0
+async function watchUntilLetGo(api: Serving): Promise<{ maxRss: number; stalledMs: number }> {
+  let maxRss = 0
   let mostUnsent = 0
   let stalledAt = performance.now()
   await eventually('all are cut off', async () => {
-    mostRss = Math.max(mostRss, readRss(api.pid))
+    maxRss = Math.max(maxRss, readRss(api.pid))
     const unsent = readUnsent(api.port)
     if (unsent > mostUnsent) {
       mostUnsent = unsent
@@ -66,7 +66,7 @@ async function watchUntilLetGo(api: Serving): Promise<{ mostRss: number; stalled
     await sleep(50)
     return countConnections(api.port) < 5
   })
-  return { mostRss, stalledMs: performance.now() - stalledAt }
+  return { maxRss, stalledMs: performance.now() - stalledAt }
 }
 
 /** Node makes objects of all requests in a packet of 64 KB before anybody can refuse one: 2,000 of them take 3.7 MB until its turn ends. */
@@ -112,8 +112,8 @@ describe('fatura serve and rude clients', () => {
     await eventually('they are connected', () => clients.every(({ socket }) => !socket.connecting))
     const letGo = watchUntilLetGo(api)
     const [usual = 0, meanwhile = 0] = await measureLive(400, share(), api)
-    const { mostRss, stalledMs } = await letGo
-    const added = (mostRss - rssBefore) / 1024 / 1024
+    const { maxRss, stalledMs } = await letGo
+    const added = (maxRss - rssBefore) / 1024 / 1024
     reportFigure(
       t,
       'R8',
@@ -160,8 +160,8 @@ describe('fatura serve and rude clients', () => {
       }
       await sleep(100)
     }
-    const { mostRss } = await watchUntilLetGo(api)
-    const added = (mostRss - rssBefore) / 1024 / 1024
+    const { maxRss } = await watchUntilLetGo(api)
+    const added = (maxRss - rssBefore) / 1024 / 1024
     reportFigure(
       t,
       'R8',

@@ -143,7 +143,7 @@ function describeStates(all: readonly State[], sinceMs: number): string {
 }
 
 /** Drafts that a connector may lose without an operator's word. */
-const mostDeletions = 18
+const maxDeletions = 18
 
 /** Changes Stripe until it is over. */
 async function drive(upstream: Upstream, random: Random, isOver: () => boolean): Promise<number> {
@@ -167,7 +167,7 @@ async function drive(upstream: Upstream, random: Random, isOver: () => boolean):
       if (kind === 'rename') {
         const living = [...account.customers.values()].filter(({ deleted }) => !deleted)
         account.renameCustomer(pick(random, living).id, `Firma ${changes}`)
-      } else if (kind !== 'delete' || deletions++ < mostDeletions)
+      } else if (kind !== 'delete' || deletions++ < maxDeletions)
         if (kind !== 'create' || creations++ < 150) account.change(kind)
     })
     changes++

@@ -9,7 +9,7 @@ import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { createMovingLine, createProgress } from '../../src/cli/terminal/progress.ts'
 import type { BillingSource, ListFilter } from '../../src/sources/source.ts'
 import { createBillingSource } from '../../src/sources/stripe/billing-source.ts'
-import { usualKeys } from '../../src/sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../src/sources/stripe/map-claim.ts'
 import { listRanges } from '../../src/sync/invoices/list-ranges.ts'
 import { wholeList } from '../../src/sync/invoices/ranges.ts'
 
@@ -118,7 +118,7 @@ test('a long list shows its progress, though nobody counted it', async t => {
   const told: (number | null)[] = []
   let stamp = 0
   await listRanges({
-    source: createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, usualKeys),
+    source: createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, defaultKeys),
     log: pino({ level: 'silent' }),
     signal: t.signal,
     ranges: [wholeList],

@@ -10,8 +10,8 @@ import { createRandom, integer } from '../../sandbox/random.ts'
 import type { StripeAccount } from '../../sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import { syncOn, syncOnce } from '../../src/cli/start/start-sync.ts'
-import { usualRules } from '../../src/domain/link/link.ts'
-import { usualKeys } from '../../src/sources/stripe/map-claim.ts'
+import { defaultRules } from '../../src/domain/link/link.ts'
+import { defaultKeys } from '../../src/sources/stripe/map-claim.ts'
 import { openOperatorStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import type { Stream } from '../../src/store/store.ts'
 import { readListCursor } from '../../src/sync/invoices/ranges.ts'
@@ -350,8 +350,8 @@ async function syncHere(
     url,
     stripe: { apiKey, base },
     invoiceXpress: null,
-    rules: { ...usualRules, isConnected: false },
-    keys: usualKeys,
+    rules: { ...defaultRules, isConnected: false },
+    keys: defaultKeys,
     webhooks: null,
     changesKeptMs: 86_400_000,
     outgoingWebhooksPrivate: false,

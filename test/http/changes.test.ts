@@ -188,7 +188,7 @@ describe('waits for changes', () => {
     patient,
     async t => {
       const waiting = countWaiting(t)
-      const service = await startService(t, engine, { mostWaiting: 4 })
+      const service = await startService(t, engine, { maxWaiting: 4 })
       const [greedy, modest] = [await service.createToken(), await service.createToken()]
       const ask = (token: string) => service.get(`${own}?after=0&wait=25`, { token })
       const answers: number[] = []

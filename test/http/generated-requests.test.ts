@@ -90,7 +90,7 @@ const routes = Object.keys(document.paths).map(route => ({
 }))
 
 /** Headers of any HTTP answer, and those that every answer of this service has. */
-const usualHeaders = new Set([
+const defaultHeaders = new Set([
   ...['date', 'connection', 'keep-alive', 'content-type', 'content-length', 'transfer-encoding'],
   ...['cache-control', 'x-content-type-options', 'content-security-policy', 'referrer-policy'],
   'cross-origin-resource-policy',
@@ -103,7 +103,7 @@ function assertDescribed({ route, method }: GeneratedRequest, { status, headers,
   const named = Object.keys(described.headers ?? {})
   for (const name of Object.keys(headers))
     assert.ok(
-      usualHeaders.has(name) || named.includes(name),
+      defaultHeaders.has(name) || named.includes(name),
       `header ${name} of ${status} is not in the document`,
     )
   if (status === 304) return

@@ -15,9 +15,9 @@ import {
 } from '../../sandbox/stripe/webhooks.ts'
 import { syncOn } from '../../src/cli/start/start-sync.ts'
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
-import { usualRules } from '../../src/domain/link/link.ts'
+import { defaultRules } from '../../src/domain/link/link.ts'
 import { createWebhookServer } from '../../src/http/stripe-webhook.ts'
-import { usualKeys } from '../../src/sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../src/sources/stripe/map-claim.ts'
 import { openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import { campaign, reportFigure } from '../support/checks/campaign.ts'
 import {
@@ -614,8 +614,8 @@ describe('webhooks', beside, () => {
       url: world.url,
       stripe: { apiKey, base: world.sandbox.address },
       invoiceXpress: null,
-      rules: { ...usualRules, isConnected: false },
-      keys: usualKeys,
+      rules: { ...defaultRules, isConnected: false },
+      keys: defaultKeys,
       webhooks: { host: '127.0.0.1', port, secret: webhookSecret },
       changesKeptMs: 86_400_000,
       outgoingWebhooksPrivate: false,

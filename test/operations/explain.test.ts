@@ -6,7 +6,7 @@ import { settingGroups } from '../../src/cli/settings/connections.ts'
 import { readSettings } from '../../src/cli/settings/read-settings.ts'
 import { type Claim, type Document, noClaim } from '../../src/domain/document.ts'
 import type { Invoice } from '../../src/domain/invoice.ts'
-import { usualRules } from '../../src/domain/link/link.ts'
+import { defaultRules } from '../../src/domain/link/link.ts'
 import type { JournalEntry } from '../../src/store/document-store.ts'
 import { openOperatorStore } from '../../src/store/engines.ts'
 import { observationStamp, type WriteStore, type WriteTransaction } from '../../src/store/store.ts'
@@ -95,7 +95,7 @@ async function createWorld(t: TestContext, engine: Engine): Promise<World> {
     async relink() {
       const wanted = { documents: [], invoices: [id] }
       await store.transaction(tx =>
-        relinkInvoices(tx, wanted, 'list', { rules: usualRules, guard: noGuard, now }),
+        relinkInvoices(tx, wanted, 'list', { rules: defaultRules, guard: noGuard, now }),
       )
     },
   }

@@ -367,8 +367,8 @@ describe('the client, as time passes', () => {
     await failed
     assert.equal(upstream.requests.length, 4)
     for (const [index, { ms }] of waits.entries()) {
-      const leastMs = 500 * (index + 1)
-      assert.ok(ms >= leastMs && ms <= leastMs + 250, `${ms} ms`)
+      const minMs = 500 * (index + 1)
+      assert.ok(ms >= minMs && ms <= minMs + 250, `${ms} ms`)
     }
   })
 

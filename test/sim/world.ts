@@ -14,8 +14,8 @@ import type { CustomerBalance } from '../../src/domain/balance.ts'
 import { dayMs } from '../../src/domain/calendar.ts'
 import type { ChangeList } from '../../src/domain/change.ts'
 import { type Invoice, type InvoiceList, keyOf } from '../../src/domain/invoice.ts'
-import { usualRules } from '../../src/domain/link/link.ts'
-import { readTemplate, type Template, usualTemplates } from '../../src/domain/link/reference.ts'
+import { defaultRules } from '../../src/domain/link/link.ts'
+import { defaultTemplates, readTemplate, type Template } from '../../src/domain/link/reference.ts'
 import { createAuthenticate } from '../../src/http/access/authenticate.ts'
 import { createToken } from '../../src/http/access/token.ts'
 import { createApp } from '../../src/http/app.ts'
@@ -454,8 +454,8 @@ export class World {
     const signal = AbortSignal.any([stop.signal, lease.lost])
     const guard = await createDeletionGuard(store, log, letThrough)
     const { billing, documents: source } = createSources(this.model, time, faults, process)
-    const references = [...usualTemplates, ...(this.hasNumbers ? [numberTemplate] : [])]
-    const rules = { ...usualRules, references, isConnected: this.hasDocuments }
+    const references = [...defaultTemplates, ...(this.hasNumbers ? [numberTemplate] : [])]
+    const rules = { ...defaultRules, references, isConnected: this.hasDocuments }
     const linking = { rules, guard }
     const nextStamp = createStamps(await store.readLastObserved())
     const common = { store, ...linking, log, signal, nextStamp }
@@ -813,9 +813,9 @@ export class World {
   private async reconcile(operator: OperatorStore): Promise<void> {
     this.look()
     const all = { customer: null, days: null, from: 0, to: Number.POSITIVE_INFINITY }
-    for await (const { linked, known, claimants } of readChecked(operator, all, usualRules)) {
+    for await (const { linked, known, claimants } of readChecked(operator, all, defaultRules)) {
       const { nowMs } = this.time
-      const found = findDifferences(linked, known, usualRules, stripeIdentity, nowMs, claimants)
+      const found = findDifferences(linked, known, defaultRules, stripeIdentity, nowMs, claimants)
       const { ix_id } = JSON.parse(linked.summary) as Invoice
       const hasNotes = (known.find(({ id }) => id === ix_id)?.relations ?? null) !== null
       this.invariants.checkDifferences(

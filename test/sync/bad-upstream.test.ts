@@ -8,7 +8,7 @@ import { type DocumentFault, documentFaultNames, type Fault, faultNames } from '
 import { createAccount, type StripeAccount } from '../../sandbox/stripe/account.ts'
 import { SourceError } from '../../src/sources/source.ts'
 import { createBillingSource } from '../../src/sources/stripe/billing-source.ts'
-import { usualKeys } from '../../src/sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../src/sources/stripe/map-claim.ts'
 import type { StoredRecord, Stream, WriteStore } from '../../src/store/store.ts'
 import { campaign, reportFigure } from '../support/checks/campaign.ts'
 import { assertDocumentsTrue } from '../support/checks/document-truth.ts'
@@ -63,7 +63,7 @@ async function meet(t: TestContext, route: Route, fault: Fault, listed: Engine, 
   const patient =
     clock === null
       ? connector
-      : await rig.connect({ source: createBillingSource(stripe, usualKeys, { ...pace, attempts: 20 }) })
+      : await rig.connect({ source: createBillingSource(stripe, defaultKeys, { ...pace, attempts: 20 }) })
   const ended = async <T>(work: Promise<T>, hangs = Number.POSITIVE_INFINITY): Promise<T> => {
     const countRequests = () => sandbox.requests.get(route) ?? 0
     if (clock !== null) await passHangs(clock, waitMs + 2_000, work, countRequests, hangs)

@@ -6,7 +6,7 @@ import { createDocuments, type DocumentAccount } from '../../sandbox/invoicexpre
 import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
 import type { StripeAccount } from '../../sandbox/stripe/account.ts'
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
-import { usualRules } from '../../src/domain/link/link.ts'
+import { defaultRules } from '../../src/domain/link/link.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
 import { examineHere } from '../support/checks/examine.ts'
@@ -121,7 +121,7 @@ describe('the deletion guard', { concurrency: 3 }, () => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
       const guard = await createDeletionGuard(store, pino({ level: 'silent' }), false)
-      const { apply, save, saveClient, ties } = linkedStore(store, usualRules, guard)
+      const { apply, save, saveClient, ties } = linkedStore(store, defaultRules, guard)
       const ids = Array.from({ length: 25 }, (_, index) => 100 + index)
       const taxId = (ix_id: number) => `PT000000${ix_id}`
       await save(...ids.map(id => makeDocument(id, { client_id: id })))

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import type Stripe from 'stripe'
 import { createAccount, type StripeAccount } from '../../sandbox/stripe/account.ts'
 import { type ChangeKind, changeableFrom, changeKinds } from '../../sandbox/stripe/changes.ts'
-import { usualRules } from '../../src/domain/link/link.ts'
+import { defaultRules } from '../../src/domain/link/link.ts'
 import type { BillingSource } from '../../src/sources/source.ts'
 import { readEvent } from '../../src/sources/stripe/events.ts'
 import { createStamps } from '../../src/store/stamps.ts'
@@ -86,7 +86,7 @@ async function runHistory(account: StripeAccount, store: ReturnType<typeof watch
   const direct = createDirectSource(account)
   const { log } = createLog()
   const signal = new AbortController().signal
-  const common = { store, log, signal, rules: usualRules, guard: noGuard }
+  const common = { store, log, signal, rules: defaultRules, guard: noGuard }
   const connect = async (source: BillingSource) =>
     createConnector({ ...common, source, nextStamp: createStamps(await store.readLastObserved()) })
   const start = async () => {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { pino } from 'pino'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { createBillingSource } from '../../src/sources/stripe/billing-source.ts'
-import { usualKeys } from '../../src/sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../src/sources/stripe/map-claim.ts'
 import { listRanges } from '../../src/sync/invoices/list-ranges.ts'
 import { type Range, wholeList } from '../../src/sync/invoices/ranges.ts'
 import { until } from '../support/worlds/stopped-clock.ts'
@@ -15,7 +15,7 @@ test('when pages cannot be stored, no later page of their part leads the cursor 
   const sandbox = await startStripeSandbox({ invoices: 3_000, lines: 1, seed: 5 })
   t.after(() => sandbox.close())
   const { invoices, order } = sandbox.account
-  const source = createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, usualKeys)
+  const source = createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, defaultKeys)
   const stored = new Set<string>()
   let left: readonly Range[] = [wholeList]
   let stamp = 0

@@ -1,7 +1,7 @@
 /** An invoice that changes its customer is shown to one of the two, never to both. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { usualRules } from '../../src/domain/link/link.ts'
+import { defaultRules } from '../../src/domain/link/link.ts'
 import type { BillingSource, InvoiceAnswer, Notification } from '../../src/sources/source.ts'
 import type { WriteTransaction } from '../../src/store/store.ts'
 import { createDeletionGuard, type DeletionGuard } from '../../src/sync/deletion-guard.ts'
@@ -152,7 +152,7 @@ async function apply(
   guard: DeletionGuard = noGuard,
 ) {
   const stamped = { ...answer, askedAt: stamp, answeredAt: stamp + 1 }
-  const options = { rules: usualRules, guard, now: Date.now(), cause: null, isPartial: false }
+  const options = { rules: defaultRules, guard, now: Date.now(), cause: null, isPartial: false }
   return (await applyAnswers(tx, [stamped], options)).applied
 }
 

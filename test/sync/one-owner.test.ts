@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { noClaim } from '../../src/domain/document.ts'
 import type { Invoice } from '../../src/domain/invoice.ts'
 import { deriveLink } from '../../src/domain/link/derive-link.ts'
-import { type LinkRules, usualRules } from '../../src/domain/link/link.ts'
+import { defaultRules, type LinkRules } from '../../src/domain/link/link.ts'
 import { findDifferences } from '../../src/operations/reconcile/reconcile.ts'
 import { stripeIdentity } from '../../src/sources/stripe/source-identity.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
@@ -45,7 +45,7 @@ for (const engine of engines)
         assert.ok(linked !== undefined)
         const known = await store.findDocuments({ ids: [77], references: [] })
         const claimants = await store.findClaimants({ documents: [77], payments: [], numbers: [] })
-        const found = findDifferences(linked, known, usualRules, stripeIdentity, Date.now(), claimants)
+        const found = findDifferences(linked, known, defaultRules, stripeIdentity, Date.now(), claimants)
         assert.deepEqual(
           found.map(({ kind, detail }) => [kind, detail]),
           [['claim_contradicted', 'document 77 is recorded, but its reference names in_old']],
@@ -138,7 +138,7 @@ for (const engine of engines)
 
     it('whatever is claimed, named, changed and deleted, in any order, each link follows from all that is stored', async t => {
       const { store, url } = await openStores(t, engine)
-      const rules = { ...usualRules, ...templates('{id}', '{payment}', 'Order #{payment}', '{number}') }
+      const rules = { ...defaultRules, ...templates('{id}', '{payment}', 'Order #{payment}', '{number}') }
       const { apply, save, saveClient, readInvoices } = linkedStore(store, rules)
       const taxIds = ['PT123456789', 'PT509442013', null]
       const invoice = fc.record({

@@ -1,7 +1,7 @@
 /** Documents that name a payment or a number of an invoice: whatever comes first, and whatever changes, the link follows. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { usualRules } from '../../src/domain/link/link.ts'
+import { defaultRules } from '../../src/domain/link/link.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { type Engine, engines } from '../support/databases/engines.ts'
 import { gone, linkedStore, makeDocument, observe } from '../support/worlds/linked-store.ts'
@@ -10,11 +10,11 @@ import { openStores } from '../support/worlds/sync.ts'
 
 const a = { id: 'in_a', customer_id: 'cus_a', number: 'A-1', issued_at: '2026-03-01T00:00:00.000Z' }
 const b = { id: 'in_b', customer_id: 'cus_b', number: 'B-1', issued_at: '2026-03-02T00:00:00.000Z' }
-const numbers = { ...usualRules, ...templates('{id}', '{payment}', 'Order #{payment}', '{number}') }
+const numbers = { ...defaultRules, ...templates('{id}', '{payment}', 'Order #{payment}', '{number}') }
 
 for (const engine of engines)
   describe(`references on ${engine.name}`, () => {
-    const open = async (t: TestContext, rules = usualRules, on: Engine = engine) =>
+    const open = async (t: TestContext, rules = defaultRules, on: Engine = engine) =>
       linkedStore((await openStores(t, on)).store, rules)
 
     it('a document that names a payment is tied, whether the invoice or the document comes first', async t => {

@@ -7,13 +7,13 @@ import { createDocuments } from '../../../sandbox/invoicexpress/account.ts'
 import { startInvoiceXpressSandbox } from '../../../sandbox/invoicexpress/server.ts'
 import { startStripeSandbox } from '../../../sandbox/stripe/server.ts'
 import type { Invoice, InvoiceKey } from '../../domain/invoice.ts'
-import { usualRules } from '../../domain/link/link.ts'
+import { defaultRules } from '../../domain/link/link.ts'
 import { createToken } from '../../http/access/token.ts'
 import { createWebhookServer } from '../../http/stripe-webhook.ts'
 import type { PageBrand } from '../../http/web-files.ts'
 import { createDocumentSource } from '../../sources/invoicexpress/document-source.ts'
 import { createBillingSource } from '../../sources/stripe/billing-source.ts'
-import { usualKeys } from '../../sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../sources/stripe/map-claim.ts'
 import { migrateStore, openWriteStore } from '../../store/engines.ts'
 import { createStamps } from '../../store/stamps.ts'
 import { createDeletionGuard } from '../../sync/deletion-guard.ts'
@@ -44,10 +44,10 @@ export async function startDemoSystems(url: string, log: Logger, onEvent: (line:
   const invoiceXpress = { account: null, apiKey: 'ix_test_sandbox', base: ix.address }
   await migrateStore(url)
   const store = await openWriteStore(url)
-  const source = createBillingSource(stripe, usualKeys)
+  const source = createBillingSource(stripe, defaultKeys)
   // The sandbox's clock begins at a moment of its own: what is recent there is not too old here.
-  const creatingTimeoutMs = usualRules.creatingTimeoutMs + Date.now() - sandbox.account.clock * 1000
-  const rules = { ...usualRules, creatingTimeoutMs }
+  const creatingTimeoutMs = defaultRules.creatingTimeoutMs + Date.now() - sandbox.account.clock * 1000
+  const rules = { ...defaultRules, creatingTimeoutMs }
   const common = {
     ...{ store, rules, log, signal: stopping.signal },
     guard: await createDeletionGuard(store, log, false),

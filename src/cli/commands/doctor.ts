@@ -16,7 +16,7 @@ import { createProgress, movingLine, printResult, printWaiting } from '../termin
 import { formatTable, printable } from '../terminal/table.ts'
 
 /** More would take long, and load both systems. */
-const sampleAtMost = 1_000
+const maxSample = 1_000
 
 export const doctorCommand = () =>
   new SettingsCommand('doctor')
@@ -33,7 +33,7 @@ Without --repair it changes nothing. It shows no secret. On PostgreSQL it needs 
     .action(runDoctor)
 
 async function runDoctor(options: Options): Promise<void> {
-  const sample = readWholeFlag('--sample', String(options.sample), 0, sampleAtMost)
+  const sample = readWholeFlag('--sample', String(options.sample), 0, maxSample)
   const counts = { ok: 0, warn: 0, FAIL: 0, skip: 0 }
   const isJson = options.json === true
   // On a terminal, a line below the findings shows the check under way.

@@ -36,8 +36,8 @@ export interface FilterOptions extends Readonly<Record<string, unknown>>, DayFla
   timezone?: string
 }
 
-export function readExportScope(options: FilterOptions, usualZone = 'UTC') {
-  const { customer: customers = null, timezone = usualZone } = options
+export function readExportScope(options: FilterOptions, defaultZone = 'UTC') {
+  const { customer: customers = null, timezone = defaultZone } = options
   customers?.forEach(checkCustomer)
   const { from, to } = readDays(options)
   const zone = createTimeZone(timezone)

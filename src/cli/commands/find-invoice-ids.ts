@@ -4,7 +4,7 @@ import { foldText, searchWords } from '../../store/sql/search.ts'
 import type { OperatorStore } from '../../store/store.ts'
 
 /** Further ones are not looked for: the text names no single invoice. */
-const foundAtMost = 20
+const maxFound = 20
 
 /** An invoice's own ID is returned as it is, stored or not. For anything else all invoices are searched. */
 export async function findInvoiceIds(store: OperatorStore, text: string): Promise<string[]> {
@@ -21,7 +21,7 @@ export async function findInvoiceIds(store: OperatorStore, text: string): Promis
       const numbers = [number, printed?.number, printed?.number?.replace(/^[A-Z]{2,3} /, '')]
       const names = [...numbers, ix_id, printed?.atcud].map(name => foldText(String(name ?? '')))
       if (names.includes(wanted)) found.add(id)
-      if (found.size === foundAtMost) return [...found]
+      if (found.size === maxFound) return [...found]
     }
   return [...found]
 }

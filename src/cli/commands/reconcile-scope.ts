@@ -6,8 +6,8 @@ import { printable } from '../terminal/table.ts'
 
 export type Scope = ReturnType<typeof readScope>
 
-export function readScope(options: Record<string, unknown>, usualZone = 'UTC') {
-  const { customer = null, timezone = usualZone } = options as Record<string, string | undefined>
+export function readScope(options: Record<string, unknown>, defaultZone = 'UTC') {
+  const { customer = null, timezone = defaultZone } = options as Record<string, string | undefined>
   const { from, to } = readDays(options)
   if (customer !== null) checkCustomer(customer)
   const zone = createTimeZone(timezone)

@@ -20,7 +20,7 @@ import { readScope } from './reconcile-scope.ts'
 const documentNames = documentStreams(knownSources.documents)
 const used = ['DATABASE_URL'] as const
 /** The tax authority's days. */
-const usualTimeZone = 'Europe/Lisbon'
+const defaultTimeZone = 'Europe/Lisbon'
 
 const formats = ['table', 'csv', 'csv-pt', 'json'] as const
 type Format = (typeof formats)[number]
@@ -31,7 +31,7 @@ export function reportCommand() {
       "Tax base and tax of a month by rate, exemption code and country: of the certified documents and of Stripe's invoices, side by side. Changes nothing.",
     )
     .requiredOption('--month <month>', 'the month, YYYY-MM')
-    .option('--timezone <name>', `the time zone of the invoices' days (default: ${usualTimeZone})`)
+    .option('--timezone <name>', `the time zone of the invoices' days (default: ${defaultTimeZone})`)
     .option('--tolerance <cents>', 'cents a tax rate up to which a difference is rounding', '1')
     .option('--all', 'also list rounding')
     .addOption(
@@ -67,7 +67,7 @@ async function reportVat(options: Flags): Promise<void> {
     const { DATABASE_URL: url } = readSettings(options, used)
     const { days, from, to, zone } = readScope(
       { month: options.month, timezone: options.timezone },
-      usualTimeZone,
+      defaultTimeZone,
     )
     if (days === null) throw new Error('a month has days')
     await useStore(openOperatorStore(url), async store => {

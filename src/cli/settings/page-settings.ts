@@ -101,15 +101,15 @@ function parseLogo(path: string): Logo {
 
 /** The light ground of the page, which is darker than its cards. */
 const ground = '#f4f6f4'
-const leastContrast = 4.5
+const minContrast = 4.5
 
 /** WCAG 2.2, 1.4.3. */
 function parseAccent(text: string): string {
   if (!/^#[\da-f]{6}$/i.test(text)) return refuse('must be a colour like #0a6650')
   const contrast = (luminanceOf(ground) + 0.05) / (luminanceOf(text) + 0.05)
-  if (contrast >= leastContrast) return text
+  if (contrast >= minContrast) return text
   return refuse(
-    `must be a darker colour: its contrast with the background is ${contrast.toFixed(1)}, and at least ${leastContrast} is readable`,
+    `must be a darker colour: its contrast with the background is ${contrast.toFixed(1)}, and at least ${minContrast} is readable`,
   )
 }
 

@@ -44,7 +44,7 @@ function parseAddress(text: string): string {
   return problem === null ? text : refuse(problem)
 }
 
-const usualReadUrl = 'as DATABASE_URL'
+const defaultReadUrl = 'as DATABASE_URL'
 
 export const settings = {
   DATABASE_URL: {
@@ -57,12 +57,12 @@ export const settings = {
     parse: parseAddress,
   },
   DATABASE_READ_URL: {
-    default: usualReadUrl,
+    default: defaultReadUrl,
     flag: '--database-read-url <url>',
     meaning:
       'Address that the API reads from, if not `DATABASE_URL`: [a replica](postgresql.md#reading-from-a-replica).',
     isSecret: true,
-    parse: unless(usualReadUrl, parseAddress),
+    parse: unless(defaultReadUrl, parseAddress),
   },
   HOST: {
     default: '127.0.0.1',

@@ -1,8 +1,8 @@
 /** The settings of Stripe, of InvoiceXpress and of the link between invoices and documents: a part of the table in settings.ts. */
 import { isCalendarDay } from '../../domain/calendar.ts'
-import { readTemplate, type Template, usualTemplates } from '../../domain/link/reference.ts'
+import { defaultTemplates, readTemplate, type Template } from '../../domain/link/reference.ts'
 import { isOrigin } from '../../sources/pdf/allowed-origins.ts'
-import { type MetadataKeys, usualKeys } from '../../sources/stripe/map-claim.ts'
+import { defaultKeys, type MetadataKeys } from '../../sources/stripe/map-claim.ts'
 import {
   optional,
   parseDurationMs,
@@ -14,7 +14,7 @@ import {
   unless,
 } from './parsers.ts'
 
-const usualPdfOrigins = 'https://*.invoicexpress.com'
+const defaultPdfOrigins = 'https://*.invoicexpress.com'
 
 export const sourceSettings = {
   STRIPE_API_KEY: optional({
@@ -67,17 +67,17 @@ export const sourceSettings = {
     parse: parseApiBase('https://{account}.app.invoicexpress.com', 'invoicexpress.com'),
   },
   INVOICEXPRESS_PDF_ORIGINS: {
-    default: usualPdfOrigins,
+    default: defaultPdfOrigins,
     meaning:
       'Allowed origins (scheme, host and port) of the PDFs of documents and of SAF-T files, separated by commas; `*.` at the start of a host means its subdomains.',
     isSecret: true,
     parse: unless(
-      usualPdfOrigins,
-      parseList(isOrigin, `must be origins like ${usualPdfOrigins}, separated by commas`),
+      defaultPdfOrigins,
+      parseList(isOrigin, `must be origins like ${defaultPdfOrigins}, separated by commas`),
     ),
   },
   DOCUMENT_REFERENCE: {
-    default: usualTemplates.map(({ text }) => text).join(),
+    default: defaultTemplates.map(({ text }) => text).join(),
     commands: ['serve', 'up', 'sync'],
     meaning:
       '[References](linking.md#the-reference) that tie a document to its invoice: texts separated by commas, each with `{id}`, `{payment}` or `{number}` once, like `{id},Order #{payment}`. In the file `.env`, a value with `#` needs quotes.',
@@ -145,18 +145,18 @@ function parseApiBase(example: string, domain: string): (text: string) => string
 
 /** The keys of the metadata at Stripe: the usual ones, except those that the text names. */
 function parseMetadataKeys(text: string): MetadataKeys {
-  if (text === 'none') return usualKeys
+  if (text === 'none') return defaultKeys
   const pairs = text.split(',').map(pair => pair.split('=').map(part => part.trim()))
-  const keys: MetadataKeys = { ...usualKeys, ...Object.fromEntries(pairs) }
+  const keys: MetadataKeys = { ...defaultKeys, ...Object.fromEntries(pairs) }
   const isRight =
-    pairs.every(pair => pair.length === 2 && Object.hasOwn(usualKeys, pair[0] ?? '')) &&
+    pairs.every(pair => pair.length === 2 && Object.hasOwn(defaultKeys, pair[0] ?? '')) &&
     new Set(pairs.map(([fact]) => fact)).size === pairs.length &&
     // Stripe's own limit for a key of metadata.
     Object.values(keys).every(key => /^[^[\]]{1,40}$/.test(key)) &&
-    new Set(Object.values(keys)).size === Object.keys(usualKeys).length
+    new Set(Object.values(keys)).size === Object.keys(defaultKeys).length
   return isRight
     ? keys
     : refuse(
-        `must be pairs like state=doc_state,ix_id=doc_id, or none; each pair names a different one of ${Object.keys(usualKeys).join(', ')}, and gives it a key that no other has`,
+        `must be pairs like state=doc_state,ix_id=doc_id, or none; each pair names a different one of ${Object.keys(defaultKeys).join(', ')}, and gives it a key that no other has`,
       )
 }

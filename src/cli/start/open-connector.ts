@@ -6,7 +6,7 @@ import { SourceError } from '../../sources/source.ts'
 import { billingStreams } from '../../sources/stream-names.ts'
 import { createBillingSource } from '../../sources/stripe/billing-source.ts'
 import type { StripeOptions } from '../../sources/stripe/client.ts'
-import { usualKeys } from '../../sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../sources/stripe/map-claim.ts'
 import { stripeIdentity } from '../../sources/stripe/source-identity.ts'
 import type { Lease } from '../../store/connector-store.ts'
 import { openConnectorStores } from '../../store/engines.ts'
@@ -87,7 +87,7 @@ export async function openConnector(options: SyncOptions, isOnce: boolean, place
 /** Accounts are compared by what they hold, whatever the keys of its metadata. */
 export function accountsOf(options: Pick<SyncOptions, 'stripe' | 'invoiceXpress'>): Accounts {
   const invoicing = options.invoiceXpress && invoicingAccountOf(options.invoiceXpress)
-  return { source: createBillingSource(options.stripe, usualKeys), invoicing }
+  return { source: createBillingSource(options.stripe, defaultKeys), invoicing }
 }
 
 /** Aborts a process that waits for its turn at once when it may not begin then. */

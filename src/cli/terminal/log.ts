@@ -40,10 +40,10 @@ export function logWaiting(log: Logger): (path: string) => void {
 /** Enough to find a fault by. With its causes, an error stays within what is written at once. */
 const longestMessage = 300
 const longestStack = 800
-const mostCauses = 2
+const maxCauses = 2
 
 /** Name, message and stack alone: a database's error may carry the row that it failed on. */
-function describeError(error: unknown, causes = mostCauses): object {
+function describeError(error: unknown, causes = maxCauses): object {
   if (!(error instanceof Error)) return { message: String(error).slice(0, longestMessage) }
   const { name, message, stack, cause } = error
   return {

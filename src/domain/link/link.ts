@@ -3,19 +3,19 @@ import { type Claim, missesToBelieve } from '../document.ts'
 import { type Invoice, keyOf } from '../invoice.ts'
 import type { Claimed, KnownDocument } from './known.ts'
 import {
+  defaultTemplates,
   describeName,
   type Name,
   type Naming,
   nameKey,
   namesIn,
   namesOf,
-  usualTemplates,
 } from './reference.ts'
 
 /** The convention with the creator of documents, as far as it differs between companies. */
-export const usualRules = {
+export const defaultRules = {
   /** What a document's reference may be. */
-  references: usualTemplates,
+  references: defaultTemplates,
   ignoreZero: false,
   /** Invoices issued before this day, YYYY-MM-DD, need no document. */
   ignoreBefore: null as string | null,
@@ -24,7 +24,7 @@ export const usualRules = {
   /** Whether an invoicing system is connected. Without one, stored links stay. */
   isConnected: true,
 }
-export type LinkRules = typeof usualRules
+export type LinkRules = typeof defaultRules
 
 export type LinkFields = Pick<Invoice, 'ix_sync_state' | 'ix_id' | 'ix_status' | 'ix_created_at'>
 

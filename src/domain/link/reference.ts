@@ -42,7 +42,7 @@ export function readTemplate(text: string): Template | null {
 }
 
 const plainId: Template = { text: '{id}', kind: 'id', before: '', after: '' }
-export const usualTemplates: readonly Template[] = [
+export const defaultTemplates: readonly Template[] = [
   plainId,
   { text: '{payment}', kind: 'payment', before: '', after: '' },
 ]

@@ -21,7 +21,7 @@ const pausesMs = [
   ...[5 * second, 5 * minute, 30 * minute],
   ...[2, 5, 10, 14, 20, 24].map(hours => hours * hour),
 ] as const
-export const attemptsAtMost = pausesMs.length + 1
+export const maxAttempts = pausesMs.length + 1
 
 /** Different invoices of which changes are on their way at once. Those of one invoice follow each other. */
 export const sentAtOnce = 10

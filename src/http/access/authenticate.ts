@@ -73,7 +73,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
     const isJwt = verifyJwt !== null && hasJwtForm(bearer.token)
     try {
       const answer = await (isJwt ? proveJwt(bearer, verifyJwt) : proveToken(bearer))
-      if (answer.value.expires_at > now()) guard.noteWorked(bearer.hash)
+      if (answer.value.expires_at > now()) guard.noteSuccess(bearer.hash)
       return answer
     } catch (error) {
       if (error instanceof TokenRefusal && error.isGuess) guard.noteFailure(bearer.address)

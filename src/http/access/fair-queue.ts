@@ -24,24 +24,24 @@ export interface QueueLimits {
   waitMs: number
 }
 
-/** Resolves with what ends the turn; more than once does no harm. */
-export type TakeTurn = (group: string, member: string, signal?: AbortSignal) => Promise<() => void>
+/** Resolves with what frees the slot; more than once does no harm. */
+export type TakeSlot = (group: string, member: string, signal?: AbortSignal) => Promise<() => void>
 
 /** Rejects with the error of `refuse`. `isOwn`: the group's own requests are in the way, not all. */
-export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) => Error): TakeTurn {
+export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) => Error): TakeSlot {
   const queue = new FairQueue(limits, refuse)
   return (group, member, signal) => queue.take(group, member, signal)
 }
 
 const unlimited = Number.POSITIVE_INFINITY
 
-/** Time by which a turn may start earlier than its even pace. */
+/** Time by which a slot may be given earlier than its even pace. */
 const aheadMs = 500
 
-/** Turns that are bounded together. */
+/** Slots that are bounded together. */
 class Bound {
   private running = 0
-  /** Time of the next turn at an even pace. */
+  /** Time of the next slot at an even pace. */
   private dueMs = 0
   private readonly atOnce: number
   private readonly perSecond: number
@@ -51,7 +51,7 @@ class Bound {
     this.perSecond = perSecond
   }
 
-  /** Milliseconds until a turn may start; infinite when another has to end first. */
+  /** Milliseconds until a slot may be given; infinite when another has to end first. */
   waitMs(nowMs: number): number {
     return this.running >= this.atOnce ? unlimited : this.dueMs - aheadMs - nowMs
   }
@@ -65,7 +65,7 @@ class Bound {
     this.running--
   }
 
-  /** Milliseconds for which the turns so far have to be known, for the pace. */
+  /** Milliseconds for which the slots so far have to be known, for the pace. */
   paceMs(nowMs: number): number {
     return Math.max(0, this.dueMs - nowMs)
   }
@@ -134,7 +134,7 @@ class FairQueue {
     })
   }
 
-  /** Returns what ends the turn. */
+  /** Returns what frees the slot. */
   private begin(group: Group, member: Member, forget: () => void): () => void {
     const bounds = [this.all, group, member]
     const nowMs = performance.now()

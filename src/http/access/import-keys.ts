@@ -39,7 +39,7 @@ export async function importKeys(json: string): Promise<VerificationKey[]> {
 /** Null, or a rejection, for a key that is not for this, and for what is none. */
 async function importKey(jwk: Readonly<Record<string, unknown>>): Promise<VerificationKey | null> {
   // An RSA key that names no algorithm could have several; providers that leave it out mean this one.
-  const usual = jwk.kty === 'RSA' ? 'RS256' : usualAlgorithms[String(jwk.crv)]
+  const usual = jwk.kty === 'RSA' ? 'RS256' : defaultAlgorithms[String(jwk.crv)]
   const { kid, use, key_ops, alg = usual } = jwk
   if (use !== undefined && use !== 'sig') return null
   if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes('verify'))) return null
@@ -53,7 +53,7 @@ async function importKey(jwk: Readonly<Record<string, unknown>>): Promise<Verifi
 }
 
 /** The algorithm of a key that names none, by its curve. */
-const usualAlgorithms: Record<string, string> = {
+const defaultAlgorithms: Record<string, string> = {
   'P-256': 'ES256',
   'P-384': 'ES384',
   'P-521': 'ES512',

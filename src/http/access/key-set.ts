@@ -7,7 +7,7 @@ import { importKeys, type VerificationKey } from './import-keys.ts'
 
 export type KeySet = ReturnType<typeof openKeySet>
 
-const usualTimes = {
+const defaultTimes = {
   /** Time after a success until the set is read again. */
   reloadMs: 5 * 60_000,
   /** The same after a failure. */
@@ -18,9 +18,9 @@ const usualTimes = {
   unknownMs: 60_000,
   timeoutMs: 3_000,
 }
-export type KeySetTimes = typeof usualTimes
+export type KeySetTimes = typeof defaultTimes
 
-export function openKeySet(url: string, onProblem: (error: Error) => void, times = usualTimes) {
+export function openKeySet(url: string, onProblem: (error: Error) => void, times = defaultTimes) {
   const closing = new AbortController()
   let keys: readonly VerificationKey[] = []
   let reading: Promise<void> | null = null

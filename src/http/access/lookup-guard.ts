@@ -17,17 +17,17 @@ const checkLimits = { perGroup: 20, inAll: 200, inAllSecond: 2_000, waitingPerGr
 export function createLookupGuard() {
   const failures = createWindows(failureLimit.seconds)
   /** These do not queue. */
-  const worked = new LRUCache<string, true>({ ttl: 60 * 60 * 1000, max: 100_000, ttlResolution: 0 })
-  const takeTurn = createFairQueue(
+  const succeeded = new LRUCache<string, true>({ ttl: 60 * 60 * 1000, max: 100_000, ttlResolution: 0 })
+  const takeSlot = createFairQueue(
     checkLimits,
     () => new ApiError('unavailable', 'The token could not be checked in time.', { retryAfter: 1 }),
   )
   return {
-    noteWorked: (hash: string) => worked.set(hash, true),
+    noteSuccess: (hash: string) => succeeded.set(hash, true),
     /** `name` is the key's or the token's own, as the token gives it. */
     async inTurn<T>(address: string, name: string, hash: string, check: () => Promise<T>): Promise<T> {
-      if (worked.get(hash) === true) return check()
-      const end = await takeTurn(address, name)
+      if (succeeded.get(hash) === true) return check()
+      const end = await takeSlot(address, name)
       try {
         return await check()
       } finally {

@@ -20,7 +20,7 @@ export interface ProviderOptions {
 
 export function createVerifyProvider(options: ProviderOptions, keys: KeySet, now: () => number): VerifyJwt {
   const { issuer, audience, customerClaim, scope } = options
-  const types = options.typ === null ? usualTypes : [plainType(options.typ)]
+  const types = options.typ === null ? defaultTypes : [plainType(options.typ)]
 
   return async ({ text, header }, inTurn) => {
     const { alg, typ, kid } = header
@@ -56,7 +56,7 @@ export function createVerifyProvider(options: ProviderOptions, keys: KeySet, now
 }
 
 /** Accepted `typ` of access tokens where none is configured: RFC 9068's, the general one, or none. */
-const usualTypes: readonly unknown[] = [undefined, 'jwt', 'at+jwt']
+const defaultTypes: readonly unknown[] = [undefined, 'jwt', 'at+jwt']
 
 /** Media types are compared like this (RFC 7515, section 4.1.9). */
 function plainType(typ: unknown): unknown {

@@ -66,7 +66,7 @@ const maxBodyBytes = 4_096
 const keepAliveMs = 5_000
 
 /** Wrong tokens of one address that are answered as such within the window. The right one is never refused for them. */
-const guesses = { most: 20, seconds: 60 }
+const guesses = { max: 20, seconds: 60 }
 
 export function createAdminServer(options: AdminOptions): Server {
   const { token, askReady, writeMetrics, log } = options
@@ -118,9 +118,9 @@ export function createAdminServer(options: AdminOptions): Server {
   function noteGuess(client: string): void {
     const nowMs = performance.now()
     const window = windows.add(client, nowMs)
-    if (window.count <= guesses.most) return
-    if (window.count === guesses.most + 1) log.warn({ client }, 'ADMIN_TOKEN was guessed wrong too often')
-    const message = `This address sent ${guesses.most} wrong tokens within ${guesses.seconds} s.`
+    if (window.count <= guesses.max) return
+    if (window.count === guesses.max + 1) log.warn({ client }, 'ADMIN_TOKEN was guessed wrong too often')
+    const message = `This address sent ${guesses.max} wrong tokens within ${guesses.seconds} s.`
     throw new AdminError('rate_limited', message, { 'retry-after': String(secondsLeft(window, nowMs)) })
   }
 

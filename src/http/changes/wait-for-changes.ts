@@ -8,7 +8,7 @@ import { Places } from './places.ts'
 const lookEveryMs = 500
 /** More changes than these between two looks wake everybody. */
 const readAtOnce = 1_000
-const usualPlaces = 2_000
+const defaultMaxWaiting = 2_000
 
 const anyone = ''
 
@@ -22,9 +22,9 @@ export interface Waiter {
   leave(): void
 }
 
-export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>, mostWaiting = usualPlaces) {
+export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>, maxWaiting = defaultMaxWaiting) {
   const members = new Map<string, Set<() => void>>()
-  const places = new Places<Waiter>(mostWaiting)
+  const places = new Places<Waiter>(maxWaiting)
   let isReleased = false
   let timer: NodeJS.Timeout | undefined
   /** The place up to which the feed is known to the present members. */

@@ -78,7 +78,7 @@ interface Exchange {
 }
 
 function createHandler(app: FastifyInstance, dependencies: RouteDependencies, options: ExplainOptions) {
-  const { store, log, identity, takeTurn, outage } = dependencies
+  const { store, log, identity, spendRequest, outage } = dependencies
   const explain = createExplain(options)
   const exchanges = new AsyncLocalStorage<Exchange>()
   const handler = sdk.createMcpHandler(createServer, {
@@ -99,7 +99,7 @@ function createHandler(app: FastifyInstance, dependencies: RouteDependencies, op
   /** The first message was counted with its request. */
   function countMessage(exchange: Exchange): void {
     const { request, reply } = exchange
-    if (exchange.answered++ > 0 && request.grant !== null) takeTurn?.(request.grant, reply)
+    if (exchange.answered++ > 0 && request.grant !== null) spendRequest?.(request.grant, reply)
   }
 
   function createServer({ authInfo }: Library.McpRequestContext) {

@@ -71,7 +71,7 @@ const listQuery = parameters({
 } satisfies Record<keyof ListQuery, object>)
 
 /** Bounds of a page of changes, and of a wait for the next. */
-export const changeLimits = { usual: 100, most: 1_000, waitSeconds: 25 } as const
+export const changeLimits = { default: 100, max: 1_000, waitSeconds: 25 } as const
 const changesQuery = parameters({
   after: text(
     'Cursor: `next` of the last answer. 0 is the beginning; without it, `next` is the end of the feed.',
@@ -81,10 +81,10 @@ const changesQuery = parameters({
     default: 0,
     examples: [25],
   }),
-  limit: whole(
-    `Changes to return at most. Above ${changeLimits.most} is ${changeLimits.most}; below 1 is 1.`,
-    { default: changeLimits.usual, examples: [100] },
-  ),
+  limit: whole(`Changes to return at most. Above ${changeLimits.max} is ${changeLimits.max}; below 1 is 1.`, {
+    default: changeLimits.default,
+    examples: [100],
+  }),
 })
 
 /** What the parameters are once they are read. */
@@ -154,8 +154,8 @@ export const getStatementSchema = {
     }),
     page: listQuery.properties.page,
     page_size: whole(
-      `Entries per page. Above ${entriesOfPage.most} is ${entriesOfPage.most}; below 1 is ${entriesOfPage.usual}.`,
-      { default: entriesOfPage.usual, examples: [100] },
+      `Entries per page. Above ${entriesOfPage.max} is ${entriesOfPage.max}; below 1 is ${entriesOfPage.default}.`,
+      { default: entriesOfPage.default, examples: [100] },
     ),
   } satisfies Record<keyof StatementQuery, object>),
   response: readResponses('The statement; an unknown customer has no entry.', 'AccountStatement'),

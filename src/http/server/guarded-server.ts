@@ -12,7 +12,7 @@ import { findFault } from './find-fault.ts'
 import { watchEventLoop } from './watch-event-loop.ts'
 
 /** Default of `requestTimeoutMs`. */
-const usualRequestTimeoutMs = 10_000
+const defaultRequestTimeoutMs = 10_000
 
 /** A connection on which nothing moves is closed. Longer than any answer takes to begin: a long poll, a PDF that is waited for. */
 const silentMs = 60_000
@@ -32,7 +32,7 @@ export const faultyRequest = 'FAULTY_REQUEST'
 /** Ends the connection with a whole answer to the request that is being handled, which may not be read to its end. */
 export type EndWith = (answer: string) => void
 
-export interface ServerShell {
+export interface ServerOptions {
   /** Answers a request. The next one of the same connection waits until this one's answer is sent. */
   handle(request: IncomingMessage, response: ServerResponse, endWith: EndWith): void
   /**
@@ -45,19 +45,19 @@ export interface ServerShell {
   /** Time for a client to send its request; a slower one is answered 408 and let go. Node checks it ten times within. */
   requestTimeoutMs?: number
   /** Answers to requests beyond the capacity. Without it, all of them wait. */
-  excess?: ExcessShell
+  excess?: ExcessHandler
 }
 
 /** Emitted on a server when from now on every answer ends its connection. */
 export const leaving = 'fatura:leaving'
 
-export interface ExcessShell {
-  isSpared(path: string): boolean
+export interface ExcessHandler {
+  isExempt(path: string): boolean
   answer(request: IncomingMessage, response: ServerResponse): void
 }
 
-export function createGuardedServer(shell: ServerShell): Server {
-  const { keepAliveMs, requestTimeoutMs = usualRequestTimeoutMs } = shell
+export function createGuardedServer(options: ServerOptions): Server {
+  const { keepAliveMs, requestTimeoutMs = defaultRequestTimeoutMs } = options
   const server = createServer({
     requestTimeout: requestTimeoutMs,
     headersTimeout: requestTimeoutMs,
@@ -68,7 +68,7 @@ export function createGuardedServer(shell: ServerShell): Server {
   }).setTimeout(silentMs)
 
   const connections = new Map<Socket, Connection>()
-  const queue = new RequestQueue(shell)
+  const queue = new RequestQueue(options)
   server.on('connection', (socket: Socket) => {
     const connection = new Connection(socket)
     connections.set(socket, connection)
@@ -95,12 +95,12 @@ export function createGuardedServer(shell: ServerShell): Server {
 
 /** The order of requests on each connection, and their number over all. */
 class RequestQueue {
-  private readonly shell: ServerShell
+  private readonly options: ServerOptions
   private readonly turns = watchEventLoop()
   private waitingInAll = 0
 
-  constructor(shell: ServerShell) {
-    this.shell = shell
+  constructor(options: ServerOptions) {
+    this.options = options
   }
 
   receive(connection: Connection, exchange: Exchange): void {
@@ -113,7 +113,7 @@ class RequestQueue {
   }
 
   refuse(connection: Connection, error: UnreadableRequest, request: IncomingMessage | null): void {
-    const write = () => this.shell.refuse(error, request?.headers.origin)
+    const write = () => this.options.refuse(error, request?.headers.origin)
     this.endWith(connection, { request, write })
   }
 
@@ -132,11 +132,11 @@ class RequestQueue {
     connection.current = exchange
     // What follows such a request in the same packet is not read, though nothing is upgraded.
     if (request.headers.upgrade !== undefined) response.setHeader('connection', 'close')
-    const { excess } = this.shell
-    if (excess && this.turns.isExcess() && !excess.isSpared(request.url ?? ''))
+    const { excess } = this.options
+    if (excess && this.turns.isExcess() && !excess.isExempt(request.url ?? ''))
       excess.answer(request, response)
     else
-      this.shell.handle(request, response, answer =>
+      this.options.handle(request, response, answer =>
         this.endWith(connection, { request, write: () => answer }),
       )
   }

@@ -36,10 +36,10 @@ export function watchEventLoop() {
       longSince = Number.POSITIVE_INFINITY
       sheds = false
     }
-    setImmediate(endTurn)
+    setImmediate(freeSlot)
   }
 
-  function endTurn(): void {
+  function freeSlot(): void {
     const now = performance.now()
     if (now - turnBegan >= maxTurnMs) {
       longSince = Math.min(longSince, turnBegan)

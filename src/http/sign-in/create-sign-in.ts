@@ -18,7 +18,7 @@ const emailForm = /^[^\s@"\\<>(),;:[\]\p{Cc}]{1,64}@[^\s@"\\<>(),;:[\]\p{Cc}]{1,
 
 export function createSignIn(options: MailOptions): AddPost {
   return (app, { store, log }) => {
-    const takeTurn = createSignInLimits()
+    const countAttempt = createSignInLimits()
     const sender = createLinkSender(options, store, log)
     app.addHook('onClose', () => sender.close())
     const route = { url: signInPath, schema: { hide: true }, exposeHeadRoute: false }
@@ -26,16 +26,16 @@ export function createSignIn(options: MailOptions): AddPost {
     app.register(async scope =>
       readBodies(scope, route, async (request, reply) => {
         const email = readEmail(await readBody(request.body as IncomingMessage))
-        const turn = takeTurn(email, clientAddress(request), performance.now())
-        if ('refusedSeconds' in turn)
+        const counted = countAttempt(email, clientAddress(request), performance.now())
+        if ('refusedSeconds' in counted)
           throw new ApiError(
             'rate_limited',
             `More than ${perSource} links were asked for from here within an hour.`,
             {
-              retryAfter: turn.refusedSeconds,
+              retryAfter: counted.refusedSeconds,
             },
           )
-        if (turn.send) reply.raw.once('close', () => sender.queue(email))
+        if (counted.send) reply.raw.once('close', () => sender.queue(email))
         return sendJson(reply.code(202).header('cache-control', 'no-store'), '{"status":"accepted"}')
       }),
     )

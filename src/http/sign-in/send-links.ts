@@ -20,7 +20,7 @@ export interface MailOptions {
 }
 
 /** Mails that wait; a request beyond sends none. */
-const mostWaiting = 1_000
+const maxWaiting = 1_000
 const timeoutMs = 20_000
 
 export function createLinkSender(options: MailOptions, store: ReadStore, log: Logger) {
@@ -68,7 +68,7 @@ export function createLinkSender(options: MailOptions, store: ReadStore, log: Lo
   return {
     /** One mail after the other. */
     queue(email: string): void {
-      if (waiting >= mostWaiting) return
+      if (waiting >= maxWaiting) return
       waiting++
       last = last
         .then(() => send(email))

@@ -7,10 +7,10 @@ export const perEmail = 3
 export const perSource = 20
 
 /** `send` is false where nothing is to be sent, which nobody is told. */
-export type Turn = { refusedSeconds: number } | { send: boolean }
+export type Counted = { refusedSeconds: number } | { send: boolean }
 
 /** In memory: each process counts for itself. `nowMs` is of the monotonic clock. */
-export function createSignInLimits(): (email: string, address: string, nowMs: number) => Turn {
+export function createSignInLimits(): (email: string, address: string, nowMs: number) => Counted {
   const sources = createWindows(seconds)
   const emails = createWindows(seconds)
   return (email, address, nowMs) => {

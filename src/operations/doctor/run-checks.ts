@@ -7,7 +7,7 @@ import { invoicingAccountOf } from '../../sources/invoicexpress/source-identity.
 import { SourceError } from '../../sources/source.ts'
 import { createBillingSource } from '../../sources/stripe/billing-source.ts'
 import type { StripeOptions } from '../../sources/stripe/client.ts'
-import { type MetadataKeys, usualKeys } from '../../sources/stripe/map-claim.ts'
+import { defaultKeys, type MetadataKeys } from '../../sources/stripe/map-claim.ts'
 import { openOperatorStore, openWriteStore, useStore } from '../../store/engines.ts'
 import type { OnRecounted, OperatorStore } from '../../store/store.ts'
 import { type Compared, compareWithSources } from '../compare-with-sources.ts'
@@ -55,7 +55,7 @@ export async function runChecks(report: Report, checked: Checked, wanted: Wanted
     }
     if (store !== null && readable.stripe !== null)
       await checkAccounts(report, store, {
-        source: openBilling(readable.stripe, usualKeys),
+        source: openBilling(readable.stripe, defaultKeys),
         invoicing: invoiceXpress && invoicingAccountOf(invoiceXpress),
       })
     if (isFirstRun && wanted.sample > 0)
@@ -138,7 +138,7 @@ async function compareSample(
 const invoiceLimitMs = 15_000
 const sampleLimitMs = 60_000
 /** A system that fails so often does not work: the rest would only take time. */
-const failuresAtMost = 2
+const maxFailures = 2
 
 const listAgain =
   'Run fatura sync --once --full, which lists everything again, then run this again: an invoice that changed in the last minute may differ. If a difference stays, please report it as a bug.'
@@ -154,7 +154,7 @@ export async function checkSample(
   if (keys.length === 0) return sample.skip('there are no invoices in the store')
   const until = Date.now() + sampleLimitMs
   for (const [place, key] of keys.entries()) {
-    if (failures >= failuresAtMost || Date.now() > until) break
+    if (failures >= maxFailures || Date.now() > until) break
     report(`Sample ${place + 1} of ${keys.length}`).begin()
     const invoice = report(`Sample: ${key.id}`)
     try {
@@ -165,7 +165,7 @@ export async function checkSample(
       for (const { field, stored, now } of differences ?? [])
         invoice.fail(`${field}: ${stored} → ${now}`, listAgain)
     } catch (error) {
-      failures += error instanceof SourceError ? 1 : failuresAtMost
+      failures += error instanceof SourceError ? 1 : maxFailures
       invoice.fail(explain(error), 'Try again.')
     }
   }

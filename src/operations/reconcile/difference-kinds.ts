@@ -140,4 +140,4 @@ export interface Limits {
   /** The most that a simplified invoice may charge, in euros. */
   simplifiedLimit: number
 }
-export const usualLimits: Limits = { tolerance: 1, simplifiedLimit: 100 }
+export const defaultLimits: Limits = { tolerance: 1, simplifiedLimit: 100 }

@@ -28,10 +28,10 @@ import { isCredited } from './compare-credits.ts'
 import { compareWithDocument } from './compare-with-document.ts'
 import {
   type DifferenceKind,
+  defaultLimits,
   differenceKinds,
   type Finding,
   type Limits,
-  usualLimits,
 } from './difference-kinds.ts'
 
 /** The invoice's side and the document's side, null where there is none, and what is wrong, for people. */
@@ -48,7 +48,7 @@ export function findDifferences(
   platform: SourceIdentity,
   now: number,
   claimants: readonly Claimed[] = [],
-  limits: Limits = usualLimits,
+  limits: Limits = defaultLimits,
 ): Difference[] {
   const invoice = JSON.parse(linked.summary) as Invoice
   const claim = linked.claim ?? noClaim

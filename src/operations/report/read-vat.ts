@@ -51,15 +51,15 @@ export async function fillVatReport(report: VatReport, vat: VatMonth) {
   const notes = await readNotes(report, vat)
   const counts = await readInvoices(report, vat, certified)
   for (const document of certified.values()) report.add(aloneOf(document, vat))
-  const due = await vat.store.readDueRelations(1, mostDue)
+  const due = await vat.store.readDueRelations(1, maxDue)
   if (due.length > 0)
     report.addUnread(
-      `related documents of ${due.length === mostDue ? `${mostDue} or more` : due.length} documents are still to be read: credit notes may be missing`,
+      `related documents of ${due.length === maxDue ? `${maxDue} or more` : due.length} documents are still to be read: credit notes may be missing`,
     )
   return { documents: documents + notes, ...counts }
 }
 
-const mostDue = 1000
+const maxDue = 1000
 
 /** Documents in force of the month, by their ids. A second copy counts for nothing beside its original. */
 async function readCertified(report: VatReport, { store, days, onProgress }: VatMonth) {

@@ -47,17 +47,17 @@ export function amountsOfDocument({ currency, before_taxes, taxes_total, taxes }
   }
 }
 
-/** By rate, in the invoice's own currency; they add up to its total. What no rate is told of is 0 %. */
+/** By rate, in the invoice's own currency; they add up to its total. An amount without a rate has 0 %. */
 export function amountsOfInvoice(
   { total_cents: total, tax_cents: tax }: Pick<Invoice, 'total_cents' | 'tax_cents'>,
   { taxes }: Pick<PaymentFacts, 'taxes'>,
 ): VatAmounts {
   if (total === 0 && tax === 0 && !taxes?.length) return { parts: [], unread: null }
   if (taxes === null && tax !== 0) return unknownRate(total - tax, tax)
-  const told = taxes ?? []
-  const all = sum(told, ({ tax_cents }) => tax_cents)
+  const reported = taxes ?? []
+  const all = sum(reported, ({ tax_cents }) => tax_cents)
   const net = total - all
-  const parts = joinTogether(told, net)
+  const parts = joinTogether(reported, net)
   if (parts === null) return unknownRate(net, all)
   const rest = net - sum(parts, ({ base_cents }) => base_cents)
   // Each rate is rounded for itself.

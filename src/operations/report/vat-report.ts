@@ -1,7 +1,7 @@
 /** A month's VAT by rate, exemption code and country, of the certified documents and of the payment platform side by side. Pure. */
 import { writeAmount } from '../../domain/money.ts'
 import { allowedCents } from '../reconcile/compare-amounts.ts'
-import { type Limits, usualLimits } from '../reconcile/difference-kinds.ts'
+import { defaultLimits, type Limits } from '../reconcile/difference-kinds.ts'
 import { type VatAmounts, vatCurrency } from './vat-amounts.ts'
 
 export const vatRecords = ['row', 'total', 'difference', 'rounding', 'unread'] as const
@@ -62,7 +62,7 @@ export interface VatLine extends Key, VatNames {
 export type VatReport = ReturnType<typeof createVatReport>
 
 /** `tolerance`: cents a rate up to which a difference is rounding, as of a reconciliation. */
-export function createVatReport({ tolerance }: Pick<Limits, 'tolerance'> = usualLimits) {
+export function createVatReport({ tolerance }: Pick<Limits, 'tolerance'> = defaultLimits) {
   const rows = new Map<string, Key & Sides>()
   const found: VatLine[] = []
   const counts = { difference: 0, rounding: 0, unread: 0 }

@@ -21,12 +21,12 @@ export function outcomeOf({ failure }: SourceError, pauseMs: number): UpstreamOu
 export const longestPauseMs = 60_000
 
 /** The pause of a `Retry-After` header in milliseconds, a minute at most; the usual pause without a readable one. */
-export function readRetryAfter(value: string | undefined, now: number, usualPauseMs = 1_000): number {
+export function readRetryAfter(value: string | undefined, now: number, defaultPauseMs = 1_000): number {
   const text = value?.trim() ?? ''
   const asked = /^\d+$/.test(text)
     ? Number(text) * 1000
     : /[a-z]{3}/i.test(text)
       ? Date.parse(text) - now
       : Number.NaN
-  return Number.isNaN(asked) ? usualPauseMs : Math.min(Math.max(asked, 0), longestPauseMs)
+  return Number.isNaN(asked) ? defaultPauseMs : Math.min(Math.max(asked, 0), longestPauseMs)
 }

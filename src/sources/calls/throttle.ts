@@ -12,7 +12,7 @@ export interface Rates {
   inFlight?: number
 }
 
-const usualInFlight = 64
+const defaultInFlight = 64
 /** Urgent calls at once beyond the maximum: lists must not keep them out. */
 const urgentInFlight = 16
 /** Tolerated delay of a timer: turns missed meanwhile are made up for at once. */
@@ -106,7 +106,7 @@ export class Throttle {
 
   /** Lets go of the queue whatever may go now. Returns the milliseconds until the next one may; infinite when another call has to end first. */
   private letGo(queue: (() => void)[], urgency: Urgency, gates: readonly Gate[]): number {
-    const { inFlight = usualInFlight } = this.rates
+    const { inFlight = defaultInFlight } = this.rates
     const room = urgency === 'now' ? inFlight + urgentInFlight : inFlight
     while (queue.length > 0 && this.underWay < room) {
       const now = this.clock()

@@ -7,8 +7,8 @@ import { createClient, type InvoiceXpressOptions, isInvoiceXpressOwn, withDeadli
 import { invoiceXpressFailures, readPdfUrl, readQrUrl } from './read-answer.ts'
 
 /** In milliseconds, until the PDF is made; and for one answer, which is less. */
-const usualPatience = { budget: 10_000, answer: 5_000 }
-export type Patience = typeof usualPatience
+const defaultPatience = { budget: 10_000, answer: 5_000 }
+export type Patience = typeof defaultPatience
 
 /** With the connector's 8 a second, 720 of an account's 780 a minute. A PDF that is being made is polled more often. */
 const perSecond = 4
@@ -23,7 +23,7 @@ const largestQrBytes = 1024 * 1024
 
 export function createInvoicingSystem(
   options: InvoiceXpressOptions,
-  { budget, answer } = usualPatience,
+  { budget, answer } = defaultPatience,
 ): InvoicingSystem {
   const guarded = createGuardedCall(invoiceXpressFailures)
   const ask = createClient({ ...options, timeoutMs: answer }, guarded.refusal)

@@ -17,8 +17,8 @@ export class Refused extends SourceError {
 
 /** InvoiceXpress answers in JSON that it does not know a record. Any other 404 comes from a gateway, and means nothing. */
 function refusalOf(answer: Answer): SourceError {
-  const isItsOwn = typeof answer.body === 'object' && answer.body !== null
-  return answer.status === 404 && !isItsOwn
+  const isFromInvoiceXpress = typeof answer.body === 'object' && answer.body !== null
+  return answer.status === 404 && !isFromInvoiceXpress
     ? new SourceError('failed', 'A gateway before InvoiceXpress answered 404')
     : new Refused(answer)
 }
@@ -104,7 +104,7 @@ export function unfit(what: string, field = ''): SourceError {
 }
 
 /** After a 429 without `Retry-After`: the limit is counted by the minute, which the retries of one call then outlast. */
-const usualPauseMs = 15_000
+const defaultPauseMs = 15_000
 
 export const invoiceXpressFailures: Failures = {
   name: 'InvoiceXpress',
@@ -115,7 +115,7 @@ export const invoiceXpressFailures: Failures = {
   isFault: error => !(error instanceof Refused && error.status >= 400 && error.status < 500),
   pauseFor: error =>
     error instanceof Refused && error.status === 429
-      ? readRetryAfter(error.after, Date.now(), usualPauseMs)
+      ? readRetryAfter(error.after, Date.now(), defaultPauseMs)
       : 0,
   explain: error =>
     error instanceof SourceError

@@ -12,7 +12,7 @@ import { invoiceXpressFailures, readAs, readObject } from './read-answer.ts'
 type OnWait = (seconds: number) => void
 
 /** Until the file is made, and until it is read. */
-const usualLimits = { budgetMs: 15 * 60_000, deadlineMs: 60 * 60_000 }
+const defaultLimits = { budgetMs: 15 * 60_000, deadlineMs: 60 * 60_000 }
 const firstPauseMs = 1_000
 const longestPauseMs = 10_000
 
@@ -26,7 +26,7 @@ export async function openSaftExport(
   options: InvoiceXpressOptions,
   month: string,
   onWait: OnWait,
-  { budgetMs, deadlineMs } = usualLimits,
+  { budgetMs, deadlineMs } = defaultLimits,
 ): Promise<AsyncIterable<Uint8Array>> {
   const url = await awaitExport(options, month, onWait, budgetMs)
   const guard = { ...pdfGuardFor(options), maximumBytes, deadlineMs, type: '*/*' } as const

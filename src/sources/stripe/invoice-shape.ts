@@ -17,10 +17,10 @@ import {
 import { UnfitRecord } from '../source.ts'
 
 /** Sums of amounts below it are exact. */
-const mostCents = 10 ** 13
+const maxCents = 10 ** 13
 
 const isCents = (value: unknown): value is number =>
-  Number.isSafeInteger(value) && Math.abs(Number(value)) <= mostCents
+  Number.isSafeInteger(value) && Math.abs(Number(value)) <= maxCents
 
 const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
 

@@ -5,7 +5,7 @@ import { lineShape, partPageShape, readAs } from './invoice-shape.ts'
 import { mapLine } from './map-invoice.ts'
 
 /** Far more than an invoice has: more pages are a loop. */
-const mostPages = 100
+const maxPages = 100
 
 type LinePage = ReturnType<typeof readLinePage>
 
@@ -25,7 +25,7 @@ export function areDistinct(lines: readonly Line[]): boolean {
 export async function listLines(list: (after: string | undefined) => Promise<LinePage>, first?: LinePage) {
   const all = new Map<string, Line>()
   let page = first
-  for (let count = 0; count < mostPages; count++) {
+  for (let count = 0; count < maxPages; count++) {
     page ??= await list([...all.keys()].at(-1))
     for (const line of page.lines) {
       if (all.has(line.id)) throw unfit()

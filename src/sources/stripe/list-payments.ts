@@ -3,7 +3,7 @@ import { UnfitRecord } from '../source.ts'
 import { type PaymentItem, partPageShape, paymentShape, readAs } from './invoice-shape.ts'
 
 /** Far more than an invoice has: more pages are a loop. */
-const mostPages = 100
+const maxPages = 100
 
 interface PaymentPage {
   payments: readonly PaymentItem[]
@@ -18,7 +18,7 @@ export function readPaymentPage(answer: unknown): PaymentPage {
 /** Reads page by page, each after a payment, from the first. */
 export async function listPayments(list: (after: string | undefined) => Promise<PaymentPage>) {
   const all = new Map<string, PaymentItem>()
-  for (let count = 0; count < mostPages; count++) {
+  for (let count = 0; count < maxPages; count++) {
     const { payments, has_more } = await list([...all.keys()].at(-1))
     for (const payment of payments) {
       if (all.has(payment.id)) throw unfit()

@@ -5,7 +5,7 @@ import { type Claim, claimedStates, documentTypes, noClaim } from '../../domain/
 /** The metadata's keys, by field of the claim. */
 export type MetadataKeys = Record<keyof Claim, string>
 
-export const usualKeys: MetadataKeys = {
+export const defaultKeys: MetadataKeys = {
   state: 'ix_state',
   ix_id: 'ix_id',
   ix_type: 'ix_type',

@@ -7,24 +7,24 @@ import type { PostgresDb } from './shared-db.ts'
  * has one answer whether there is such a row or not. It takes that for a read: who writes has locked the customers before,
  * by a statement that Citus knows to write. So the same connections are used, and commit in two phases.
  */
-export async function callAtShards<Item, Told>(
+export async function callAtShards<Item, Result>(
   db: PostgresDb,
   name: string,
   items: readonly Item[],
   customerOf: (item: Item) => string,
   valuesOf: (some: readonly Item[]) => readonly unknown[],
-): Promise<{ some: readonly Item[]; told: Told }[]> {
+): Promise<{ some: readonly Item[]; result: Result }[]> {
   const answers = []
   for (const some of await splitByShard(db, items, customerOf)) {
     const [first] = some
     if (first === undefined) continue
     const values = [customerOf(first), db.isCitus, ...valuesOf(some)]
     const place = db.isCitus ? ' FROM fatura.customers WHERE customer_id = $1 HAVING true' : ''
-    const [row] = await db.query<{ told: Told }>(
-      `SELECT fatura.${name}(${places(values.length)}) AS told${place}`,
+    const [row] = await db.query<{ result: Result }>(
+      `SELECT fatura.${name}(${places(values.length)}) AS result${place}`,
       values,
     )
-    answers.push({ some, told: row?.told as Told })
+    answers.push({ some, result: row?.result as Result })
   }
   return answers
 }

@@ -12,7 +12,7 @@ function nameOf(text: string): string {
 }
 
 /** The protocol counts parameters with 16 bits. */
-const parametersAtMost = 65_535
+const maxParameters = 65_535
 
 export type PostgresDb = ReturnType<typeof createDb>
 
@@ -31,7 +31,7 @@ export function createDb(asked: Pick<Pool, 'query'>, isCitus: boolean, isPrepare
     rows: readonly (readonly unknown[])[],
   ): Promise<Row[]> {
     const names = Object.keys(columns)
-    const atOnce = Math.floor(parametersAtMost / names.length)
+    const atOnce = Math.floor(maxParameters / names.length)
     const written: Row[] = []
     for (let at = 0; at < rows.length; at += atOnce) {
       const some = rows.slice(at, at + atOnce)

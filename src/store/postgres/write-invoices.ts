@@ -56,7 +56,7 @@ export function engineWrites(db: PostgresDb): EngineWrites {
             ]
           },
         )
-        large.push(...answers.flatMap(({ told }) => told))
+        large.push(...answers.flatMap(({ result }) => result))
       }
       return large
     },
@@ -91,8 +91,8 @@ export function engineWrites(db: PostgresDb): EngineWrites {
         ({ customer_id }) => customer_id,
         some => [some.map(({ customer_id }) => customer_id), some.map(({ id }) => id)],
       )
-      return answers.flatMap(({ told }) =>
-        told.map(([customer_id, id, summary, observed_at, answered_at, claim, document, payment]) => {
+      return answers.flatMap(({ result }) =>
+        result.map(([customer_id, id, summary, observed_at, answered_at, claim, document, payment]) => {
           return {
             customer_id,
             id,

@@ -16,7 +16,7 @@ import { createDb } from './shared-db.ts'
 import { engineWrites } from './write-invoices.ts'
 import { beginWriting } from './write-limits.ts'
 
-const repeatsAtMost = 5
+const maxRepeats = 5
 
 export async function openPostgresWriter(url: string, lockPatience?: number): Promise<WriteStore> {
   const pool = openWritePool(url, lockPatience)
@@ -28,7 +28,7 @@ export async function openPostgresWriter(url: string, lockPatience?: number): Pr
       try {
         return await transactOnce(pool, db.isCitus, work)
       } catch (error) {
-        if (!isCrossing(error) || repeats === repeatsAtMost) throw error
+        if (!isCrossing(error) || repeats === maxRepeats) throw error
         await sleep(Math.random() * 100 * 2 ** repeats)
       }
     }
@@ -76,10 +76,10 @@ async function transactOnce<T>(
 
 /** Rows that are written by another version's rules would be wrong for all who read them. */
 async function begin(client: PoolClient, isCitus: boolean): Promise<void> {
-  const told = (await explain(client.query(beginWriting(isCitus)))) as unknown as pg.QueryResult<{
+  const results = (await explain(client.query(beginWriting(isCitus)))) as unknown as pg.QueryResult<{
     version: number
   }>[]
-  if (told.at(-1)?.rows[0]?.version !== schema.migrations.length) await checkSchema(askOf(client))
+  if (results.at(-1)?.rows[0]?.version !== schema.migrations.length) await checkSchema(askOf(client))
 }
 
 /** Even where the process stands still from here on, nobody waits for it. */

@@ -19,7 +19,7 @@ const counterInsertion: Insertion = {
 }
 
 /** How many changes within one transaction are held in memory. */
-const heldAtMost = 100_000
+const maxHeld = 100_000
 
 export interface LockedCustomer {
   customer_id: string
@@ -87,7 +87,7 @@ export function keepCounts(db: Db, engine: CustomerWrites, { commit }: SharedRow
   return {
     /** No other writer changes these customers until the end. To be called before their rows are read to be changed. */
     async lock(customerIds: readonly string[]): Promise<void> {
-      if (changes.noted >= heldAtMost) await flush()
+      if (changes.noted >= maxHeld) await flush()
       const unknown = [...new Set(customerIds)].filter(id => !changes.known.has(id))
       if (unknown.length === 0) return
       for (const { customer_id, counted, version } of await engine.lockCustomers(unknown.sort()))

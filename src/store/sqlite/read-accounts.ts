@@ -13,7 +13,7 @@ const page = (skip: string, limit: string) =>
 export function readAccounts(db: DatabaseSync): (query: AccountQuery) => AccountPage {
   const begin = db.prepare('BEGIN')
   const end = db.prepare('ROLLBACK')
-  const standing = db.prepare(`
+  const customerState = db.prepare(`
     SELECT coalesce(version, 0) AS version, synced_at, life FROM freshness LEFT JOIN customers ON customer_id = ?1`)
   const opening = db.prepare(
     `SELECT currency, sum(cents) FROM ${inOrder} WHERE customer_id = ?1 AND day < ?2 GROUP BY currency`,
@@ -41,7 +41,7 @@ export function readAccounts(db: DatabaseSync): (query: AccountQuery) => Account
       const total = periods.reduce((sum, { count }) => sum + count, 0)
       const { page, skip } = clampPage(query, total)
       return {
-        ...(standing.get(customer_id) as unknown as Snapshot),
+        ...(customerState.get(customer_id) as unknown as Snapshot),
         opening: toSums(opening.all(customer_id, from) as unknown as CreditRow[]),
         period: periods,
         earlier: toSums(earlier.all(customer_id, from, to, skip) as unknown as CreditRow[]),

@@ -34,7 +34,7 @@ export function readPages(db: DatabaseSync) {
   const prepare = prepareOnce(db)
   const begin = db.prepare('BEGIN')
   const end = db.prepare('ROLLBACK')
-  const standing = db.prepare(`
+  const customerState = db.prepare(`
     SELECT coalesce(total, 0) AS total, coalesce(version, 0) AS version, counted, synced_at, life
     FROM freshness LEFT JOIN customers ON customer_id = ?1`)
   const summariesAt = ({ expand }: InvoiceQuery, places: readonly number[]) => {
@@ -72,7 +72,7 @@ export function readPages(db: DatabaseSync) {
   )
 
   function readStanding(customerId: string) {
-    return standing.get(customerId) as unknown as Snapshot & { total: number; counted: number | null }
+    return customerState.get(customerId) as unknown as Snapshot & { total: number; counted: number | null }
   }
 
   function readOpenSums(customerId: string) {
@@ -94,7 +94,7 @@ export function readPages(db: DatabaseSync) {
     const unlessCounted = (sql: string) =>
       isCountable(query) ? `CASE WHEN counted = 1 THEN NULL ELSE ${sql} END` : sql
     const total = isFiltered(query) ? `(SELECT count(*) ${from})` : 'coalesce(total, 0)'
-    const cut = cutOut(values, query.page_size, 0)
+    const cut = limitClause(values, query.page_size, 0)
     const statement = prepare(`
       SELECT ${unlessCounted(total)} AS total, coalesce(version, 0) AS version, synced_at, life,
         ${unlessCounted(`(SELECT ${joinSummaries} FROM (SELECT ${shownOf(query.expand)} AS summary ${from} ${order} ${cut}))`)} AS summaries
@@ -145,14 +145,14 @@ export function readPages(db: DatabaseSync) {
     },
 
     /** Null for a search among more invoices than these. */
-    readPage(query: InvoiceQuery, searchedAtMost = Number.POSITIVE_INFINITY): InvoicePage | null {
+    readPage(query: InvoiceQuery, maxSearched = Number.POSITIVE_INFINITY): InvoicePage | null {
       const isSearch = query.words !== undefined
       const page = isSearch ? null : readAtOnce(query)
       if (page !== null) return page
       begin.run()
       try {
         const { total, version, counted, synced_at, life } = readStanding(query.customer_id)
-        if (isSearch && total > searchedAtMost) return null
+        if (isSearch && total > maxSearched) return null
         // The counters may have gone since.
         if (!isSearch && counted !== 1) return readAtOnce(query)
         const { places, ...found } = isSearch ? find(query) : seek(query)
@@ -191,7 +191,7 @@ function seekByCounters(prepare: (sql: string) => StatementSync) {
 
   function readPlaces(part: InvoiceQuery, limit: number, skip: number): number[] {
     const { order, values, ...rows } = matchingRows(part)
-    const found = prepare(`SELECT rowid AS place ${rows.from} ${order} ${cutOut(values, limit, skip)}`)
+    const found = prepare(`SELECT rowid AS place ${rows.from} ${order} ${limitClause(values, limit, skip)}`)
     return found.all(...values).map(({ place }) => Number(place))
   }
 
@@ -224,7 +224,7 @@ export function clampPage(
 }
 
 /** SQLite compiles a statement anew for every value of a parameter that stands alone behind LIMIT: a sum does not stand alone. */
-function cutOut(values: Value[], limit: number, skip: number): string {
+function limitClause(values: Value[], limit: number, skip: number): string {
   return `LIMIT ?${values.push(limit)} + 0 OFFSET ?${values.push(skip)}`
 }
 

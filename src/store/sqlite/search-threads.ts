@@ -6,7 +6,7 @@ import { type InvoicePage, type InvoiceQuery, StoreUnavailable } from '../store.
 /** With the ending of this file: in a package it is compiled. */
 const workerFile = new URL(`./search-worker${extname(import.meta.url)}`, import.meta.url)
 
-const threadsAtMost = 2
+const maxThreads = 2
 
 /** Limits of a search's time, and of its wait for a thread. PostgreSQL has the same. */
 const [searchAtMostMs, waitAtMostMs] = [5_000, 1_500]
@@ -33,7 +33,7 @@ export function openSearchThreads(path: string, limitMs = searchAtMostMs) {
   async function take(): Promise<Worker> {
     const free = idle.pop()
     if (free !== undefined) return free
-    if (threads.size < threadsAtMost) return start()
+    if (threads.size < maxThreads) return start()
     const { promise, resolve } = Promise.withResolvers<Worker>()
     waiting.add(resolve)
     const taken = within(waitAtMostMs, 'No thread for a search became free in time.', promise)

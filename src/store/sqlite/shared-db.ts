@@ -9,14 +9,14 @@ export function writeForSqlite(sql: string): string {
 }
 
 /** Filters come in a few dozen combinations; only searches of many words, and copies, make more. */
-const preparedAtMost = 256
+const maxPrepared = 256
 
 export function prepareOnce(db: DatabaseSync): (sql: string) => StatementSync {
   const prepared = new Map<string, StatementSync>()
   return sql => {
     let statement = prepared.get(sql)
     if (statement === undefined) {
-      if (prepared.size >= preparedAtMost) prepared.clear()
+      if (prepared.size >= maxPrepared) prepared.clear()
       statement = db.prepare(writeForSqlite(sql))
       prepared.set(sql, statement)
     }

@@ -4,7 +4,7 @@ import type { LockWait } from '../store.ts'
 import { isBusy, translate } from './failures.ts'
 
 /** How long a writer waits for another writer, such as a running import, before it gives up. */
-const usualPatienceMs = 30_000
+const defaultPatienceMs = 30_000
 const tellAfterMs = 2_000
 /** Between two tries; at random, so that those who wait do not keep step. */
 const [shortestPauseMs, longestPauseMs] = [5, 50]
@@ -12,7 +12,7 @@ const [shortestPauseMs, longestPauseMs] = [5, 50]
 export const readPatienceMs = 1_000
 
 export async function waitForLock<T>(path: string, wait: LockWait, attempt: () => T): Promise<T> {
-  const { patienceMs = usualPatienceMs, onWait, signal } = wait
+  const { patienceMs = defaultPatienceMs, onWait, signal } = wait
   const started = performance.now()
   let isTold = false
   for (;;) {

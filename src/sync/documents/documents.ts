@@ -35,7 +35,7 @@ const daysAhead = 2
 export const roundsApartMs = everyMs.open - 60_000
 /** Of each document of an invoice: credit notes come without any change of the document itself. */
 const relationsEvery = dayMs
-const relationsAtMost = 500
+const maxRelations = 500
 
 export interface DocumentSyncOptions extends Linking {
   source: DocumentSource
@@ -196,7 +196,7 @@ export class DocumentSync {
 
   private async refreshRelations(round: Round): Promise<void> {
     const before = round.stamp - observationStamp(relationsEvery)
-    const limit = Math.min(this.fetchesPerRun, relationsAtMost)
+    const limit = Math.min(this.fetchesPerRun, maxRelations)
     const due = await this.context.store.readDueRelations(before, limit)
     const keys = due.filter(({ id }) => !round.aside.has(asideName('relations', id)))
     // At the sweep's pace, and without a count of what was corrected.

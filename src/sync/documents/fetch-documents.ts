@@ -15,7 +15,7 @@ import { isSweptAlone } from './swept-documents.ts'
 /** Requests under way at once: the rate limit is the bound, not the time that an answer takes. */
 export const atOnce = 16
 /** With this many failures in one run, the system fails and not its documents. */
-const failuresAtMost = 5
+const maxFailures = 5
 /** So it does with this many documents of which none fits. */
 const misfitsToDoubt = 10
 
@@ -81,7 +81,7 @@ export async function fetchDocuments(
   await forEachConcurrently(some.slice(0, atMost), atOnce, key =>
     fetchDocument(context, round, key).catch(error => {
       const isSingle = error instanceof SourceError && error.scope === 'source'
-      if (!isSingle || failures.push(error) === failuresAtMost) throw error
+      if (!isSingle || failures.push(error) === maxFailures) throw error
     }),
   )
   const [failure] = failures

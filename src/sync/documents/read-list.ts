@@ -8,13 +8,13 @@ import {
 import { forEachConcurrently } from '../concurrency.ts'
 
 /** Documents may move from one page to another while a list is read: then it is read again, at most this often. */
-const passesAtMost = 3
+const maxPasses = 3
 /** Pages that a list may grow by while it is read; a large one by a tenth. */
 const pagesMore = 20
 /** Five million documents in one list: more than there are. */
-const pagesAtMost = 100_000
+const maxPages = 100_000
 /** Pages without any new document: many new documents may cause two, no more. */
-const repeatsAtMost = 2
+const maxRepeats = 2
 /** When a page has at least this many documents and none fits, the system fails and not its documents. */
 const misfitsToDoubt = 10
 
@@ -30,7 +30,7 @@ interface ListOptions {
 export async function readList(query: DocumentQuery, options: ListOptions): Promise<number> {
   for (let pass = 1; ; pass++) {
     const { listed, isWhole } = await readPass(query, options)
-    if (isWhole || pass === passesAtMost) return listed
+    if (isWhole || pass === maxPasses) return listed
   }
 }
 
@@ -44,7 +44,7 @@ async function readPass(query: DocumentQuery, { source, atOnce, beforePage, onPa
   }
   await readPage(1)
   const { total: atFirst, pages: pagesAtFirst } = pass
-  const limit = Math.min(pagesAtMost, pagesAtFirst + Math.max(pagesMore, Math.ceil(pagesAtFirst / 10)))
+  const limit = Math.min(maxPages, pagesAtFirst + Math.max(pagesMore, Math.ceil(pagesAtFirst / 10)))
   for (let next = 2; next <= pass.pages; ) {
     const last = pass.pages
     if (last > limit) throw pass.doubt(`has a list that does not end: ${last} pages by now`)
@@ -82,7 +82,7 @@ class Pass {
     if (documents.length === 0 && misfits.length >= misfitsToDoubt)
       throw this.doubt(`sent a page of ${misfits.length} documents, none of which fits`)
     const isNew = documents.length === 0 || documents.some(({ id }) => !this.ids.has(id))
-    if (!isNew && ++this.repeats > repeatsAtMost) throw this.doubt('repeats the pages of a list')
+    if (!isNew && ++this.repeats > maxRepeats) throw this.doubt('repeats the pages of a list')
     for (const { id } of documents) this.ids.add(id)
   }
 

@@ -6,7 +6,7 @@ import { type AskedRecord, saveSetAside, type Wanted } from '../set-aside.ts'
 
 const triesPerRound = 20
 /** Further ones are tried as if they had not been set aside. */
-const readAtMost = 10_000
+const maxRead = 10_000
 
 /** As of the beginning of a round: names made by `asideName`. */
 export type Aside = ReadonlySet<string>
@@ -22,7 +22,7 @@ interface Stored {
 }
 
 export async function readAside({ store, system }: Stored): Promise<Aside> {
-  const records = await store.listSetAside(readAtMost, system)
+  const records = await store.listSetAside(maxRead, system)
   return new Set(records.map(({ kind, id }) => asideName(kind as DocumentRecordKind, id)))
 }
 

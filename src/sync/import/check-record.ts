@@ -47,10 +47,10 @@ const isMoment = (value: unknown): boolean =>
 const text = check('text without NUL', isText)
 const name = check('text of at least one character, without NUL', value => isText(value) && value !== '')
 /** Sums of the invoices of any customer without counters then stay within 64 bits. */
-const mostCents = 10 ** 15
+const maxCents = 10 ** 15
 const cents = check(
   "a whole number of the currency's smallest unit, of at most 10^15 either way",
-  value => Number.isSafeInteger(value) && Math.abs(Number(value)) <= mostCents,
+  value => Number.isSafeInteger(value) && Math.abs(Number(value)) <= maxCents,
 )
 const whole = check('a whole number', Number.isSafeInteger)
 const percent = check('a number', Number.isFinite)
@@ -132,7 +132,7 @@ const paidChecks: Record<keyof Payment, Check> = {
 }
 
 /** A hostile line could have millions. */
-const problemsAtMost = 20
+const maxProblems = 20
 
 /** Reads one invoice. A field that may be null may be left out, and so may `lines` and `payment`. Returns up to twenty problems at once. */
 export function readRecord(value: unknown): { record: InvoiceRecord } | { problems: Problem[] } {
@@ -141,7 +141,7 @@ export function readRecord(value: unknown): { record: InvoiceRecord } | { proble
   const invoice = readObject(value, '', invoiceChecks, problems, ['lines', 'payment']) as unknown as Invoice
   const lines = readList<Line>(value.lines, 'lines', 'line items', lineChecks, problems)
   const given = readPayment(value.payment, problems)
-  if (problems.length > 0) return { problems: problems.slice(0, problemsAtMost) }
+  if (problems.length > 0) return { problems: problems.slice(0, maxProblems) }
   if (given === null) return { record: { invoice, lines } }
   const payment = completePaymentFacts(invoice, given)
   const wrong = checkSum(payment, invoice)
@@ -187,7 +187,7 @@ function readList<Row>(
   }
   const rows: Row[] = []
   for (const [index, row] of value.entries()) {
-    if (problems.length >= problemsAtMost) break
+    if (problems.length >= maxProblems) break
     const at = `${path}[${index}]`
     if (isObject(row)) rows.push(readObject(row, `${at}.`, checks, problems) as Row)
     else problems.push({ field: at, reason: 'must be a JSON object' })

@@ -49,8 +49,8 @@ export async function applyAnswers(
   const [saved, gone] = [findSaved(decided), findGone(decided)]
   const deleted = await deleteGone(tx, gone)
   await leaveFormer(tx, saved, gone, options)
-  const { changed, contested } = await saveWithLinks(tx, saved, options)
-  if (!options.isPartial) await relinkOthers(tx, saved, gone, contested, options)
+  const { changed, claimedTwice } = await saveWithLinks(tx, saved, options)
+  if (!options.isPartial) await relinkOthers(tx, saved, gone, claimedTwice, options)
   await tx.saveEntries(writeJournal(decided, options))
   const overlaps = decided.flatMap(({ answer, decision }) =>
     decision.action === 'overlap' ? [answer.id] : [],
@@ -135,15 +135,15 @@ async function leaveFormer(
 
 /** Returns how many changed, and whose documents are contested now. */
 async function saveWithLinks(tx: WriteTransaction, saved: readonly Saved[], options: ApplyOptions) {
-  const { records, contested } = options.isPartial
-    ? { records: saved.map(keepDocument), contested: {} }
+  const { records, claimedTwice } = options.isPartial
+    ? { records: saved.map(keepDocument), claimedTwice: {} }
     : await linkRecords(tx, saved, options)
   const changed = await tx.saveInvoices(
     records,
     saved.map(({ answer }) => answer.askedAt),
     saved.map(({ answer }) => answer.answeredAt),
   )
-  return { changed, contested }
+  return { changed, claimedTwice }
 }
 
 /** Links other invoices again, which gain or lose a document by what was saved and deleted. */
@@ -151,7 +151,7 @@ async function relinkOthers(
   tx: WriteTransaction,
   saved: readonly Saved[],
   gone: readonly Gone[],
-  contested: Partial<InvoiceNames>,
+  claimedTwice: Partial<InvoiceNames>,
   options: ApplyOptions,
 ): Promise<void> {
   const freed = gone.flatMap(({ before }) => before?.previous?.invoice.ix_id ?? [])
@@ -161,20 +161,20 @@ async function relinkOthers(
     ),
     ...gone.flatMap(({ before }) => lostNames(before, null)),
   ]
-  const touched = [contested, { documents: freed }, await findLost(tx, lost, options)]
+  const touched = [claimedTwice, { documents: freed }, await findLost(tx, lost, options)]
   await relinkInvoices(tx, joinNames(touched), 'claim', options)
 }
 
 /** Links records to their documents. Those without a claim are left as they are. */
 async function linkRecords(tx: WriteTransaction, saved: readonly Saved[], options: LinkOptions) {
   const claimed = saved.flatMap(({ record }) => toClaimed(record) ?? [])
-  const { linked, contested } = await linkInvoices(tx, claimed, options)
+  const { linked, claimedTwice } = await linkInvoices(tx, claimed, options)
   const byKey = new Map(linked.map(link => [keyOf(link.invoice), link]))
   const withLinks = ({ record }: Saved): InvoiceRecord => {
     const { invoice = record.invoice, document = null } = byKey.get(keyOf(record.invoice)) ?? {}
     return { ...record, invoice, document }
   }
-  return { records: saved.map(withLinks), contested }
+  return { records: saved.map(withLinks), claimedTwice }
 }
 
 /** Leaves out the claim of an invoice that has a document: it is compared with the document alone, which stays. */

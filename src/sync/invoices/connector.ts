@@ -63,7 +63,7 @@ export async function createConnector(options: ConnectorOptions) {
     isListed: () => lists.isListed(),
     backfill: () => lists.backfill(),
     forceRelist: () => lists.forceRelist(),
-    relist: (isForced: boolean, pagesAtMost?: number) => lists.relist(isForced, pagesAtMost),
+    relist: (isForced: boolean, maxPages?: number) => lists.relist(isForced, maxPages),
     rereadUnsettled: (unlessSince?: number) => lists.rereadUnsettled(unlessSince),
     /** Applies the events since the last call. Lists of whole customers are awaited for `patienceMs`; longer ones go on. */
     async catchUp(patienceMs?: number): Promise<Applied> {

@@ -17,7 +17,7 @@ const unsettledAtOnce = 8
 const batchSize = 100
 
 /** How a list is read, and the streams that succeeded at its end. */
-type How = Pick<ListOptions, 'parallel' | 'urgency' | 'pagesAtMost'> & {
+type How = Pick<ListOptions, 'parallel' | 'urgency' | 'maxPages'> & {
   step: string
   stop?: AbortSignal
   why: Recheck
@@ -87,8 +87,8 @@ export class AccountLists {
     )
   }
 
-  /** Lists everything again. A forced list runs at full speed, and so does one of `pagesAtMost` pages; the next call goes on with what was cut off. */
-  relist(isForced: boolean, pagesAtMost = Number.POSITIVE_INFINITY): Promise<Applied> {
+  /** Lists everything again. A forced list runs at full speed, and so does one of `maxPages` pages; the next call goes on with what was cut off. */
+  relist(isForced: boolean, maxPages = Number.POSITIVE_INFINITY): Promise<Applied> {
     const { streams, names } = this.context
     return streams.run(names.relist, async found => {
       const kept = readListCursor(found.cursor)
@@ -97,9 +97,9 @@ export class AccountLists {
       // Before the first relist, the backfill was the last list of everything.
       const listed_at = found.succeeded_at ?? (await this.read('backfill')).succeeded_at
       const stream = { ...found, succeeded_at: listed_at, failed_at: null, error: null }
-      const isFast = cursor.isForced || pagesAtMost < Number.POSITIVE_INFINITY
+      const isFast = cursor.isForced || maxPages < Number.POSITIVE_INFINITY
       return this.listEverything(stream, cursor, {
-        ...{ step: 'listed again', why: await this.whyAgain(), done: [names.relist], pagesAtMost },
+        ...{ step: 'listed again', why: await this.whyAgain(), done: [names.relist], maxPages },
         ...{ urgency: isFast ? 'soon' : 'slowly', parallel: isFast ? partsAtOnce : 1 },
       })
     })

@@ -19,7 +19,7 @@ export interface ListOptions extends Pick<SyncContext, 'source' | 'log' | 'signa
   ranges: readonly Range[]
   parallel: number
   /** After so many pages no further one is requested. */
-  pagesAtMost?: number
+  maxPages?: number
   commits: Pick<Commits, 'ask'>
   /** Stores pages, and with them the ranges that are then left to read: none, at the end. */
   store(pages: readonly ListedPage[], left: readonly Range[]): Promise<void>
@@ -59,8 +59,8 @@ class ListReader {
   }
 
   private isStopped(): boolean {
-    const { signal, pagesAtMost = Number.POSITIVE_INFINITY } = this.options
-    return signal.aborted || this.failure !== null || this.asked >= pagesAtMost
+    const { signal, maxPages = Number.POSITIVE_INFINITY } = this.options
+    return signal.aborted || this.failure !== null || this.asked >= maxPages
   }
 
   private readMore(): void {

@@ -1,4 +1,4 @@
-/** What decisions mean beside the rows: what is counted, set aside, told to the journal, and corrected. Pure. */
+/** What decisions mean beside the rows: what is counted, set aside, written to the journal, and corrected. Pure. */
 import type { InvoiceKey } from '../../domain/invoice.ts'
 import { overlappedKind, type RefusalReason } from '../../store/connector-store.ts'
 import type { JournalEntry, JournalOutcome } from '../../store/document-store.ts'
@@ -51,8 +51,8 @@ export function writeJournal(
     return { customer_id, id, ...event, at: now, outcome, detail }
   }
   const own = decided.flatMap(({ decision }) => {
-    const told = describeDecision(decision, decided.length === 1)
-    return told === null ? [] : [entryOf(told.key, told.outcome, told.detail)]
+    const outcome = describeDecision(decision, decided.length === 1)
+    return outcome === null ? [] : [entryOf(outcome.key, outcome.outcome, outcome.detail)]
   })
   return [...others, ...own]
 }

@@ -7,8 +7,8 @@ import { readSettings } from '../../../src/cli/settings/read-settings.ts'
 import { type Claim, type Document, noClaim } from '../../../src/domain/document.ts'
 import type { Invoice } from '../../../src/domain/invoice.ts'
 import type { Claimed } from '../../../src/domain/link/known.ts'
-import { type LinkRules, usualRules } from '../../../src/domain/link/link.ts'
-import { mapClaim, usualKeys } from '../../../src/sources/stripe/map-claim.ts'
+import { defaultRules, type LinkRules } from '../../../src/domain/link/link.ts'
+import { defaultKeys, mapClaim } from '../../../src/sources/stripe/map-claim.ts'
 import { anyCharacter } from '../../support/clients/any-character.ts'
 import {
   type Case,
@@ -422,7 +422,7 @@ test('whatever is known, a state other than synced has no document', () => {
 
 describe('mapClaim', () => {
   const read = (metadata: Record<string, unknown> | null | undefined) =>
-    mapClaim(metadata as Record<string, string>, usualKeys)
+    mapClaim(metadata as Record<string, string>, defaultKeys)
   const cases: [name: string, key: string, field: keyof Claim, values: [given: unknown, told: unknown][]][] =
     [
       [
@@ -526,7 +526,7 @@ describe('mapClaim', () => {
       assert.deepEqual(read(metadata), noClaim)
   })
   it('reads other keys when told so', () => {
-    const keys = { ...usualKeys, state: 'doc_state', ix_id: 'doc' }
+    const keys = { ...defaultKeys, state: 'doc_state', ix_id: 'doc' }
     const claim = mapClaim({ doc_state: 'synced', doc: '7', ix_state: 'failed', ix_error: 'E' }, keys)
     assert.deepEqual(claim, { ...noClaim, state: 'synced', ix_id: 7, error: 'E' })
   })
@@ -535,7 +535,7 @@ describe('mapClaim', () => {
       fc.string({ unit: anyCharacter }),
       fc.constantFrom('synced', '7', '2026-03-02T09:30Z'),
     )
-    const metadata = fc.dictionary(fc.constantFrom(...Object.values(usualKeys), '__proto__'), text)
+    const metadata = fc.dictionary(fc.constantFrom(...Object.values(defaultKeys), '__proto__'), text)
     fc.assert(
       fc.property(metadata, given => {
         const { ix_id, created_at, attempted_at, error } = read(given)
@@ -560,9 +560,9 @@ describe('the settings', () => {
     })
   }
   it('are the usual rules and keys when nothing is set', () => {
-    assert.deepEqual(readLinkRules(true), usualRules)
-    assert.deepEqual(readLinkRules(false), { ...usualRules, isConnected: false })
-    assert.deepEqual(readMetadataKeys(), usualKeys)
+    assert.deepEqual(readLinkRules(true), defaultRules)
+    assert.deepEqual(readLinkRules(false), { ...defaultRules, isConnected: false })
+    assert.deepEqual(readMetadataKeys(), defaultKeys)
   })
   it('say what the convention is', t => {
     set(t, {
@@ -579,7 +579,7 @@ describe('the settings', () => {
       creatingTimeoutMs: 172_800_000,
       isConnected: true,
     })
-    assert.deepEqual(readMetadataKeys(), { ...usualKeys, state: 'doc_state', ix_id: 'doc' })
+    assert.deepEqual(readMetadataKeys(), { ...defaultKeys, state: 'doc_state', ix_id: 'doc' })
   })
   for (const references of [
     ',',

@@ -5,11 +5,11 @@ import { type Claim, noClaim } from '../../../src/domain/document.ts'
 import type { Invoice } from '../../../src/domain/invoice.ts'
 import type { Claimed } from '../../../src/domain/link/known.ts'
 import {
+  defaultTemplates,
   namesIn,
   namesOf,
   readTemplate,
   referencesTo,
-  usualTemplates,
 } from '../../../src/domain/link/reference.ts'
 import { derive, id, idOf, nothing, seen, templates } from '../../support/worlds/linking.ts'
 import { makeInvoice } from '../../support/worlds/records.ts'
@@ -215,7 +215,7 @@ describe('templates', () => {
   })
   it('find no invoice and no payment in other texts', () => {
     for (const reference of [null, '', 'in_', 'in', '6/G', 'in_a b', 'Stripe', 'pi_', 'ch_1'])
-      assert.deepEqual(namesIn({ reference }, usualTemplates), [], String(reference))
+      assert.deepEqual(namesIn({ reference }, defaultTemplates), [], String(reference))
   })
   it('whose fixed texts overlap in a reference find nothing in it', () => {
     const given = templates('a-{number}-b', 'aa{number}aa').references

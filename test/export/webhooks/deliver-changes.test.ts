@@ -12,9 +12,9 @@ import { Webhook } from 'standardwebhooks'
 import { readCursor } from '../../../src/domain/change.ts'
 import { invoiceStatuses } from '../../../src/domain/invoice.ts'
 import {
-  attemptsAtMost,
   type DeliverOptions,
   deliverChanges,
+  maxAttempts,
   sentAtOnce,
 } from '../../../src/export/webhooks/deliver-changes.ts'
 import { findUrlProblem, sendWebhook } from '../../../src/export/webhooks/send-webhook.ts'
@@ -175,12 +175,12 @@ for (const engine of engines)
     it('an outgoing webhook is sent ten times in three days, by processes that end in between, then disabled; nothing is skipped', async t => {
       const { store } = await openStore(t, engine)
       const seqs = await write(store, 3)
-      const receiver = await receive(t, ...Array(sentAtOnce + attemptsAtMost).fill(500), 302, 204)
+      const receiver = await receive(t, ...Array(sentAtOnce + maxAttempts).fill(500), 302, 204)
       await addWebhook(store, { url: receiver.url })
       const began = Date.now()
       let clock = began
       const now = () => clock
-      for (let attempt = 1; attempt < attemptsAtMost; attempt++) {
+      for (let attempt = 1; attempt < maxAttempts; attempt++) {
         await deliverUntil({ store, now }, async () => (await findWebhook(store)).attempts === attempt)
         const { state, next_at, error, cursor } = await findWebhook(store)
         assert.deepEqual([state, error, cursor], ['active', 'answered 500', (seqs[0] as number) - 1])
@@ -189,7 +189,7 @@ for (const engine of engines)
       const days = (clock - began) / 86_400_000
       assert.ok(days > 3 && days < 3.5, `${days} days`)
       await deliverUntil({ store, now }, async () => (await findWebhook(store)).state === 'disabled')
-      assert.equal((await findWebhook(store)).attempts, attemptsAtMost)
+      assert.equal((await findWebhook(store)).attempts, maxAttempts)
       // A replay goes on where it stopped. A redirect is a failure.
       await store.changeWebhook('wh_1', { state: 'active', cursor: null })
       await deliverUntil({ store, now }, async () => {

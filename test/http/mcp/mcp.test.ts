@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { describe, it } from 'node:test'
 import { checkResourceAllowed, discoverOAuthProtectedResourceMetadata } from '@modelcontextprotocol/client'
 import { noClaim } from '../../../src/domain/document.ts'
-import { usualRules } from '../../../src/domain/link/link.ts'
+import { defaultRules } from '../../../src/domain/link/link.ts'
 import { createExplain } from '../../../src/http/mcp/explain.ts'
 import { countedHeader } from '../../../src/http/rate-limit.ts'
 import { eventually } from '../../support/clients/cli.ts'
@@ -555,7 +555,7 @@ for (const engine of engines)
 const postgres = engines.find(({ name }) => name === 'postgres') ?? assert.fail()
 
 it('explains several invoices at once, whatever becomes of one of them', async t => {
-  const explain = createExplain({ operatorUrl: await postgres.createStore(t), rules: usualRules })
+  const explain = createExplain({ operatorUrl: await postgres.createStore(t), rules: defaultRules })
   const failing = assert.rejects(explain('in_\0'))
   const others = Array.from({ length: 8 }, (_, index) => explain(`in_${index}`))
   await failing
@@ -573,7 +573,7 @@ it("explains nothing with the API's role, which may read no table", async t => {
   const grant = `CREATE ROLE ${role.username} LOGIN PASSWORD 'test'; GRANT USAGE ON SCHEMA fatura TO ${role.username}`
   await runSql(url, grant)
   t.after(() => runSql(postgresServer(), `DROP ROLE IF EXISTS ${role.username}`))
-  const explain = createExplain({ operatorUrl: role.href, rules: usualRules })
+  const explain = createExplain({ operatorUrl: role.href, rules: defaultRules })
   await assert.rejects(explain('in_1'), {
     code: 'unavailable',
     message: /role that serves may not read this/,

@@ -14,7 +14,7 @@ import {
 } from '../../../sandbox/invoicexpress/server.ts'
 import type { SandboxOptions } from '../../../sandbox/stripe/server.ts'
 import { documentTypes } from '../../../src/domain/document.ts'
-import { usualRules } from '../../../src/domain/link/link.ts'
+import { defaultRules } from '../../../src/domain/link/link.ts'
 import { checkClock } from '../../../src/operations/doctor/check-clock.ts'
 import { quickPace } from '../../../src/operations/doctor/check-invoicexpress.ts'
 import { createReport, type Finding } from '../../../src/operations/doctor/findings.ts'
@@ -23,7 +23,7 @@ import type { Pace } from '../../../src/sources/calls/paced-calls.ts'
 import { createDocumentSource } from '../../../src/sources/invoicexpress/document-source.ts'
 import { createBillingSource } from '../../../src/sources/stripe/billing-source.ts'
 import { neededEvents } from '../../../src/sources/stripe/events.ts'
-import { usualKeys } from '../../../src/sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../../src/sources/stripe/map-claim.ts'
 import { openOperatorStore, openWriteStore, prepareStore } from '../../../src/store/engines.ts'
 import { schema } from '../../../src/store/sqlite/migrations.ts'
 import { examineHere } from '../../support/checks/examine.ts'
@@ -141,9 +141,9 @@ async function open(t: TestContext, { ix: server, url, ...options }: Options = {
       try {
         await checkSample(report, {
           store,
-          payments: createBillingSource({ apiKey, base: world.sandbox.address }, usualKeys, quick),
+          payments: createBillingSource({ apiKey, base: world.sandbox.address }, defaultKeys, quick),
           documents: createDocumentSource({ account: null, apiKey: ixKey, base: ix.address }, quick),
-          rules: usualRules,
+          rules: defaultRules,
           count,
         })
       } finally {

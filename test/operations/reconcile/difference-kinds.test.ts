@@ -5,13 +5,13 @@ import { describe, it } from 'node:test'
 import { addWorkingDays } from '../../../src/domain/calendar.ts'
 import { type Document, noClaim, type RelatedDocument, type Relations } from '../../../src/domain/document.ts'
 import type { Invoice } from '../../../src/domain/invoice.ts'
-import { usualRules } from '../../../src/domain/link/link.ts'
+import { defaultRules } from '../../../src/domain/link/link.ts'
 import { completePaymentFacts, type PaymentFacts, type TaxByRate } from '../../../src/domain/payment.ts'
 import {
   type DifferenceKind,
+  defaultLimits,
   differenceWords,
   type Limits,
-  usualLimits,
 } from '../../../src/operations/reconcile/difference-kinds.ts'
 import { findDifferences } from '../../../src/operations/reconcile/reconcile.ts'
 import { stripeIdentity } from '../../../src/sources/stripe/source-identity.ts'
@@ -447,8 +447,8 @@ function find({ invoice: own, facts, document: theirs, related = [], taxId = 'PT
     ...{ payment: completePaymentFacts(invoice, facts), observed_at: 1, claim: noClaim },
     ...{ document: known, client_tax_id: taxId },
   }
-  const bounds = { ...usualLimits, ...limits }
-  return findDifferences(linked, [known], usualRules, stripeIdentity, Date.now(), [], bounds)
+  const bounds = { ...defaultLimits, ...limits }
+  return findDifferences(linked, [known], defaultRules, stripeIdentity, Date.now(), [], bounds)
 }
 
 describe('a reconciliation finds', () => {

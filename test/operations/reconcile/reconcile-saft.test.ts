@@ -7,7 +7,7 @@ import { deflateRawSync } from 'node:zlib'
 import { type SaftRow, writeSaft } from '../../../sandbox/saft-file.ts'
 import { type Document, noClaim } from '../../../src/domain/document.ts'
 import type { Invoice } from '../../../src/domain/invoice.ts'
-import { usualRules } from '../../../src/domain/link/link.ts'
+import { defaultRules } from '../../../src/domain/link/link.ts'
 import { FileError } from '../../../src/operations/reconcile/decode-xml.ts'
 import { readSaft, type SaftPart } from '../../../src/operations/reconcile/read-saft.ts'
 import { observationStamp, type WriteStore } from '../../../src/store/store.ts'
@@ -213,7 +213,7 @@ async function plant(store: WriteStore, planted: readonly Planted[]): Promise<vo
     }
     const ids = invoices.map(({ id }) => id)
     await relinkInvoices(tx, { documents: [], invoices: ids }, 'test', {
-      rules: usualRules,
+      rules: defaultRules,
       guard: noGuard,
       now: Date.now(),
     })

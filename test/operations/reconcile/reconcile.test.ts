@@ -9,7 +9,7 @@ import { CliError } from '../../../src/cli/terminal/cli-error.ts'
 import { type Claim, type Document, noClaim } from '../../../src/domain/document.ts'
 import { currencyOf } from '../../../src/domain/document-json.ts'
 import type { Invoice } from '../../../src/domain/invoice.ts'
-import { isSameTaxId, usualRules } from '../../../src/domain/link/link.ts'
+import { defaultRules, isSameTaxId } from '../../../src/domain/link/link.ts'
 import { decimalsOf, writeAmount } from '../../../src/domain/money.ts'
 import { completePaymentFacts } from '../../../src/domain/payment.ts'
 import { isSameAmount } from '../../../src/operations/reconcile/compare-amounts.ts'
@@ -83,7 +83,7 @@ async function plant(store: WriteStore, planted: readonly Planted[]): Promise<vo
     }
     const invoices = planted.map(({ invoice }) => invoice.id)
     await relinkInvoices(tx, { documents: [], invoices }, 'test', {
-      rules: usualRules,
+      rules: defaultRules,
       guard: noGuard,
       now: Date.now(),
     })
@@ -123,7 +123,7 @@ async function createWorld(t: TestContext, engine: Engine, env: Record<string, s
     },
     async look(options) {
       const operator = await openOperatorStore(url)
-      const looked = await Array.fromAsync(readChecked(operator, readScope(options), usualRules))
+      const looked = await Array.fromAsync(readChecked(operator, readScope(options), defaultRules))
       await operator.close()
       return looked.map(({ linked }) => linked.id).join(' ')
     },
@@ -440,7 +440,10 @@ for (const engine of engines)
 
     it('says of a paid invoice why a document that names it is not its own', async t => {
       const { store, find } = await createWorld(t, engine, { DOCUMENT_REFERENCE: 'Stripe {id},{payment}' })
-      const { apply, save } = linkedStore(store, { ...usualRules, ...templates('Stripe {id}', '{payment}') })
+      const { apply, save } = linkedStore(store, {
+        ...defaultRules,
+        ...templates('Stripe {id}', '{payment}'),
+      })
       const paid = { status: 'paid', customer_id: 'cus_a' } as const
       await apply(
         observe({ ...paid, id: 'in_a' }),
@@ -467,7 +470,7 @@ for (const engine of engines)
 
     it('knows documents that name a payment or a number: of unknown ones, of several invoices, and of none', async t => {
       const { store, find } = await createWorld(t, engine, { DOCUMENT_REFERENCE: '{id},{payment},{number}' })
-      const rules = { ...usualRules, ...templates('{id}', '{payment}', '{number}') }
+      const rules = { ...defaultRules, ...templates('{id}', '{payment}', '{number}') }
       const { apply, save, saveClient } = linkedStore(store, rules)
       const paid = { status: 'paid', customer_tax_id: 'PT509442013' } as const
       await apply(
@@ -996,7 +999,7 @@ describe('findDifferences', () => {
           client_tax_id: clients[taxId],
         }
         assert.deepEqual(
-          findDifferences(linked, known, usualRules, stripeIdentity, now).map(({ kind }) => kind),
+          findDifferences(linked, known, defaultRules, stripeIdentity, now).map(({ kind }) => kind),
           kinds,
         )
       }),

@@ -6,7 +6,7 @@ import { type SaftRow, writeSaft } from '../../../sandbox/saft-file.ts'
 import { monthOf } from '../../../src/domain/calendar.ts'
 import { type Claim, type Document, noClaim, type RelatedDocument } from '../../../src/domain/document.ts'
 import type { Invoice, InvoiceDocument } from '../../../src/domain/invoice.ts'
-import { usualRules } from '../../../src/domain/link/link.ts'
+import { defaultRules } from '../../../src/domain/link/link.ts'
 import { completePaymentFacts, type PaymentFacts, type TaxByRate } from '../../../src/domain/payment.ts'
 import { readSaft, type SaftDocument } from '../../../src/operations/reconcile/read-saft.ts'
 import {
@@ -380,11 +380,11 @@ const stripeTax = (rate_percent: number, base_cents: number, tax_cents: number):
 }
 const at23 = { before_taxes: 100, taxes: 23, total: 123, items: [item(23, 100, 23)] }
 const usual = { total_cents: 12_300, tax_cents: 2_300 }
-const usualTaxes = [stripeTax(23, 10_000, 2_300)]
+const defaultTaxes = [stripeTax(23, 10_000, 2_300)]
 
 /** Right on both sides: two rates, retention, a foreign currency, exemptions, credit notes of two rates and of a document of before. */
 const right: Planted[] = [
-  { n: 1, invoice: usual, taxes: usualTaxes, document: at23, filed: [['FT A/1', 100, 23]] },
+  { n: 1, invoice: usual, taxes: defaultTaxes, document: at23, filed: [['FT A/1', 100, 23]] },
   {
     n: 2,
     invoice: { total_cents: 17_600, tax_cents: 2_600 },
@@ -410,7 +410,7 @@ const right: Planted[] = [
   {
     n: 3,
     invoice: usual,
-    taxes: usualTaxes,
+    taxes: defaultTaxes,
     document: { ...at23, total: 98, retention: '25' },
     filed: [['FT A/3', 100, 23]],
   },
@@ -432,7 +432,7 @@ const right: Planted[] = [
   {
     n: 6,
     invoice: { ...usual, issued_at: '2026-09-10T10:00:00.000Z' },
-    taxes: usualTaxes,
+    taxes: defaultTaxes,
     payment: { post_payment_credit_cents: 12_300 },
     document: { ...at23, date: '10/09/2026' },
     notes: [
@@ -445,14 +445,14 @@ const right: Planted[] = [
   {
     n: 7,
     invoice: { ...usual, status: 'void' },
-    taxes: usualTaxes,
+    taxes: defaultTaxes,
     document: { ...at23, status: 'canceled' },
     filed: [],
   },
   {
     n: 8,
     invoice: { ...usual, status: 'draft' },
-    taxes: usualTaxes,
+    taxes: defaultTaxes,
     document: { ...at23, status: 'draft', sequence_number: 'rascunho', inverted_sequence_number: null },
     filed: [],
   },
@@ -460,7 +460,7 @@ const right: Planted[] = [
   {
     n: 9,
     invoice: { ...usual, issued_at: '2026-09-30T23:30:00.000Z' },
-    taxes: usualTaxes,
+    taxes: defaultTaxes,
     document: { ...at23, date: '01/10/2026' },
     filed: [['FT A/9', 100, 23]],
   },
@@ -483,23 +483,23 @@ const wrong: Planted[] = [
     document: at23,
     filed: [],
   },
-  { n: 3, invoice: usual, taxes: usualTaxes, document: null, filed: [] },
-  { n: 4, invoice: usual, taxes: usualTaxes, document: { ...at23, status: 'canceled' }, filed: [] },
-  { n: 5, invoice: usual, taxes: usualTaxes, document: { ...at23, date: '02/11/2026' }, filed: [] },
+  { n: 3, invoice: usual, taxes: defaultTaxes, document: null, filed: [] },
+  { n: 4, invoice: usual, taxes: defaultTaxes, document: { ...at23, status: 'canceled' }, filed: [] },
+  { n: 5, invoice: usual, taxes: defaultTaxes, document: { ...at23, date: '02/11/2026' }, filed: [] },
   {
     n: 6,
     invoice: { ...usual, issued_at: '2026-11-02T10:00:00.000Z' },
-    taxes: usualTaxes,
+    taxes: defaultTaxes,
     document: at23,
     filed: [],
   },
-  { n: 7, invoice: { ...usual, status: 'void' }, taxes: usualTaxes, document: at23, filed: [] },
-  { n: 8, invoice: usual, taxes: usualTaxes, document: { ...at23, reference: 'Order 8' }, filed: [] },
+  { n: 7, invoice: { ...usual, status: 'void' }, taxes: defaultTaxes, document: at23, filed: [] },
+  { n: 8, invoice: usual, taxes: defaultTaxes, document: { ...at23, reference: 'Order 8' }, filed: [] },
   // A note that is credited at Stripe by half.
   {
     n: 9,
     invoice: usual,
-    taxes: usualTaxes,
+    taxes: defaultTaxes,
     payment: { pre_payment_credit_cents: 6_150 },
     document: at23,
     notes: [{ id: 909, type: 'CreditNote', inverted_sequence_number: 'NC/9', ...at23 }],
@@ -509,7 +509,7 @@ const wrong: Planted[] = [
   {
     n: 10,
     invoice: usual,
-    taxes: usualTaxes,
+    taxes: defaultTaxes,
     payment: { pre_payment_credit_cents: 12_300 },
     document: { ...at23, items: [{ total: 123, tax_amount: 23, tax: { value: null } }] },
     notes: [{ id: 910, type: 'CreditNote', inverted_sequence_number: 'NC/10', ...at23, items: undefined }],
@@ -526,7 +526,7 @@ const wrong: Planted[] = [
     n: 12,
     invoice: usual,
     claim: { state: 'ignored' },
-    taxes: usualTaxes,
+    taxes: defaultTaxes,
     document: null,
     filed: [],
   },
@@ -534,14 +534,14 @@ const wrong: Planted[] = [
   {
     n: 14,
     invoice: usual,
-    taxes: usualTaxes,
+    taxes: defaultTaxes,
     document: { ...at23, status: 'second_copy', reference: 'x', inverted_sequence_number: 'A/14' },
     filed: [],
   },
   {
     n: 15,
     invoice: usual,
-    taxes: usualTaxes,
+    taxes: defaultTaxes,
     document: at23,
     notes: [{ id: 915, type: 'DebitNote', inverted_sequence_number: 'ND/1', ...at23 }],
     filed: [],
@@ -606,7 +606,7 @@ async function plant(store: WriteStore, planted: readonly Planted[]): Promise<vo
     await tx.saveInvoices(records, stamp++)
     await tx.saveDocuments(planted.flatMap(documentOf), stamp++)
     const wanted = { documents: [], invoices: planted.map(({ n }) => idOf(n)) }
-    await relinkInvoices(tx, wanted, 'test', { rules: usualRules, guard: noGuard, now: Date.now() })
+    await relinkInvoices(tx, wanted, 'test', { rules: defaultRules, guard: noGuard, now: Date.now() })
     for (const each of planted)
       if (each.document !== null)
         await tx.saveRelations(each.n, { has_qr: false, documents: notesOf(each) }, stamp++)

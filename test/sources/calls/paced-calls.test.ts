@@ -26,7 +26,7 @@ const failures: Failures = {
 const pace = (rates: Partial<Pace>): Pace => ({ perSecond: 1_000, attempts: 3, patienceMs: 5_000, ...rates })
 
 /** The most of these moments that lie within one second. */
-function mostPerSecond(moments: readonly number[]): number {
+function maxPerSecond(moments: readonly number[]): number {
   return Math.max(...moments.map(from => moments.filter(at => at >= from && at < from + 1_000).length))
 }
 
@@ -49,8 +49,8 @@ describe('paced calls', () => {
     while (moments().length < 160) await clock.pass(1_000)
     await clock.pass(700)
     await done
-    for (const name of names) assert.equal(mostPerSecond(asked[name] ?? []), 20, name)
-    assert.equal(mostPerSecond(moments()), 60)
+    for (const name of names) assert.equal(maxPerSecond(asked[name] ?? []), 20, name)
+    assert.equal(maxPerSecond(moments()), 60)
     // Three endpoints take up the rate of all, for two seconds, and the fourth follows. One after the other, 160 calls of 0.7 s take 112 s.
     assert.ok(Math.max(...moments()) < 4_000, `the last one after ${Math.max(...moments())} ms`)
   })
@@ -80,7 +80,7 @@ describe('paced calls', () => {
     await Promise.all(asked)
     assert.equal(order.indexOf('now'), before, `${order}`)
     assert.equal(order.indexOf('slowly'), 61)
-    assert.deepEqual([slow.length, mostPerSecond(slow)], [6, 5])
+    assert.deepEqual([slow.length, maxPerSecond(slow)], [6, 5])
   })
 
   it('bound how many are under way, and leave room for what is urgent', async t => {
@@ -151,8 +151,8 @@ test('no second holds more turns than the rates give, however late timers come, 
       const all = () => names.flatMap(name => given[name] ?? [])
       while (all().length < 160 && now < stoodStill + 4_000) await pass(5)
       assert.equal(all().length, 160, `within ${now - stoodStill} ms`)
-      for (const name of names) assert.ok(mostPerSecond(given[name] ?? []) <= 20, name)
-      assert.ok(mostPerSecond(all()) <= 60)
+      for (const name of names) assert.ok(maxPerSecond(given[name] ?? []) <= 20, name)
+      assert.ok(maxPerSecond(all()) <= 60)
     }),
     { numRuns: campaign(20, 2_000) },
   )

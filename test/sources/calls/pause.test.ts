@@ -9,7 +9,7 @@ import { createDocumentSource } from '../../../src/sources/invoicexpress/documen
 import { createInvoicingSystem } from '../../../src/sources/invoicexpress/invoicing-system.ts'
 import { SourceError } from '../../../src/sources/source.ts'
 import { createBillingSource } from '../../../src/sources/stripe/billing-source.ts'
-import { usualKeys } from '../../../src/sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../../src/sources/stripe/map-claim.ts'
 import { createPaymentPlatform } from '../../../src/sources/stripe/payment-platform.ts'
 import { answer } from '../../support/upstreams/invoicexpress-upstream.ts'
 import { startUpstream } from '../../support/upstreams/pdf-upstream.ts'
@@ -74,7 +74,7 @@ const askers: Record<
 }
 
 function createInvoices(base: string): Ask {
-  const source = createBillingSource({ apiKey: 'sk_test_x', base }, usualKeys, pace)
+  const source = createBillingSource({ apiKey: 'sk_test_x', base }, defaultKeys, pace)
   return number => (number % 2 === 0 ? source.fetchInvoice(`in_${number}`, null) : source.listInvoices(null))
 }
 
@@ -204,7 +204,7 @@ test('over TLS both are asked, on connections that are kept, and pauses hold', a
     )
     const source = {
       ix: createDocumentSource({ account: null, apiKey: 'x', base: upstream.origin }, pace),
-      stripe: createBillingSource({ apiKey: 'sk_test_x', base: upstream.origin }, usualKeys, pace),
+      stripe: createBillingSource({ apiKey: 'sk_test_x', base: upstream.origin }, defaultKeys, pace),
     }
     const ask = () => (system === 'ix' ? source.ix.fetchClient(1) : source.stripe.fetchInvoice('in_1', null))
     await ask()

@@ -309,7 +309,7 @@ test('a client is null when it is not there, and a failure when it is another', 
   assert.equal((await failureOf(source.fetchClient(4455))).failure, 'failed')
 })
 
-const usualTimeoutMs = 20_000
+const defaultTimeoutMs = 20_000
 
 describe('faults', { timeout: 600_000 }, () => {
   for (const [name, { listener, failure }] of Object.entries(faults))
@@ -322,7 +322,7 @@ describe('faults', { timeout: 600_000 }, () => {
       const failures = all.map(({ ask, source }) => failureOf(ask(source)).finally(() => over++))
       await until(() => all.every(({ upstream }) => upstream.requests.length === 1))
       if (failure === 'timeout') {
-        await clock.pass(usualTimeoutMs - 1)
+        await clock.pass(defaultTimeoutMs - 1)
         assert.equal(over, 0)
         await clock.pass(1)
       }

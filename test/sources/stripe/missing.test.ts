@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { type BillingSource, type PaymentPlatform, SourceError } from '../../../src/sources/source.ts'
 import { createBillingSource } from '../../../src/sources/stripe/billing-source.ts'
-import { usualKeys } from '../../../src/sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../../src/sources/stripe/map-claim.ts'
 import { createPaymentPlatform } from '../../../src/sources/stripe/payment-platform.ts'
 
 const id = 'in_1asked'
@@ -33,7 +33,7 @@ async function answerWith(t: TestContext, status: number, type: string, body: st
   const options = { apiKey: 'sk_test_missing', base }
   const pace = { perSecond: 1_000, attempts: 1, patienceMs: 5_000 }
   return {
-    source: createBillingSource(options, usualKeys, pace),
+    source: createBillingSource(options, defaultKeys, pace),
     platform: createPaymentPlatform(options),
     asked: () => asked,
   }

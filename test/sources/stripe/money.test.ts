@@ -8,7 +8,7 @@ import type { Invoice, Line } from '../../../src/domain/invoice.ts'
 import { completeRecord } from '../../../src/sources/platform-invoice.ts'
 import type { InvoiceAnswer } from '../../../src/sources/source.ts'
 import { createBillingSource } from '../../../src/sources/stripe/billing-source.ts'
-import { usualKeys } from '../../../src/sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../../src/sources/stripe/map-claim.ts'
 import { addsUp, mapLine } from '../../../src/sources/stripe/map-invoice.ts'
 import { campaign } from '../../support/checks/campaign.ts'
 import { eventually } from '../../support/clients/cli.ts'
@@ -244,7 +244,7 @@ describe('amounts that were read from an account', () => {
     t.after(() => sandbox.close())
     return {
       sandbox,
-      source: createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, usualKeys, pace),
+      source: createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, defaultKeys, pace),
     }
   }
 

@@ -5,10 +5,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
 import { createAccount } from '../../../sandbox/stripe/account.ts'
-import { usualRules } from '../../../src/domain/link/link.ts'
+import { defaultRules } from '../../../src/domain/link/link.ts'
 import { createBillingSource } from '../../../src/sources/stripe/billing-source.ts'
 import { invoiceShape } from '../../../src/sources/stripe/invoice-shape.ts'
-import { usualKeys } from '../../../src/sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../../src/sources/stripe/map-claim.ts'
 import { createStamps } from '../../../src/store/stamps.ts'
 import { readRecord } from '../../../src/sync/import/check-record.ts'
 import { createConnector } from '../../../src/sync/invoices/connector.ts'
@@ -138,7 +138,7 @@ for (const engine of engines)
       const upstream = await startUpstream([...odd, ...good])
       t.after(upstream.close)
       const { store } = await openStores(t, engine)
-      const source = createBillingSource({ apiKey: 'sk_test_odd', base: upstream.base }, usualKeys, {
+      const source = createBillingSource({ apiKey: 'sk_test_odd', base: upstream.base }, defaultKeys, {
         perSecond: 100_000,
         attempts: 0,
         patienceMs: 20_000,
@@ -146,7 +146,7 @@ for (const engine of engines)
       const { log } = createLog()
       const signal = new AbortController().signal
       const connector = await createConnector({
-        ...{ source, store, log, signal, rules: usualRules, guard: noGuard },
+        ...{ source, store, log, signal, rules: defaultRules, guard: noGuard },
         nextStamp: createStamps(await store.readLastObserved()),
       })
       await connector.backfill()

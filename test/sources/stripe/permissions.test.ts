@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import type { Invoice } from '../../../src/domain/invoice.ts'
 import type { PaymentFacts } from '../../../src/domain/payment.ts'
 import { createBillingSource } from '../../../src/sources/stripe/billing-source.ts'
-import { usualKeys } from '../../../src/sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../../src/sources/stripe/map-claim.ts'
 import { type Engine, engines } from '../../support/databases/engines.ts'
 import { assertTrue, eventsStream, readAll, startRig } from '../../support/worlds/sync.ts'
 
@@ -33,7 +33,7 @@ describe('a key that lacks a permission', { concurrency: 2 }, () => {
       /^Stripe refused the key: it lacks the permission "Tax rates: Read"; /,
     )
     sandbox.forbidden.clear()
-    const source = createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, usualKeys)
+    const source = createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, defaultKeys)
     const again = await rig.connect({ source })
     await again.relist(true)
     await again.catchUp()
@@ -60,7 +60,7 @@ describe('a key that lacks a permission', { concurrency: 2 }, () => {
       'Stripe refused the key to read the payments of invoices; which payments paid an invoice is not known',
     )
     sandbox.forbidden.clear()
-    const source = createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, usualKeys)
+    const source = createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, defaultKeys)
     const again = await rig.connect({ source })
     await again.relist(true)
     await again.catchUp()

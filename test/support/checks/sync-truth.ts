@@ -11,9 +11,9 @@ import {
 } from '../../../sandbox/stripe/server.ts'
 import { syncOnce } from '../../../src/cli/start/start-sync.ts'
 import type { InvoiceKey, InvoiceRecord } from '../../../src/domain/invoice.ts'
-import { usualRules } from '../../../src/domain/link/link.ts'
+import { defaultRules } from '../../../src/domain/link/link.ts'
 import type { InvoiceXpressOptions } from '../../../src/sources/invoicexpress/client.ts'
-import { usualKeys } from '../../../src/sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../../src/sources/stripe/map-claim.ts'
 import { mapLine, percentageOf } from '../../../src/sources/stripe/map-invoice.ts'
 import { mapPaymentFacts } from '../../../src/sources/stripe/map-payment.ts'
 import { openOperatorStore, openWriteStore, prepareStore } from '../../../src/store/engines.ts'
@@ -192,8 +192,8 @@ export async function fillStore(
     url,
     stripe: { apiKey: key, base: sandbox.address },
     invoiceXpress,
-    rules: { ...usualRules, isConnected: invoiceXpress !== null },
-    keys: usualKeys,
+    rules: { ...defaultRules, isConnected: invoiceXpress !== null },
+    keys: defaultKeys,
     webhooks: null,
     changesKeptMs: 86_400_000,
     outgoingWebhooksPrivate: false,

@@ -5,7 +5,7 @@ import { isMainThread, Worker, workerData } from 'node:worker_threads'
 const pipelining = 20
 const emptyEachSecond = 60
 /** Each has a port of its own on this side. */
-const emptyAtMost = 600
+const maxEmpty = 600
 /** More would wait on one connection than the service lets wait: it would close. */
 const atOnce = 32
 const requests = 'GET /api/v1/client/cus_ana/invoices HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(atOnce)
@@ -30,7 +30,7 @@ const strangers = {
     const sockets: Socket[] = []
     setInterval(() => {
       sockets.push(connect(port, '127.0.0.1').on('error', () => {}))
-      if (sockets.length > emptyAtMost) sockets.shift()?.destroy()
+      if (sockets.length > maxEmpty) sockets.shift()?.destroy()
     }, 1_000 / emptyEachSecond)
   },
 }

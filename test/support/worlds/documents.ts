@@ -12,7 +12,7 @@ import {
   startInvoiceXpressSandbox,
 } from '../../../sandbox/invoicexpress/server.ts'
 import type { Invoice } from '../../../src/domain/invoice.ts'
-import { type LinkRules, usualRules } from '../../../src/domain/link/link.ts'
+import { defaultRules, type LinkRules } from '../../../src/domain/link/link.ts'
 import type { Pace } from '../../../src/sources/calls/paced-calls.ts'
 import { createDocumentSource } from '../../../src/sources/invoicexpress/document-source.ts'
 import type { DocumentSource } from '../../../src/sources/source.ts'
@@ -78,7 +78,7 @@ export async function startDocuments(
     )
   const source = openSource(ixWaitMs)
   const { log, logged: warned } = createLog()
-  const rules = { ...usualRules, ...given }
+  const rules = { ...defaultRules, ...given }
   const reconnect: DocumentRig['reconnect'] = async more =>
     createDocumentSync({
       guard: noGuard,

@@ -2,7 +2,7 @@
 import { pino } from 'pino'
 import { type Claim, type Document, noClaim } from '../../../src/domain/document.ts'
 import type { Invoice } from '../../../src/domain/invoice.ts'
-import { type LinkRules, usualRules } from '../../../src/domain/link/link.ts'
+import { defaultRules, type LinkRules } from '../../../src/domain/link/link.ts'
 import { invoicesNamedBy } from '../../../src/domain/link/related.ts'
 import { completePaymentFacts } from '../../../src/domain/payment.ts'
 import { nothingUnread } from '../../../src/sources/platform-invoice.ts'
@@ -74,7 +74,7 @@ export const gone = ({ id, customer_id }: Given): InvoiceAnswer => ({ id, custom
 
 export function linkedStore(
   store: WriteStore,
-  rules: LinkRules = usualRules,
+  rules: LinkRules = defaultRules,
   guard: DeletionGuard = noGuard,
 ) {
   const linking = { rules, guard }

@@ -3,7 +3,7 @@ import { type Claim, type Document, noClaim } from '../../../src/domain/document
 import type { Invoice } from '../../../src/domain/invoice.ts'
 import { deriveLink } from '../../../src/domain/link/derive-link.ts'
 import type { Claimed, KnownDocument } from '../../../src/domain/link/known.ts'
-import { type LinkRules, usualRules } from '../../../src/domain/link/link.ts'
+import { defaultRules, type LinkRules } from '../../../src/domain/link/link.ts'
 import { readTemplate, type Template } from '../../../src/domain/link/reference.ts'
 import { makeInvoice } from './records.ts'
 
@@ -57,7 +57,7 @@ export function derive({
   others = [],
 }: Case) {
   const own = { invoice: makeInvoice({ id, ...invoice }), claim: { ...noClaim, ...claim }, payments }
-  return deriveLink(own, known, { ...usualRules, ...rules }, now, others)
+  return deriveLink(own, known, { ...defaultRules, ...rules }, now, others)
 }
 
 export const templates = (...texts: string[]) => ({

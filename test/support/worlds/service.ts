@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { after, before, type TestContext } from 'node:test'
 import { pino } from 'pino'
 import type { InvoiceRecord } from '../../../src/domain/invoice.ts'
-import { usualRules } from '../../../src/domain/link/link.ts'
+import { defaultRules } from '../../../src/domain/link/link.ts'
 import type { Downloads } from '../../../src/domain/page-settings.ts'
 import { createAuthenticate } from '../../../src/http/access/authenticate.ts'
 import { openVerifiers } from '../../../src/http/access/open-verifiers.ts'
@@ -45,7 +45,7 @@ export interface ServiceOptions {
   /** Where customer links are for. */
   publicUrl?: string
   /** Requests that wait for changes at once. */
-  mostWaiting?: number
+  maxWaiting?: number
   /** Whether MCP is served; not unless told. */
   mcp?: boolean
 }
@@ -137,11 +137,11 @@ export async function startService(
     log,
     apiDescription: readApiDescription(),
     pay: options.pay,
-    mostWaiting: options.mostWaiting,
+    maxWaiting: options.maxWaiting,
     mcp: options.mcp
       ? (await import('../../../src/http/mcp/create-mcp.ts')).createMcp({
           operatorUrl: url,
-          rules: usualRules,
+          rules: defaultRules,
         })
       : undefined,
     signIn: options.mail && createSignIn({ ...options.mail, operatorUrl: url }),

@@ -9,7 +9,7 @@ import type { StripeInvoice } from '../../../sandbox/stripe/objects.ts'
 import { type StripeSandbox, startStripeSandbox } from '../../../sandbox/stripe/server.ts'
 import type { Invoice, InvoiceKey, InvoiceStatus, Line } from '../../../src/domain/invoice.ts'
 import { serializeLines, serializeSummary } from '../../../src/domain/invoice-json.ts'
-import { type LinkRules, usualRules } from '../../../src/domain/link/link.ts'
+import { defaultRules, type LinkRules } from '../../../src/domain/link/link.ts'
 import { serializePaymentFacts } from '../../../src/domain/payment.ts'
 import type { Pace } from '../../../src/sources/calls/paced-calls.ts'
 import { type BillingSource, type InvoiceAnswer, SourceError } from '../../../src/sources/source.ts'
@@ -17,7 +17,7 @@ import { billingStreams } from '../../../src/sources/stream-names.ts'
 import { createBillingSource } from '../../../src/sources/stripe/billing-source.ts'
 import { readEvent } from '../../../src/sources/stripe/events.ts'
 import type { PaymentItem } from '../../../src/sources/stripe/invoice-shape.ts'
-import { usualKeys } from '../../../src/sources/stripe/map-claim.ts'
+import { defaultKeys } from '../../../src/sources/stripe/map-claim.ts'
 import { mapInvoice, mapLine, percentageOf } from '../../../src/sources/stripe/map-invoice.ts'
 import { mapPaymentFacts } from '../../../src/sources/stripe/map-payment.ts'
 import { stripeIdentity } from '../../../src/sources/stripe/source-identity.ts'
@@ -81,13 +81,13 @@ export async function startRig(t: TestContext, engine: Engine, options: RigOptio
   t.after(() => sandbox.close())
   const { store, reader, url } = await openStores(t, engine)
   const stripe = { apiKey: 'sk_test_sandbox', base: sandbox.address, ...(timeout && { timeoutMs: timeout }) }
-  const source = createBillingSource(stripe, usualKeys, pace)
+  const source = createBillingSource(stripe, defaultKeys, pace)
   const { log, logged } = createLog()
   const connect: Rig['connect'] = async ({
     source: other = source,
     store: above = store,
     signal = new AbortController().signal,
-    rules = usualRules,
+    rules = defaultRules,
     guard = noGuard,
   } = {}) => {
     const nextStamp = createStamps(await above.readLastObserved())
