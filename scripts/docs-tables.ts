@@ -1,6 +1,8 @@
 /** The tables of the docs that follow from the code. In its page, each stands between two comments. */
 import { fileVariable, type SettingDefinition, settingNames, settings } from '../src/cli/settings/settings.ts'
 import { type ErrorCode, errorCodes } from '../src/domain/errors.ts'
+import { invoiceColumns, lineColumns } from '../src/export/columns.ts'
+import { indexColumns } from '../src/export/export-pdfs.ts'
 import { describeBuild } from '../src/operations/metrics/build-info.ts'
 import { startMetrics } from '../src/operations/metrics/metrics.ts'
 import { createStoreMetrics } from '../src/operations/metrics/store-metrics.ts'
@@ -11,6 +13,7 @@ import { writeTable } from './write-table.ts'
 
 const tables: Record<string, () => string | Promise<string>> = {
   settings: writeSettings,
+  columns: writeColumns,
   commands: writeCommands,
   errors: writeErrors,
   metrics: writeMetrics,
@@ -20,7 +23,7 @@ const tables: Record<string, () => string | Promise<string>> = {
   'fields of a payment': () => writeFields(paymentChecks),
 }
 
-export const pagesWithTables = ['configuration', 'errors', 'admin', 'logs', 'import'].map(
+export const pagesWithTables = ['configuration', 'errors', 'admin', 'logs', 'import', 'export'].map(
   page => `docs/${page}.md`,
 )
 
@@ -81,6 +84,14 @@ function writeErrors(): string {
     return [`\`${code}\``, String(status), meaning, nextSteps[code as ErrorCode]]
   })
   return writeTable(['Code', 'Status', 'Meaning', 'What to do'], rows)
+}
+
+function writeColumns(): string {
+  const tables = { Invoices: invoiceColumns, '`--lines`': lineColumns, '`index.csv`': indexColumns }
+  const rows = Object.entries(tables).map(([kind, columns]) => {
+    return [kind, columns.map(({ name }) => `\`${name}\``).join(', ')]
+  })
+  return writeTable(['Rows', 'Columns, in order'], rows)
 }
 
 function writeFields(checks: Readonly<Record<string, Check>>): string {

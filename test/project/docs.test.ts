@@ -15,8 +15,6 @@ import {
 } from '../../src/cli/settings/settings.ts'
 import { errorCodes } from '../../src/domain/errors.ts'
 import { invoiceFields, listParameters } from '../../src/domain/invoice.ts'
-import { invoiceColumns, lineColumns } from '../../src/export/columns.ts'
-import { indexColumns } from '../../src/export/export-pdfs.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -79,21 +77,11 @@ test('docs/api.md, docs/export.md and README.md list every filter of the list, a
   )
 })
 
-test('docs/api.md lists every field of an invoice, docs/export.md every column, in their order', () => {
+test('docs/api.md lists every field of an invoice, in their order', () => {
   assert.deepEqual(
     rowsOf(section('docs/api.md', 'Invoice summary')).map(({ name }) => name),
     [...invoiceFields],
   )
-  const tables = { Invoices: invoiceColumns, '`--lines`': lineColumns, '`index.csv`': indexColumns }
-  for (const [rows, columns] of Object.entries(tables)) {
-    const line = section('docs/export.md', 'Columns')
-      .split('\n')
-      .find(text => text.startsWith(`| ${rows} |`))
-    assert.deepEqual(
-      codeIn(line?.slice(rows.length + 4) ?? ''),
-      columns.map(({ name }) => name),
-    )
-  }
 })
 
 test('docs/configuration.md lists every setting as the table of settings does, and no other', () => {

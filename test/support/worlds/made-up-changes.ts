@@ -86,7 +86,6 @@ for (const engine of engines)
         "  { name: 'atcud', kind: 'text'",
         "  { name: 'month', kind: 'text', read: ({ issued_at }) => issued_at.slice(0, 7) },\n",
       ],
-      ['docs/export.md', '`atcud`, `document_type`', '`month`, '],
     ],
     files: {},
     commands: [],
