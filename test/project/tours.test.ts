@@ -1,4 +1,4 @@
-/** The tours of the README and every command that the docs show: typed into terminals as they stand there, their output compared. */
+/** The tours and every command that the docs show: typed into terminals as they stand there, their output compared. */
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
@@ -32,14 +32,16 @@ const blocks = new Map<string, ShownCommand[]>(
 )
 
 const withStripe = 'README.md: Five minutes with Stripe'
-const withOwnData = 'README.md: Five minutes with your own data'
+const further = 'docs/tour.md: With Stripe'
+const withOwnData = 'docs/tour.md: With your own data'
 
 /** The blocks that the tests below type, in this order. */
 const typed = {
   stripe: [
-    ...[1, 2, 3, 4, 5, 6].map(step => `${withStripe}, ${step}`),
+    ...[1, 2, 3, 4].map(step => `${withStripe}, ${step}`),
+    ...[1, 2, 3].map(step => `${further}, ${step}`),
     'docs/export.md: Export invoices and their PDFs',
-    ...[7, 8].map(step => `${withStripe}, ${step}`),
+    ...[4, 5].map(step => `${further}, ${step}`),
     'docs/postgresql.md: Moving from SQLite to PostgreSQL',
   ],
   ownData: [
@@ -50,7 +52,7 @@ const typed = {
     'docs/import.md: Validation',
     'docs/access.md: Customer links',
     'docs/admin.md: Making a link',
-    'README.md: On PostgreSQL',
+    'docs/tour.md: On PostgreSQL',
     'docs/postgresql.md: Roles',
   ],
 }
@@ -124,7 +126,7 @@ describe('the commands that the docs show', { concurrency: 2 }, () => {
     assert.deepEqual([...blocks.keys()].sort(), named.sort())
   })
 
-  it('lead through the README’s tour with Stripe, and leave everything in order', {
+  it('lead through the tour with Stripe, of the README and beyond, and leave everything in order', {
     skip: lacksTerminal,
     timeout: 600_000,
   }, async t => {
@@ -141,14 +143,14 @@ describe('the commands that the docs show', { concurrency: 2 }, () => {
           await eventually('the documents of every month are there', () => areDocumentsThere(desk.folder))
           await desk.type(third, block, command => command.startsWith('export '))
           break
-        case `${withStripe}, 5`:
+        case `${further}, 2`:
           await desk.type(third, block)
           await service.see(lines => lines.some(line => /step=catchUp changed=[1-9]/.test(line)) || null)
           await t.test('no stream has failed once the changes of a day are in the store', () =>
             desk.type(third, block, command => command === 'npx fatura status'),
           )
           break
-        case `${withStripe}, 8`:
+        case `${further}, 5`:
           await t.test('fatura doctor ends with 0 FAIL after the changes of a day', () =>
             desk.type(third, block),
           )
@@ -167,13 +169,13 @@ describe('the commands that the docs show', { concurrency: 2 }, () => {
       }
   })
 
-  it('lead through the README’s tour with own data, and through tokens, links, imports and PostgreSQL', {
+  it('lead through the tour with own data, and through tokens, links, imports and PostgreSQL', {
     skip: lacksTerminal,
     timeout: 600_000,
   }, async t => {
     const desk = await sitDown(t)
     const [, invoices = ''] =
-      /```json\n(.*?)```/s.exec(read('README.md').split('## Five minutes with your own data')[1] ?? '') ?? []
+      /```json\n(.*?)```/s.exec(read('docs/tour.md').split('## With your own data')[1] ?? '') ?? []
     const [first = '', second = ''] = invoices.split('\n')
     await writeFile(join(desk.folder, 'invoices.ndjson'), invoices)
     const bad = [first, second.replace(/"issued_at":"(.{10})[^"]*"/, '"issued_at":"2026-03-02"'), 'not json']
@@ -195,7 +197,7 @@ describe('the commands that the docs show', { concurrency: 2 }, () => {
           await desk.type(await desk.open({ ADMIN_TOKEN: 'a-token-of-the-admin-port' }), block)
           break
         }
-        case 'README.md: On PostgreSQL':
+        case 'docs/tour.md: On PostgreSQL':
           desk.known.set('postgres://fatura_owner:secret@127.0.0.1:5432/fatura', await createDatabase(t))
           await desk.type(other, block)
           break
