@@ -183,7 +183,7 @@ test('every command that the docs show is one that exists', () => {
   for (const page of pages) {
     for (const [, name] of read(page).matchAll(/(?:npx fatura|`fatura|^fatura) ([a-z]+)/gm))
       assert.ok(commands.includes(name), `${page}: fatura ${name}`)
-    for (const [, name = ''] of read(page).matchAll(/npm run ([a-z:]+)/g))
+    for (const [, name = ''] of read(page).matchAll(/npm run ([a-z:-]+)/g))
       assert.ok(name in scripts, `${page}: npm run ${name}`)
     // What is not installed at the root, npx fetches from npm: another package of that name, perhaps.
     for (const [, name = ''] of read(page).matchAll(/`npx (?:--prefix \S+ )?([a-z]+)/g))
