@@ -21,7 +21,7 @@ export interface DocumentKey {
   type: DocumentType | null
 }
 
-interface ClaimedDocument extends DocumentKey {
+export interface ClaimedDocument extends DocumentKey {
   /** How often in a row it was missed; null when it was never asked for, and never seen. */
   misses: number | null
   observed_at: number

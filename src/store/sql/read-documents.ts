@@ -12,7 +12,16 @@ import {
 import { isForeign } from '../../domain/document-json.ts'
 import type { InvoiceKey } from '../../domain/invoice.ts'
 import type { DocumentNames, KnownDocument } from '../../domain/link/known.ts'
-import type { DocumentReads, JournalEntry, LinkedInvoice, RelationsKey } from '../document-store.ts'
+import type {
+  ClaimedDocument,
+  DatedDocument,
+  DocumentKey,
+  DocumentReads,
+  JournalEntry,
+  LinkedInvoice,
+  RelatedDocuments,
+  RelationsKey,
+} from '../document-store.ts'
 import { type Db, literals, queryAny, queryColumn } from './db.ts'
 import { findClaimants } from './named-invoices.ts'
 import { findInvoicesOf } from './tied-invoices.ts'
@@ -58,95 +67,23 @@ const linked = (page: string) => `
   FROM page p LEFT JOIN tied d ON d.id = p.document_id LEFT JOIN clients c ON c.id = d.client_id
   ORDER BY p.customer_id, p.id`
 
-export async function findDocuments(db: Db, { ids, references }: DocumentNames): Promise<KnownDocument[]> {
-  const lists = [['d.id', ids] as const, ['d.reference', references] as const, ['d.uid', references] as const]
-  return withClients(db, await queryAny<DocumentRow>(db, withRelations, lists, ' ORDER BY id'))
-}
-
-/** Clients do not lie with documents on Citus. */
-async function withClients(db: Db, rows: readonly DocumentRow[]): Promise<KnownDocument[]> {
-  const found = rows.map(row => ({ row, document: readBody(row.body) }))
-  const ids = [...new Set(found.flatMap(({ document }) => document?.client_id ?? []))]
-  const select = 'SELECT id, tax_id FROM fatura.document_clients'
-  const clients = await queryAny<{ id: number; tax_id: string | null }>(db, select, [['id', ids]])
-  const taxIds = new Map(clients.map(({ id, tax_id }) => [id, tax_id]))
-  return found.map(({ row: { id, misses, observed_at, relations = null, client_tax_id }, document }) => ({
-    ...{ id, document, misses, observed_at },
-    relations: relations === null ? null : JSON.parse(relations),
-    client_tax_id: taxIdOf(document, client_tax_id, taxIds.get(document?.client_id ?? -1) ?? null),
-  }))
-}
-
 export function documentReads(db: Db): DocumentReads {
+  return { ...dueReads(db), ...tiedReads(db), ...periodReads(db) }
+}
+
+/** What the connector reads again at the sources. */
+function dueReads(db: Db) {
   return {
-    async readDocuments(which, observedBefore, after, limit) {
-      const [index, condition, ...days] =
-        which === 'open'
-          ? [db.byIndex('documents_open'), `status IN (${literals(openDocumentStatuses)})`]
-          : ['', "date >= $4 AND date <= $5 AND status <> 'deleted'", which.from, which.to]
-      const bodies = await queryColumn<string>(
-        db,
-        `SELECT body FROM fatura.documents ${index}
-         WHERE ${condition} AND ${isThere} AND observed_at < $1 AND id > $2 ORDER BY id LIMIT $3`,
-        [observedBefore, after, limit, ...days],
-      )
-      return bodies.map(body => {
-        const { id, type } = JSON.parse(body) as Document
-        return { id, type }
-      })
-    },
-    async readClaimed(after, limit) {
-      const found = new Set<number>()
-      for (const column of ['claimed_id', 'ix_id']) {
-        const sql = `SELECT DISTINCT ${column} FROM fatura.links WHERE ${column} > $1 ORDER BY ${column} LIMIT $2`
-        for (const id of await queryColumn<number>(db, sql, [after, limit])) found.add(id)
-      }
-      const ids = [...found].sort((a, b) => a - b).slice(0, limit)
-      const known = new Map((await findDocuments(db, { ids, references: [] })).map(each => [each.id, each]))
-      const unseen = ids.filter(id => !known.get(id)?.document)
-      const claims = await db.query<{ id: number; claim: string }>(
-        `SELECT claimed_id AS id, claim FROM fatura.links WHERE ${db.isAmong('claimed_id', '$1')}`,
-        [unseen],
-      )
-      const types = new Map<number, Claim['ix_type']>()
-      for (const { id, claim } of claims) {
-        const { ix_type } = JSON.parse(claim) as Claim
-        // Of several who claim it, not all need know.
-        if (ix_type !== null) types.set(id, ix_type)
-      }
-      return ids.map(id => {
-        const { document = null, misses = null, observed_at = 0 } = known.get(id) ?? {}
-        return { id, type: document?.type ?? types.get(id) ?? null, misses, observed_at }
-      })
-    },
+    readDocuments: (which, observedBefore, after, limit) =>
+      readDocuments(db, which, observedBefore, after, limit),
+    readClaimed: (after, limit) => readClaimed(db, after, limit),
     readClients: (readBefore, after, limit) =>
       queryColumn(
         db,
         'SELECT id FROM fatura.document_clients WHERE observed_at < $1 AND id > $2 ORDER BY id LIMIT $3',
         [readBefore, after, limit],
       ),
-    async readDueRelations(readBefore, limit) {
-      const rows = await db.query<{ id: number; relations: string | null; body: string }>(
-        `SELECT r.id, r.relations, d.body FROM fatura.document_relations r
-         JOIN fatura.documents d ON d.id = r.id
-         WHERE r.observed_at < $1 AND d.body IS NOT NULL AND d.status NOT IN ('draft', 'deleted') AND d.${isThere}
-         ORDER BY r.observed_at, r.id DESC LIMIT $2`,
-        [readBefore, limit],
-      )
-      const invoices = await findInvoicesOf(
-        db,
-        rows.map(({ id }) => id),
-      )
-      return rows.map(({ id, relations, body }): RelationsKey => {
-        const document = JSON.parse(body) as Document
-        const isPartial =
-          wholeFields.some(name => document[name] === undefined) ||
-          (document.multicurrency === undefined &&
-            (invoices.get(id) ?? []).some(({ invoice }) => isForeign(document, invoice)))
-        const hasQr = relations !== null && JSON.parse(relations).has_qr
-        return { id, type: document.type, hasQr, isPartial }
-      })
-    },
+    readDueRelations: (readBefore, limit) => readDueRelations(db, readBefore, limit),
     readCreating: (after, limit) =>
       db.query<InvoiceKey>(
         `SELECT customer_id, invoice_id AS id FROM fatura.links
@@ -157,6 +94,12 @@ export function documentReads(db: Db): DocumentReads {
       const [first = null] = await queryColumn(db, 'SELECT min(issued_at) FROM fatura.invoices')
       return first as number | null
     },
+  } satisfies Partial<DocumentReads>
+}
+
+/** Invoices, their documents, and what ties them. */
+function tiedReads(db: Db) {
+  return {
     async readLinked(after, limit, customerId) {
       const page =
         customerId === null
@@ -170,60 +113,6 @@ export function documentReads(db: Db): DocumentReads {
     },
     findDocuments: wanted => findDocuments(db, wanted),
     findClaimants: wanted => findClaimants(db, wanted),
-    async readOfClient(clientId, after, limit) {
-      const bodies = await queryColumn<string>(
-        db,
-        'SELECT body FROM fatura.documents WHERE client_id = $1 AND id > $2 ORDER BY id LIMIT $3',
-        [clientId, after, limit],
-      )
-      return bodies.map(body => JSON.parse(body) as Document)
-    },
-    async readInForce(after, limit, days) {
-      const rows = await db.query<DocumentRow>(
-        `SELECT id, client_tax_id, body, misses, observed_at FROM fatura.documents
-         WHERE id > $1 AND status NOT IN (${literals([...notInForce, copyStatus])}) AND ${isThere}
-           ${days === null ? '' : 'AND date BETWEEN $3 AND $4'} ORDER BY id LIMIT $2`,
-        [after, limit, ...(days === null ? [] : [days.from, days.to])],
-      )
-      return withClients(db, rows)
-    },
-    async readDated({ from, to }, after, limit) {
-      const rows = await db.query<DocumentRow>(
-        `${withRelations}
-         WHERE d.date <= $1 AND (d.date, d.id) > ($2, $3) AND d.body IS NOT NULL ORDER BY d.date, d.id LIMIT $4`,
-        [to, after?.date ?? from, after?.id ?? 0, limit],
-      )
-      const invoices = await findInvoicesOf(
-        db,
-        rows.map(({ id }) => id),
-      )
-      return (await withClients(db, rows)).map(({ id, document, misses, client_tax_id, relations }) => ({
-        document: document as Document,
-        isGone: misses >= missesToBelieve,
-        relations: relations ?? null,
-        client_tax_id,
-        invoices: (invoices.get(id) ?? []).map(({ invoice }) => invoice),
-      }))
-    },
-    async readRelated(month, after, limit) {
-      // Relations are of documents that were seen; the text narrows them down, and whoever asks looks at each day.
-      const rows = await db.query<DocumentRow>(
-        `SELECT r.id, d.client_tax_id, d.body, d.misses, d.observed_at, r.relations FROM fatura.document_relations r
-         JOIN fatura.documents d ON d.id = r.id
-         WHERE r.id > $1 AND r.relations LIKE $2 AND d.body IS NOT NULL ORDER BY r.id LIMIT $3`,
-        [after, `%"date":"${month}-%`, limit],
-      )
-      const tied = await findInvoicesOf(
-        db,
-        rows.map(({ id }) => id),
-      )
-      return (await withClients(db, rows)).map(({ id, document, client_tax_id, relations }) => ({
-        document: document as Document,
-        client_tax_id,
-        relations: relations as Relations,
-        invoices: tied.get(id) ?? [],
-      }))
-    },
     async findTied({ documents, invoices }) {
       const among = (column: string) => `SELECT ${column} FROM fatura.links WHERE ${db.isAmong(column, '$1')}`
       return {
@@ -244,8 +133,160 @@ export function documentReads(db: Db): DocumentReads {
       )
       return row ?? null
     },
-  }
+  } satisfies Partial<DocumentReads>
 }
+
+/** Documents of a span of days or of a client, for reports and the convention. */
+function periodReads(db: Db) {
+  return {
+    async readOfClient(clientId, after, limit) {
+      const bodies = await queryColumn<string>(
+        db,
+        'SELECT body FROM fatura.documents WHERE client_id = $1 AND id > $2 ORDER BY id LIMIT $3',
+        [clientId, after, limit],
+      )
+      return bodies.map(body => JSON.parse(body) as Document)
+    },
+    async readInForce(after, limit, days) {
+      const rows = await db.query<DocumentRow>(
+        `SELECT id, client_tax_id, body, misses, observed_at FROM fatura.documents
+         WHERE id > $1 AND status NOT IN (${literals([...notInForce, copyStatus])}) AND ${isThere}
+           ${days === null ? '' : 'AND date BETWEEN $3 AND $4'} ORDER BY id LIMIT $2`,
+        [after, limit, ...(days === null ? [] : [days.from, days.to])],
+      )
+      return withClients(db, rows)
+    },
+    readDated: (days, after, limit) => readDated(db, days, after, limit),
+    readRelated: (month, after, limit) => readRelated(db, month, after, limit),
+  } satisfies Partial<DocumentReads>
+}
+
+async function readDocuments(
+  db: Db,
+  ...[which, observedBefore, after, limit]: Parameters<DocumentReads['readDocuments']>
+): Promise<DocumentKey[]> {
+  const [index, condition, ...days] =
+    which === 'open'
+      ? [db.byIndex('documents_open'), `status IN (${literals(openDocumentStatuses)})`]
+      : ['', "date >= $4 AND date <= $5 AND status <> 'deleted'", which.from, which.to]
+  const bodies = await queryColumn<string>(
+    db,
+    `SELECT body FROM fatura.documents ${index}
+     WHERE ${condition} AND ${isThere} AND observed_at < $1 AND id > $2 ORDER BY id LIMIT $3`,
+    [observedBefore, after, limit, ...days],
+  )
+  return bodies.map(body => {
+    const { id, type } = JSON.parse(body) as Document
+    return { id, type }
+  })
+}
+
+async function readClaimed(db: Db, after: number, limit: number): Promise<ClaimedDocument[]> {
+  const found = new Set<number>()
+  for (const column of ['claimed_id', 'ix_id']) {
+    const sql = `SELECT DISTINCT ${column} FROM fatura.links WHERE ${column} > $1 ORDER BY ${column} LIMIT $2`
+    for (const id of await queryColumn<number>(db, sql, [after, limit])) found.add(id)
+  }
+  const ids = [...found].sort((a, b) => a - b).slice(0, limit)
+  const known = new Map((await findDocuments(db, { ids, references: [] })).map(each => [each.id, each]))
+  const unseen = ids.filter(id => !known.get(id)?.document)
+  const types = await readClaimedTypes(db, unseen)
+  return ids.map(id => {
+    const { document = null, misses = null, observed_at = 0 } = known.get(id) ?? {}
+    return { id, type: document?.type ?? types.get(id) ?? null, misses, observed_at }
+  })
+}
+
+/** Several invoices may claim one document. Not every claim knows its type. */
+async function readClaimedTypes(db: Db, ids: readonly number[]): Promise<Map<number, DocumentKey['type']>> {
+  const claims = await db.query<{ id: number; claim: string }>(
+    `SELECT claimed_id AS id, claim FROM fatura.links WHERE ${db.isAmong('claimed_id', '$1')}`,
+    [ids],
+  )
+  const types = new Map<number, DocumentKey['type']>()
+  for (const { id, claim } of claims) {
+    const { ix_type } = JSON.parse(claim) as Claim
+    if (ix_type !== null) types.set(id, ix_type)
+  }
+  return types
+}
+
+async function readDueRelations(db: Db, readBefore: number, limit: number): Promise<RelationsKey[]> {
+  const rows = await db.query<{ id: number; relations: string | null; body: string }>(
+    `SELECT r.id, r.relations, d.body FROM fatura.document_relations r
+     JOIN fatura.documents d ON d.id = r.id
+     WHERE r.observed_at < $1 AND d.body IS NOT NULL AND d.status NOT IN ('draft', 'deleted') AND d.${isThere}
+     ORDER BY r.observed_at, r.id DESC LIMIT $2`,
+    [readBefore, limit],
+  )
+  const tied = await findInvoicesOf(db, idsOf(rows))
+  return rows.map(({ id, relations, body }) => {
+    const document = JSON.parse(body) as Document
+    const lacksField = wholeFields.some(name => document[name] === undefined)
+    const lacksRate =
+      document.multicurrency === undefined &&
+      (tied.get(id) ?? []).some(({ invoice }) => isForeign(document, invoice))
+    const hasQr = relations !== null && JSON.parse(relations).has_qr
+    return { id, type: document.type, hasQr, isPartial: lacksField || lacksRate }
+  })
+}
+
+async function readDated(
+  db: Db,
+  ...[{ from, to }, after, limit]: Parameters<DocumentReads['readDated']>
+): Promise<DatedDocument[]> {
+  const rows = await db.query<DocumentRow>(
+    `${withRelations}
+     WHERE d.date <= $1 AND (d.date, d.id) > ($2, $3) AND d.body IS NOT NULL ORDER BY d.date, d.id LIMIT $4`,
+    [to, after?.date ?? from, after?.id ?? 0, limit],
+  )
+  const tied = await findInvoicesOf(db, idsOf(rows))
+  return (await withClients(db, rows)).map(({ id, document, misses, client_tax_id, relations }) => ({
+    document: document as Document,
+    isGone: misses >= missesToBelieve,
+    relations: relations ?? null,
+    client_tax_id,
+    invoices: (tied.get(id) ?? []).map(({ invoice }) => invoice),
+  }))
+}
+
+/** The relations' text narrows the documents down. The caller looks at each day. */
+async function readRelated(db: Db, month: string, after: number, limit: number): Promise<RelatedDocuments[]> {
+  const rows = await db.query<DocumentRow>(
+    `SELECT r.id, d.client_tax_id, d.body, d.misses, d.observed_at, r.relations FROM fatura.document_relations r
+     JOIN fatura.documents d ON d.id = r.id
+     WHERE r.id > $1 AND r.relations LIKE $2 AND d.body IS NOT NULL ORDER BY r.id LIMIT $3`,
+    [after, `%"date":"${month}-%`, limit],
+  )
+  const tied = await findInvoicesOf(db, idsOf(rows))
+  return (await withClients(db, rows)).map(({ id, document, client_tax_id, relations }) => ({
+    document: document as Document,
+    client_tax_id,
+    relations: relations as Relations,
+    invoices: tied.get(id) ?? [],
+  }))
+}
+
+export async function findDocuments(db: Db, { ids, references }: DocumentNames): Promise<KnownDocument[]> {
+  const lists = [['d.id', ids] as const, ['d.reference', references] as const, ['d.uid', references] as const]
+  return withClients(db, await queryAny<DocumentRow>(db, withRelations, lists, ' ORDER BY id'))
+}
+
+/** Clients do not lie with documents on Citus. */
+async function withClients(db: Db, rows: readonly DocumentRow[]): Promise<KnownDocument[]> {
+  const found = rows.map(row => ({ row, document: readBody(row.body) }))
+  const ids = [...new Set(found.flatMap(({ document }) => document?.client_id ?? []))]
+  const select = 'SELECT id, tax_id FROM fatura.document_clients'
+  const clients = await queryAny<{ id: number; tax_id: string | null }>(db, select, [['id', ids]])
+  const taxIds = new Map(clients.map(({ id, tax_id }) => [id, tax_id]))
+  return found.map(({ row: { id, misses, observed_at, relations = null, client_tax_id }, document }) => ({
+    ...{ id, document, misses, observed_at },
+    relations: relations === null ? null : JSON.parse(relations),
+    client_tax_id: taxIdOf(document, client_tax_id, taxIds.get(document?.client_id ?? -1) ?? null),
+  }))
+}
+
+const idsOf = (rows: readonly { id: number }[]) => rows.map(({ id }) => id)
 
 function readLinked(row: LinkedRow): LinkedInvoice {
   const { claim, payment, document_id: id, body, misses, seen_at, ...rest } = row
