@@ -2,8 +2,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { AccountQuery, StoredEntry } from '../../domain/account.ts'
 import { type CreditRow, firstDay, lastDay, type PeriodRow, toPeriod, toSums } from '../sql/counting.ts'
-import type { AccountPage, Snapshot } from '../store.ts'
+import type { AccountPage } from '../store.ts'
 import { clampPage } from './read-pages.ts'
+import { openSnapshots } from './snapshots.ts'
 
 const inOrder = 'account_entries INDEXED BY account_entries_in_order'
 const ofPeriod = 'customer_id = ?1 AND day >= ?2 AND day <= ?3'
@@ -11,10 +12,7 @@ const page = (skip: string, limit: string) =>
   `ORDER BY day, invoice_id, place LIMIT ${limit} + 0 OFFSET ${skip} + 0`
 
 export function readAccounts(db: DatabaseSync): (query: AccountQuery) => AccountPage {
-  const begin = db.prepare('BEGIN')
-  const end = db.prepare('ROLLBACK')
-  const customerState = db.prepare(`
-    SELECT coalesce(version, 0) AS version, synced_at, life FROM freshness LEFT JOIN customers ON customer_id = ?1`)
+  const snapshots = openSnapshots(db)
   const opening = db.prepare(
     `SELECT currency, sum(cents) FROM ${inOrder} WHERE customer_id = ?1 AND day < ?2 GROUP BY currency`,
   )
@@ -33,23 +31,19 @@ export function readAccounts(db: DatabaseSync): (query: AccountQuery) => Account
   }
   entries.setReturnArrays(true)
 
-  return query => {
-    const { customer_id, from = firstDay, to = lastDay, page_size } = query
-    begin.run()
-    try {
+  return query =>
+    snapshots.during(() => {
+      const { customer_id, from = firstDay, to = lastDay, page_size } = query
+      const { version, synced_at, life } = snapshots.customer(customer_id)
       const periods = (period.all(customer_id, from, to) as unknown as PeriodRow[]).map(toPeriod)
       const total = periods.reduce((sum, { count }) => sum + count, 0)
       const { page, skip } = clampPage(query, total)
       return {
-        ...(customerState.get(customer_id) as unknown as Snapshot),
         opening: toSums(opening.all(customer_id, from) as unknown as CreditRow[]),
         period: periods,
         earlier: toSums(earlier.all(customer_id, from, to, skip) as unknown as CreditRow[]),
         entries: entries.all(customer_id, from, to, skip, page_size) as unknown as StoredEntry[],
-        page,
+        ...{ page, version, synced_at, life },
       }
-    } finally {
-      end.run()
-    }
-  }
+    })
 }
