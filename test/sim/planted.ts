@@ -31,8 +31,8 @@ export const planted: readonly Planted[] = [
   {
     name: 'lines that are unknown by now stay',
     file: 'src/store/sqlite/write-invoices.ts',
-    from: ': deleteLines.run(customer_id, id).changes',
-    to: ': 0',
+    from: 'return !isNew && deleteLines.run(customer_id, id).changes !== 0',
+    to: 'return false',
   },
   {
     name: 'a link is not replaced when an invoice is saved',
@@ -293,8 +293,8 @@ export const planted: readonly Planted[] = [
   {
     name: 'payment facts of an older answer stay beside a newer invoice',
     file: 'src/store/sqlite/write-invoices.ts',
-    from: '      .slice(2)\n',
-    to: "      .slice(2)\n      .filter(name => name !== 'payment')\n",
+    from: '        .slice(2)\n',
+    to: "        .slice(2)\n        .filter(name => name !== 'payment')\n",
   },
   {
     name: 'the tax withheld is taken off the tax',
@@ -367,7 +367,7 @@ export const planted: readonly Planted[] = [
   {
     name: 'the entries of an account stay as they were first',
     file: 'src/store/sqlite/write-invoices.ts',
-    from: 'if (!isNew) deleteEntries.run(customer_id, id)',
+    from: 'if (!isNew) deleteEntries.run(row.customer_id, row.id)',
     to: 'if (!isNew) return',
   },
   {

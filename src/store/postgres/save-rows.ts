@@ -4,7 +4,7 @@ import type { InvoiceKey, InvoiceRecord } from '../../domain/invoice.ts'
 import type { PaymentFacts } from '../../domain/payment.ts'
 import type { Countable } from '../sql/counting.ts'
 import type { Insertion } from '../sql/db.ts'
-import type { InvoiceRow } from '../sql/invoice-row.ts'
+import { type ComparedRow, type InvoiceRow, isOtherRow } from '../sql/invoice-row.ts'
 import { keyOf } from '../sql/links.ts'
 import type { PostgresDb } from './shared-db.ts'
 import { splitText } from './split-text.ts'
@@ -16,11 +16,7 @@ export interface Given {
   answered_at: number
 }
 
-type StoredRow = Countable &
-  InvoiceKey &
-  Pick<InvoiceRow, 'summary' | 'search_text' | 'search_ids' | 'document' | 'payment' | 'lines'> & {
-    observed_at: number
-  }
+type StoredRow = Countable & InvoiceKey & ComparedRow & Pick<InvoiceRow, 'lines'> & { observed_at: number }
 
 interface Saved extends Given {
   before: StoredRow | null
@@ -100,12 +96,7 @@ export async function saveRows(db: PostgresDb, given: readonly Given[]): Promise
 function compare(given: Given, before: StoredRow | null) {
   const { row } = given
   const hasOtherPayment = before?.payment !== row.payment
-  const isOther =
-    hasOtherPayment ||
-    before.summary !== row.summary ||
-    before.search_text !== row.search_text ||
-    before.search_ids !== row.search_ids ||
-    before.document !== row.document
+  const isOther = isOtherRow(row, before)
   const hasOtherLines = (before?.lines ?? null) !== row.lines
   return { ...given, before, isOther, hasOtherLines, hasOtherPayment, isChanged: isOther || hasOtherLines }
 }

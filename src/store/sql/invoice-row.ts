@@ -38,3 +38,17 @@ export function toRow({
     entries: JSON.stringify(storedEntries(invoice, payment, document)),
   }
 }
+
+export type ComparedRow = Pick<InvoiceRow, 'summary' | 'search_text' | 'search_ids' | 'document' | 'payment'>
+
+/** Whether a row is to be written over the stored one. Its lines are compared apart. */
+export function isOtherRow(row: InvoiceRow, stored: ComparedRow | null): boolean {
+  return (
+    stored === null ||
+    stored.summary !== row.summary ||
+    stored.search_text !== row.search_text ||
+    stored.search_ids !== row.search_ids ||
+    stored.document !== row.document ||
+    stored.payment !== row.payment
+  )
+}
