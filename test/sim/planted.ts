@@ -25,8 +25,8 @@ export const planted: readonly Planted[] = [
   {
     name: 'no tombstone is written',
     file: 'src/store/sql/transaction-writes.ts',
-    from: '[customerId, invoiceId, observedAt, answeredAt],',
-    to: "['', 'nothing', observedAt, answeredAt],",
+    from: 'saveTombstone, [customerId, invoiceId, observedAt, answeredAt]',
+    to: "saveTombstone, ['', 'nothing', observedAt, answeredAt]",
   },
   {
     name: 'lines that are unknown by now stay',

@@ -27,6 +27,8 @@ export function checkCrowd(waiting: number): void {
 /** Longer than any read takes, and longer than any by a key does; a server that fell silent is given up on. */
 const [readPatienceMs, keyPatienceMs] = [5_000, 2_000]
 
+export type ReadPools = ReturnType<typeof openReadPools>
+
 /** The API's connections: shared ones for reads by a key and for lists; a few for searches, so that no list waits for one. */
 export function openReadPools(url: string) {
   return {

@@ -30,17 +30,11 @@ import type {
 import { hasCitus } from './distribute.ts'
 import { type FreshnessRow, rememberFreshness } from './freshness.ts'
 import { openPipelines } from './pipelined-connections.ts'
-import { checkCrowd, openReadPools, read, twiceIfBroken } from './pool.ts'
+import { checkCrowd, openReadPools, type ReadPools, read, twiceIfBroken } from './pool.ts'
 import { checkSchema, schema } from './schema-version.ts'
 
-function filterValues(query: InvoiceQuery): unknown[] {
-  const { customer_id, page, page_size, expand = [] } = query
-  const shown = expand.length === 0 ? null : expand
-  return [customer_id, page, page_size, shown, ...rowFilterNames.map(name => query[name])]
-}
-
 /** Every request is one round trip: a prepared call of one function, which takes the customer. */
-const calls = {
+const texts = {
   list: `SELECT fatura.list_invoices(${places(4 + rowFilterNames.length)}) AS page`,
   search: `SELECT fatura.search_invoices(${places(9 + rowFilterNames.length)}) AS page`,
   sums: 'SELECT * FROM fatura.read_sums($1)',
@@ -58,49 +52,107 @@ const calls = {
 
 export async function openPostgresReader(url: string): Promise<ReadStore> {
   const pools = openReadPools(url)
-  const [askByKey, askOthers] = [openPipelines(pools.by_key), openPipelines(pools.others, checkCrowd)]
-  /** Reads a row by its key. */
-  const ask = async <Row extends object>(name: keyof typeof calls, ...values: unknown[]) =>
-    (await twiceIfBroken(() => askByKey<Row>({ name, text: calls[name], values })))[0]
-  /** Reads what may take some milliseconds. */
-  const call = <Row extends object>(name: keyof typeof calls, ...values: unknown[]) =>
-    twiceIfBroken(() => askOthers<Row>({ name, text: calls[name], values }))
-  /** Reads what may take seconds. */
-  const search = <Row extends object>(...values: unknown[]) =>
-    read<Row>(pools.searches, { name: 'search', text: calls.search, values })
-  const freshness = rememberFreshness(async () => (await ask<FreshnessRow>('freshness')) as FreshnessRow)
   const end = async () => {
     for (const pool of Object.values(pools)) await pool.end()
   }
-
-  let isCitus: boolean
   try {
-    const askSchema = <Row extends object>(sql: string) => read<Row>(pools.others, { text: sql })
-    await checkSchema(askSchema)
-    isCitus = await hasCitus(askSchema)
+    const ask = <Row extends object>(sql: string) => read<Row>(pools.others, { text: sql })
+    await checkSchema(ask)
+    return createReader(pools, await hasCitus(ask), end)
   } catch (error) {
     await end()
     throw error
   }
+}
 
+function createReader(pools: ReadPools, isCitus: boolean, close: () => Promise<void>): ReadStore {
+  const calls = openCalls(pools)
+  const freshness = rememberFreshness(
+    async () => (await calls.byKey<FreshnessRow>('freshness')) as FreshnessRow,
+  )
   return {
-    async listInvoices(query, inTurn = search => search()) {
-      const { words } = query
+    listInvoices: (query, inTurn = search => search()) => listInvoices(calls, freshness, query, inTurn),
+    ...sumReads(calls, freshness),
+    async readSnapshot(customerId) {
       const fresh = await freshness()
-      if (words === undefined) {
-        // The newest page takes the same time for every customer: it waits behind nothing that takes longer.
-        const isNewest = query.page === 1 && !isFiltered(query)
-        const listed = filterValues(query)
-        return readPage(isNewest ? await ask('list', ...listed) : (await call('list', ...listed))[0], fresh)
-      }
-      const values = [...filterValues(query), ...listTexts(words)]
-      const [found] = await call<PageRow>('search', ...values, searchedAtOnce)
-      if (found?.page !== null) return readPage(found, fresh)
-      return inTurn(async () => readPage((await search<PageRow>(...values, null))[0], fresh))
+      const row = await calls.byKey<{ version: number | null }>('snapshot', customerId)
+      return { version: row?.version ?? 0, ...fresh }
     },
+    readFreshness: freshness,
+    async findInvoice(customerId, invoiceId) {
+      const { synced_at } = await freshness()
+      const row = await calls.byKey<Omit<StoredInvoice, 'synced_at'>>('invoice', customerId, invoiceId)
+      return row === undefined ? null : { ...row, synced_at }
+    },
+    findToken: async id => (await calls.byKey<TokenAccess>('token', id)) ?? null,
+    findKey: async kid => (await calls.byKey<KeyAccess>('key', kid)) ?? null,
+    coversCustomer: async (id, customerId) =>
+      (await calls.byKey<{ covers: boolean }>('covers', id, customerId))?.covers === true,
+    ...changeReads(calls.other, isCitus),
+    readConnections: async () => calls.connections(),
+    ping: async () => checkVersion((await calls.other<{ version: number }>('version'))[0]?.version, schema),
+    close,
+  }
+}
+
+type Calls = ReturnType<typeof openCalls>
+
+function openCalls(pools: ReadPools) {
+  const [askByKey, askOthers] = [openPipelines(pools.by_key), openPipelines(pools.others, checkCrowd)]
+  return {
+    /** Reads a row by its key. */
+    byKey: async <Row extends object>(name: keyof typeof texts, ...values: unknown[]) =>
+      (await twiceIfBroken(() => askByKey<Row>({ name, text: texts[name], values })))[0],
+    /** Reads what may take some milliseconds. */
+    other: <Row extends object>(name: keyof typeof texts, ...values: unknown[]) =>
+      twiceIfBroken(() => askOthers<Row>({ name, text: texts[name], values })),
+    /** Reads what may take seconds. */
+    search: <Row extends object>(...values: unknown[]) =>
+      read<Row>(pools.searches, { name: 'search', text: texts.search, values }),
+    connections() {
+      const { totalCount, idleCount, waitingCount } = pools.searches
+      const reads = {
+        by_key: askByKey.underway(),
+        others: askOthers.underway(),
+        searches: totalCount - idleCount + waitingCount,
+      }
+      return (Object.keys(pools) as (keyof ReadPools)[]).map(kind => {
+        return { kind, open: pools[kind].totalCount, idle: pools[kind].idleCount, reads: reads[kind] }
+      })
+    },
+  }
+}
+
+async function listInvoices(
+  calls: Calls,
+  freshness: () => Promise<Freshness>,
+  ...[query, inTurn]: Required<Parameters<ReadStore['listInvoices']>>
+): Promise<InvoicePage> {
+  const fresh = await freshness()
+  const values = filterValues(query)
+  if (query.words === undefined) {
+    // The newest page takes the same time for every customer: it waits behind nothing that takes longer.
+    const isNewest = query.page === 1 && !isFiltered(query)
+    const row = isNewest ? await calls.byKey('list', ...values) : (await calls.other('list', ...values))[0]
+    return readPage(row, fresh)
+  }
+  values.push(...listTexts(query.words))
+  const [found] = await calls.other<PageRow>('search', ...values, searchedAtOnce)
+  if (found?.page !== null) return readPage(found, fresh)
+  return inTurn(async () => readPage((await calls.search<PageRow>(...values, null))[0], fresh))
+}
+
+function filterValues(query: InvoiceQuery): unknown[] {
+  const { customer_id, page, page_size, expand = [] } = query
+  const shown = expand.length === 0 ? null : expand
+  return [customer_id, page, page_size, shown, ...rowFilterNames.map(name => query[name])]
+}
+
+function sumReads(calls: Calls, freshness: () => Promise<Freshness>) {
+  return {
     async readSums(customerId) {
       const fresh = await freshness()
-      const [row] = await call<SumsRow>('sums', customerId)
+      const [row] = await calls.other<SumsRow>('sums', customerId)
       return {
         sums: (JSON.parse(row?.sums ?? '[]') as SumRow[]).map(toSum),
         credited: toCredits(JSON.parse(row?.credited ?? '[]') as CreditRow[]),
@@ -111,14 +163,14 @@ export async function openPostgresReader(url: string): Promise<ReadStore> {
     },
     async readOpen(customerId, day) {
       const fresh = await freshness()
-      const [row] = await call<OpenRow>('open', customerId, day)
+      const [row] = await calls.other<OpenRow>('open', customerId, day)
       const found = JSON.parse(row?.invoices ?? '[]') as [string, string, string | null][]
       const invoices = found.map(([summary, payment, document]) => ({ summary, payment, document }))
       return { sums: readOpenSums(row?.sums), invoices, version: row?.version ?? 0, ...fresh }
     },
     async readAccount({ customer_id, from = firstDay, to = lastDay, page, page_size }) {
       const fresh = await freshness()
-      const [row] = await call<AccountRow>('account', customer_id, from, to, page, page_size)
+      const [row] = await calls.other<AccountRow>('account', customer_id, from, to, page, page_size)
       const read = (name: 'opening' | 'period' | 'earlier' | 'entries') => JSON.parse(row?.[name] ?? '[]')
       return {
         opening: toSums(read('opening') as CreditRow[]),
@@ -130,36 +182,7 @@ export async function openPostgresReader(url: string): Promise<ReadStore> {
         ...fresh,
       }
     },
-    async readSnapshot(customerId) {
-      const fresh = await freshness()
-      const row = await ask<{ version: number | null }>('snapshot', customerId)
-      return { version: row?.version ?? 0, ...fresh }
-    },
-    readFreshness: freshness,
-    async findInvoice(customerId, invoiceId) {
-      const { synced_at } = await freshness()
-      const row = await ask<Omit<StoredInvoice, 'synced_at'>>('invoice', customerId, invoiceId)
-      return row === undefined ? null : { ...row, synced_at }
-    },
-    findToken: async id => (await ask<TokenAccess>('token', id)) ?? null,
-    findKey: async kid => (await ask<KeyAccess>('key', kid)) ?? null,
-    coversCustomer: async (id, customerId) =>
-      (await ask<{ covers: boolean }>('covers', id, customerId))?.covers === true,
-    ...changeReads(call, isCitus),
-    async readConnections() {
-      const { totalCount, idleCount, waitingCount } = pools.searches
-      const reads: Record<string, number> = {
-        by_key: askByKey.underway(),
-        others: askOthers.underway(),
-        searches: totalCount - idleCount + waitingCount,
-      }
-      return Object.entries(pools).map(([kind, pool]) => {
-        return { kind, open: pool.totalCount, idle: pool.idleCount, reads: reads[kind] ?? 0 }
-      })
-    },
-    ping: async () => checkVersion((await call<{ version: number }>('version'))[0]?.version, schema),
-    close: end,
-  }
+  } satisfies Partial<ReadStore>
 }
 
 /** A line of total, version and number of the page, then the summaries. */

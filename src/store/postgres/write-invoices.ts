@@ -5,7 +5,7 @@ import type { GrownCustomer, LockedCustomer } from '../sql/counts.ts'
 import { type InvoiceRow, toRow } from '../sql/invoice-row.ts'
 import { keyOf, saveLinks } from '../sql/links.ts'
 import type { EngineWrites } from '../sql/transaction-writes.ts'
-import { stampOf } from '../store.ts'
+import { type KnownInvoice, stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
 import { saveEntries, saveRows } from './save-rows.ts'
 import type { PostgresDb } from './shared-db.ts'
@@ -38,26 +38,8 @@ export function engineWrites(db: PostgresDb): EngineWrites {
       ),
     async saveCustomers(customers, commitId) {
       const large: string[] = []
-      for (let at = 0; at < customers.length; at += customersAtOnce) {
-        const answers = await callAtShards<GrownCustomer, string[]>(
-          db,
-          'count_customers',
-          customers.slice(at, at + customersAtOnce),
-          ({ customerId }) => customerId,
-          some => {
-            const changes = some.flatMap(({ changes }) => changes)
-            return [
-              some.map(({ customerId }) => customerId),
-              some.map(({ added }) => added),
-              some.map(({ version }) => version),
-              ...Object.keys(changeColumns).map((_, i) => changes.map(change => change[i])),
-              commitId,
-              Date.now(),
-            ]
-          },
-        )
-        large.push(...answers.flatMap(({ result }) => result))
-      }
+      for (let at = 0; at < customers.length; at += customersAtOnce)
+        large.push(...(await countCustomers(db, customers.slice(at, at + customersAtOnce), commitId)))
       return large
     },
     async saveInvoices(counting, records, observedAt, answeredAt) {
@@ -77,53 +59,77 @@ export function engineWrites(db: PostgresDb): EngineWrites {
       for (const { row, before } of changed) counting.note(row, before, row)
       return changed.length
     },
-    /** Takes a lock for each customer, always in one order, so that two writers neither cross nor deadlock. */
-    async findKnown(keys) {
-      const customers = [...new Set(keys.map(({ customer_id }) => customer_id))].sort()
-      await db.query(
-        'SELECT pg_advisory_xact_lock(hashtextextended(customer_id, 0)) FROM unnest($1::text[]) AS given (customer_id)',
-        [customers],
-      )
-      const answers = await callAtShards<InvoiceKey, KnownRow[]>(
-        db,
-        'find_known',
-        keys,
-        ({ customer_id }) => customer_id,
-        some => [some.map(({ customer_id }) => customer_id), some.map(({ id }) => id)],
-      )
-      return answers.flatMap(({ result }) =>
-        result.map(([customer_id, id, summary, observed_at, answered_at, claim, document, payment]) => {
-          return {
-            customer_id,
-            id,
-            summary,
-            observed_at,
-            answered_at,
-            claim: claim && JSON.parse(claim),
-            document,
-            payment,
-          }
-        }),
-      )
-    },
-    async updateDocuments(given) {
-      // The last condition leads Citus to the shards of these customers alone.
-      const rows = given.map(row => ({ ...row, ...splitText(row) }))
-      await db.query(
-        `UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, search_text = given.search_text,
-           long_text = given.long_text, search_ids = given.search_ids, summary = given.summary,
-           document = given.document, credited_cents = given.credited_cents,
-           in_favour_cents = given.in_favour_cents, expanded_document = given.expanded_document,
-           expanded_payment = given.expanded_payment
-         FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[], $8::text[],
-             $9::bigint[], $10::bigint[], $11::text[], $12::text[]) AS given (${relinkedColumns.join(', ')})
-         WHERE stored.customer_id = given.customer_id AND stored.id = given.id
-           ${db.isCitus ? 'AND stored.customer_id = ANY ($1)' : ''}`,
-        relinkedColumns.map(name => rows.map(row => row[name])),
-      )
-      await saveEntries(db, given, given)
+    findKnown: keys => findKnown(db, keys),
+    async updateDocuments(rows) {
+      await updateDocuments(db, rows)
+      await saveEntries(db, rows, rows)
     },
   }
+}
+
+/** Returns those that are large by now and have no counters. */
+async function countCustomers(
+  db: PostgresDb,
+  customers: readonly GrownCustomer[],
+  commitId: number,
+): Promise<string[]> {
+  const valuesOf = (some: readonly GrownCustomer[]) => {
+    const changes = some.flatMap(({ changes }) => changes)
+    return [
+      some.map(({ customerId }) => customerId),
+      some.map(({ added }) => added),
+      some.map(({ version }) => version),
+      ...Object.keys(changeColumns).map((_, i) => changes.map(change => change[i])),
+      commitId,
+      Date.now(),
+    ]
+  }
+  const answers = await callAtShards<GrownCustomer, string[]>(
+    db,
+    'count_customers',
+    customers,
+    ({ customerId }) => customerId,
+    valuesOf,
+  )
+  return answers.flatMap(({ result }) => result)
+}
+
+/** Takes a lock for each customer, always in one order, so that two writers neither cross nor deadlock. */
+async function findKnown(db: PostgresDb, keys: readonly InvoiceKey[]): Promise<KnownInvoice[]> {
+  const customers = [...new Set(keys.map(({ customer_id }) => customer_id))].sort()
+  await db.query(
+    'SELECT pg_advisory_xact_lock(hashtextextended(customer_id, 0)) FROM unnest($1::text[]) AS given (customer_id)',
+    [customers],
+  )
+  const answers = await callAtShards<InvoiceKey, KnownRow[]>(
+    db,
+    'find_known',
+    keys,
+    ({ customer_id }) => customer_id,
+    some => [some.map(({ customer_id }) => customer_id), some.map(({ id }) => id)],
+  )
+  const rows = answers.flatMap(({ result }) => result)
+  return rows.map(([customer_id, id, summary, observed_at, answered_at, claim, document, payment]) => ({
+    ...{ customer_id, id, summary, observed_at, answered_at, document, payment },
+    claim: claim && JSON.parse(claim),
+  }))
+}
+
+async function updateDocuments(db: PostgresDb, given: readonly InvoiceRow[]): Promise<void> {
+  const rows = given.map(row => ({ ...row, ...splitText(row) }))
+  // The last condition leads Citus to the shards of these customers alone.
+  await db.query(
+    `UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, search_text = given.search_text,
+       long_text = given.long_text, search_ids = given.search_ids, summary = given.summary,
+       document = given.document, credited_cents = given.credited_cents,
+       in_favour_cents = given.in_favour_cents, expanded_document = given.expanded_document,
+       expanded_payment = given.expanded_payment
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[], $8::text[],
+         $9::bigint[], $10::bigint[], $11::text[], $12::text[]) AS given (${relinkedColumns.join(', ')})
+     WHERE stored.customer_id = given.customer_id AND stored.id = given.id
+       ${db.isCitus ? 'AND stored.customer_id = ANY ($1)' : ''}`,
+    relinkedColumns.map(name => rows.map(row => row[name])),
+  )
 }
 
 /** Each key once, the last one given, in the order of lists: most indexes then grow at one place. Customers are locked: no two writers deadlock. */

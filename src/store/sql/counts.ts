@@ -1,5 +1,5 @@
 /** Totals and counters of the customers that a transaction changed: written before it commits. */
-import { type ChangeRow, Changes, changeRows, counterColumns } from './counting.ts'
+import { type ChangeRow, Changes, type CustomerChange, changeRows, counterColumns } from './counting.ts'
 import type { Db, Insertion } from './db.ts'
 import type { SharedRows } from './shared-rows.ts'
 
@@ -46,20 +46,14 @@ export interface CustomerWrites {
 
 export type Counting = ReturnType<typeof keepCounts>
 
+/** Gathers the changes of a transaction's invoices. `flush` writes them down. */
 export function keepCounts(db: Db, engine: CustomerWrites, { commit }: SharedRows) {
   let changes = new Changes()
 
   async function flush(): Promise<void> {
     const changed = [...changes.customers]
     changes = new Changes()
-    const rows = changed.flatMap(([customerId, { counters }]) =>
-      Array.from(counters.values(), counter => [customerId, ...counter] as const).filter(
-        ([, , , , , n, totalCents]) => n !== 0 || totalCents !== 0n,
-      ),
-    )
-    await db.insert(counterInsertion, rows)
-    for (const customerId of new Set(rows.flatMap(([id, , , , , n]) => (n < 0 ? id : []))))
-      await db.query('DELETE FROM fatura.counts WHERE customer_id = $1 AND n = 0', [customerId])
+    await saveCounters(db, changed)
     const now = Date.now()
     const customers = changed.map(([customerId, change]): GrownCustomer => {
       // Each change has a version of its own, which rises within the life of the store.
@@ -68,20 +62,7 @@ export function keepCounts(db: Db, engine: CustomerWrites, { commit }: SharedRow
       commit.count += changes.length
       return { customerId, added: change.added, version, changes }
     })
-    await save(customers)
-  }
-
-  /** Those that are large by now get counters. */
-  async function save(customers: readonly GrownCustomer[]): Promise<void> {
-    for (const customerId of await engine.saveCustomers(customers, commit.id)) {
-      await db.query(
-        `INSERT INTO fatura.counts (customer_id, month, status, currency, ix, n, total_cents)
-         SELECT $1, ${counterColumns(db.engine)} FROM fatura.invoices ${db.byIndex('invoices_in_order')}
-         WHERE customer_id = $1 GROUP BY 2, 3, 4, 5`,
-        [customerId],
-      )
-      await db.query('UPDATE fatura.customers SET counted = true WHERE customer_id = $1', [customerId])
-    }
+    await saveCustomers(db, engine, customers, commit.id)
   }
 
   return {
@@ -107,7 +88,37 @@ export function keepCounts(db: Db, engine: CustomerWrites, { commit }: SharedRow
            - coalesce((SELECT total FROM fatura.customers WHERE customer_id = $1), 0) AS wrong_by`,
         [customerId],
       )
-      await save([{ customerId, added: row?.wrong_by ?? 0, version: Date.now(), changes: [] }])
+      const customer = { customerId, added: row?.wrong_by ?? 0, version: Date.now(), changes: [] }
+      await saveCustomers(db, engine, [customer], commit.id)
     },
+  }
+}
+
+async function saveCounters(db: Db, changed: readonly [string, CustomerChange][]): Promise<void> {
+  const rows = changed.flatMap(([customerId, { counters }]) =>
+    Array.from(counters.values(), counter => [customerId, ...counter] as const).filter(
+      ([, , , , , n, totalCents]) => n !== 0 || totalCents !== 0n,
+    ),
+  )
+  await db.insert(counterInsertion, rows)
+  for (const customerId of new Set(rows.flatMap(([id, , , , , n]) => (n < 0 ? id : []))))
+    await db.query('DELETE FROM fatura.counts WHERE customer_id = $1 AND n = 0', [customerId])
+}
+
+/** Those that are large by now get counters. */
+async function saveCustomers(
+  db: Db,
+  engine: CustomerWrites,
+  customers: readonly GrownCustomer[],
+  commitId: number,
+): Promise<void> {
+  for (const customerId of await engine.saveCustomers(customers, commitId)) {
+    await db.query(
+      `INSERT INTO fatura.counts (customer_id, month, status, currency, ix, n, total_cents)
+       SELECT $1, ${counterColumns(db.engine)} FROM fatura.invoices ${db.byIndex('invoices_in_order')}
+       WHERE customer_id = $1 GROUP BY 2, 3, 4, 5`,
+      [customerId],
+    )
+    await db.query('UPDATE fatura.customers SET counted = true WHERE customer_id = $1', [customerId])
   }
 }

@@ -8,7 +8,7 @@ import { type Counting, type CustomerWrites, keepCounts } from './counts.ts'
 import type { Db } from './db.ts'
 import type { InvoiceRow } from './invoice-row.ts'
 import { saveDerivedLinks } from './links.ts'
-import { gatherSharedRows } from './shared-rows.ts'
+import { gatherSharedRows, type SharedRows } from './shared-rows.ts'
 import { webhookWrites } from './webhooks.ts'
 import { documentWrites } from './write-documents.ts'
 
@@ -27,49 +27,7 @@ export type Writing = ReturnType<typeof startWriting>
 export function startWriting(db: Db, engine: EngineWrites) {
   const rows = gatherSharedRows()
   const counting = keepCounts(db, engine, rows)
-
-  async function remove(customerId: string, invoiceId: string): Promise<boolean> {
-    await counting.lock([customerId])
-    const [gone] = await db.query<Countable>(
-      `DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2
-       RETURNING issued_at, status, ix_status, currency, total_cents`,
-      [customerId, invoiceId],
-    )
-    for (const table of ['invoice_lines', 'invoice_payments', 'account_entries', 'links']) {
-      const sql = `DELETE FROM fatura.${table} WHERE customer_id = $1 AND invoice_id = $2`
-      await db.query(sql, [customerId, invoiceId])
-    }
-    if (gone !== undefined) counting.note({ customer_id: customerId, id: invoiceId }, gone, null)
-    return gone !== undefined
-  }
-
-  const invoices = {
-    saveInvoices(records, observedAt = observationStamp(), answeredAt = observedAt) {
-      for (const stamp of [observedAt, answeredAt].flat()) rows.raiseObserved(stamp)
-      return engine.saveInvoices(counting, records, observedAt, answeredAt)
-    },
-    async deleteInvoice(customerId, invoiceId, observedAt = observationStamp(), answeredAt = observedAt) {
-      rows.raiseObserved(answeredAt)
-      const wasThere = await remove(customerId, invoiceId)
-      await db.query(
-        `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at, answered_at)
-         VALUES ($1, $2, $3, $4)
-         ON CONFLICT (customer_id, id) DO UPDATE SET
-           observed_at = excluded.observed_at, answered_at = excluded.answered_at
-         WHERE stored.observed_at < excluded.observed_at`,
-        [customerId, invoiceId, observedAt, answeredAt],
-      )
-      return wasThere
-    },
-    async removeInvoice(customerId, invoiceId) {
-      await remove(customerId, invoiceId)
-    },
-    findKnown: engine.findKnown,
-    saveDerivedLinks: given => saveDerivedLinks(db, counting, given, engine.updateDocuments),
-    saveStream: rows.saveStream,
-    saveSuccess: rows.saveSuccess,
-  } satisfies Partial<WriteTransaction>
-
+  const invoices = invoiceWrites(db, engine, counting, rows)
   const tx: WriteTransaction = {
     ...invoices,
     ...documentWrites(db, rows),
@@ -87,4 +45,52 @@ export function startWriting(db: Db, engine: EngineWrites) {
       return rows.statements(db.engine)
     },
   }
+}
+
+function invoiceWrites(db: Db, engine: EngineWrites, counting: Counting, rows: SharedRows) {
+  return {
+    saveInvoices(records, observedAt = observationStamp(), answeredAt = observedAt) {
+      for (const stamp of [observedAt, answeredAt].flat()) rows.raiseObserved(stamp)
+      return engine.saveInvoices(counting, records, observedAt, answeredAt)
+    },
+    async deleteInvoice(customerId, invoiceId, observedAt = observationStamp(), answeredAt = observedAt) {
+      rows.raiseObserved(answeredAt)
+      const wasThere = await removeInvoice(db, counting, customerId, invoiceId)
+      await db.query(saveTombstone, [customerId, invoiceId, observedAt, answeredAt])
+      return wasThere
+    },
+    async removeInvoice(customerId, invoiceId) {
+      await removeInvoice(db, counting, customerId, invoiceId)
+    },
+    findKnown: engine.findKnown,
+    saveDerivedLinks: given => saveDerivedLinks(db, counting, given, engine.updateDocuments),
+    saveStream: rows.saveStream,
+    saveSuccess: rows.saveSuccess,
+  } satisfies Partial<WriteTransaction>
+}
+
+const saveTombstone = `
+  INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at, answered_at) VALUES ($1, $2, $3, $4)
+  ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = excluded.observed_at, answered_at = excluded.answered_at
+  WHERE stored.observed_at < excluded.observed_at`
+
+/** Returns whether it was there. */
+async function removeInvoice(
+  db: Db,
+  counting: Counting,
+  customerId: string,
+  invoiceId: string,
+): Promise<boolean> {
+  await counting.lock([customerId])
+  const [gone] = await db.query<Countable>(
+    `DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2
+     RETURNING issued_at, status, ix_status, currency, total_cents`,
+    [customerId, invoiceId],
+  )
+  for (const table of ['invoice_lines', 'invoice_payments', 'account_entries', 'links']) {
+    const sql = `DELETE FROM fatura.${table} WHERE customer_id = $1 AND invoice_id = $2`
+    await db.query(sql, [customerId, invoiceId])
+  }
+  if (gone !== undefined) counting.note({ customer_id: customerId, id: invoiceId }, gone, null)
+  return gone !== undefined
 }
