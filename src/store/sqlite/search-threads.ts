@@ -14,66 +14,77 @@ const [searchAtMostMs, waitAtMostMs] = [5_000, 1_500]
 export type Answer = { page: InvoicePage } | { unavailable: string } | { fault: string }
 
 export function openSearchThreads(path: string, limitMs = searchAtMostMs) {
-  const threads = new Set<Worker>()
-  const idle: Worker[] = []
-  const waiting = new Set<(thread: Worker) => void>()
-
-  function start(): Worker {
-    const thread = new Worker(workerFile, { workerData: path })
-    threads.add(thread)
-    // A thread that waits for questions keeps no process alive.
-    thread.unref()
-    const forget = () => {
-      threads.delete(thread)
-      if (idle.includes(thread)) idle.splice(idle.indexOf(thread), 1)
-    }
-    return thread.on('error', forget).on('exit', forget)
-  }
-
-  async function take(): Promise<Worker> {
-    const free = idle.pop()
-    if (free !== undefined) return free
-    if (threads.size < maxThreads) return start()
-    const { promise, resolve } = Promise.withResolvers<Worker>()
-    waiting.add(resolve)
-    const taken = within(waitAtMostMs, 'No thread for a search became free in time.', promise)
-    return taken.finally(() => waiting.delete(resolve))
-  }
-
-  function giveBack(thread: Worker): void {
-    const [next] = waiting
-    const free = threads.has(thread) ? thread : next && start()
-    if (free === undefined) return
-    if (next === undefined) idle.push(free)
-    else {
-      waiting.delete(next)
-      next(free)
-    }
-  }
-
-  function ask(thread: Worker, query: InvoiceQuery): Promise<Answer> {
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    const lose = (cause: unknown) =>
-      reject(new StoreUnavailable('The thread that searches ended.', { cause }))
-    thread.on('message', resolve).on('error', lose).on('exit', lose)
-    thread.postMessage(query)
-    return promise.finally(() => thread.off('message', resolve).off('error', lose).off('exit', lose))
-  }
-
+  const threads = new Threads(path)
   return {
     async search(query: InvoiceQuery): Promise<InvoicePage> {
-      const thread = await take()
+      const thread = await threads.take()
       const asked = ask(thread, query)
-      // A search that takes too long is given up; its thread is free again once SQLite has come to the end.
-      asked.catch(() => {}).finally(() => giveBack(thread))
+      // A search that takes too long is given up. Its thread is free again once SQLite has come to the end.
+      asked.catch(() => {}).finally(() => threads.giveBack(thread))
       const answer = await within(limitMs, `A search took over ${limitMs} ms.`, asked)
       if ('page' in answer) return answer.page
       throw 'unavailable' in answer ? new StoreUnavailable(answer.unavailable) : new Error(answer.fault)
     },
-    async close(): Promise<void> {
-      await Promise.all([...threads].map(thread => thread.terminate()))
-    },
+    close: () => threads.close(),
   }
+}
+
+class Threads {
+  private readonly path: string
+  private readonly all = new Set<Worker>()
+  private readonly idle = new Set<Worker>()
+  private readonly waiting = new Set<(thread: Worker) => void>()
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  async take(): Promise<Worker> {
+    const [free] = this.idle
+    if (free !== undefined) {
+      this.idle.delete(free)
+      return free
+    }
+    if (this.all.size < maxThreads) return this.start()
+    const { promise, resolve } = Promise.withResolvers<Worker>()
+    this.waiting.add(resolve)
+    const taken = within(waitAtMostMs, 'No thread for a search became free in time.', promise)
+    return taken.finally(() => this.waiting.delete(resolve))
+  }
+
+  /** Another thread takes the place of one that ended. */
+  giveBack(thread: Worker): void {
+    const hasEnded = !this.all.has(thread)
+    const [next] = this.waiting
+    if (next !== undefined) {
+      this.waiting.delete(next)
+      next(hasEnded ? this.start() : thread)
+    } else if (!hasEnded) this.idle.add(thread)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.all].map(thread => thread.terminate()))
+  }
+
+  private start(): Worker {
+    const thread = new Worker(workerFile, { workerData: this.path })
+    this.all.add(thread)
+    // A thread that waits for questions keeps no process alive.
+    thread.unref()
+    const forget = () => {
+      this.all.delete(thread)
+      this.idle.delete(thread)
+    }
+    return thread.on('error', forget).on('exit', forget)
+  }
+}
+
+function ask(thread: Worker, query: InvoiceQuery): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const lose = (cause: unknown) => reject(new StoreUnavailable('The thread that searches ended.', { cause }))
+  thread.on('message', resolve).on('error', lose).on('exit', lose)
+  thread.postMessage(query)
+  return promise.finally(() => thread.off('message', resolve).off('error', lose).off('exit', lose))
 }
 
 function within<T>(ms: number, failure: string, work: Promise<T>): Promise<T> {
