@@ -33,89 +33,126 @@ const certifiedWithinMs = 24 * 60 * 60_000
 const keepMs = 5_000
 
 export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
-  const { openStore, isOperator, hasDocuments, onProblem } = options
-  const registry = new Registry()
-  const made = Object.entries<Definition>(definitions).map(([key, [name, help, ...labelNames]]) => {
-    const isWanted = basics.includes(key) || (isOperator && (hasDocuments || key !== 'uncertified'))
-    // Without a register, it is never written.
-    return [key, new Gauge({ name, help, labelNames, registers: isWanted ? [registry] : [] })]
-  })
-  const gauges: Record<keyof typeof definitions, Gauge<string>> = Object.fromEntries(made)
+  const figures = new StoreFigures(options)
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<Reading> | undefined
-  // A success in the future was stored by a clock that was ahead: it says nothing of how fresh the records are.
-  const secondsSince = (moment: number) => Math.abs(Date.now() - moment) / 1000
+  return {
+    read() {
+      if (reading === undefined || performance.now() - readAt > keepMs) {
+        readAt = performance.now()
+        reading = figures.read()
+      }
+      return reading
+    },
+  }
+}
 
-  async function readDetails(operator: Operator): Promise<void> {
-    const [streams, aside, rechecks] = await Promise.all([
-      operator.listStreams(),
-      operator.countSetAside(),
-      operator.readRechecks(Date.now()),
-    ])
-    for (const gauge of [gauges.lag, gauges.failing, gauges.aside, gauges.refused]) gauge.reset()
-    for (const { name: stream, succeeded_at, failed_at } of streams) {
-      if (succeeded_at !== null) gauges.lag.set({ stream }, secondsSince(succeeded_at))
-      gauges.failing.set({ stream }, failed_at === null ? 0 : 1)
-    }
-    for (const [system, kinds] of Object.entries(setAsideKinds))
-      for (const kind of kinds) gauges.aside.set({ system, kind }, 0)
-    for (const kind of refusedKinds)
-      for (const reason of refusalReasons) gauges.refused.set({ kind, reason }, 0)
-    for (const { system, kind, reason, count } of aside)
-      if (reason === null) gauges.aside.set({ system, kind }, count)
-      else gauges.refused.set({ kind, reason }, count)
-    await readWebhooks(operator)
-    for (const system of recheckedSystems) {
-      const found = rechecks.find(recheck => recheck.system === system)
-      gauges.rechecked.set({ system }, found?.checked ?? 0)
-      gauges.corrected.set({ system }, found?.corrected ?? 0)
-    }
-    if (!hasDocuments) return
-    // On Citus it takes all nodes, and the rest does not: one that is down hides no more than this.
-    const count = operator.countUncertified(Date.now() - certifiedWithinMs).catch(error => {
-      onProblem(error)
-      return Number.NaN
-    })
-    gauges.uncertified.set(await count)
+class StoreFigures {
+  private readonly options: StoreMetricsOptions
+  private readonly registry = new Registry()
+  private readonly gauges: Gauges
+
+  constructor(options: StoreMetricsOptions) {
+    const { isOperator, hasDocuments } = options
+    this.options = options
+    const isWanted = (key: string) =>
+      basics.includes(key) || (isOperator && (hasDocuments || key !== 'uncertified'))
+    this.gauges = createGauges(key => (isWanted(key) ? [this.registry] : []))
   }
 
-  async function readWebhooks(operator: Operator): Promise<void> {
-    const end = (await operator.readChanges(null, null, 1))?.next ?? 0
-    const all = await operator.listWebhooks()
-    const stateOf = ({ state, attempts }: (typeof all)[number]) =>
-      state === 'active' && attempts > 0 ? 'failing' : state
-    for (const state of ['failing', ...webhookStates])
-      gauges.webhooks.set({ state }, all.filter(each => stateOf(each) === state).length)
-    gauges.webhookBehind.set(Math.max(0, ...all.map(({ cursor }) => (end - cursor) / 1_000_000)))
-  }
-
-  async function read(): Promise<Reading> {
+  async read(): Promise<Reading> {
+    const { gauges, registry, options } = this
     try {
-      const { reader, operator, readLogBytes } = await openStore()
+      const { reader, operator, readLogBytes } = await options.openStore()
       const { synced_at } = await reader.readFreshness()
       const logBytes = (await readLogBytes?.()) ?? null
       if (logBytes !== null) gauges.log.set(logBytes)
       gauges.freshness.set(synced_at === null ? Number.NaN : secondsSince(synced_at))
-      if (operator !== null) await readDetails(operator)
+      if (operator !== null) await this.readDetails(operator)
       gauges.isUp.set(1)
     } catch (error) {
-      onProblem(error)
+      options.onProblem(error)
       registry.resetMetrics()
       gauges.freshness.set(Number.NaN)
     }
     return registry.getMetricsAsJSON()
   }
 
-  return {
-    read() {
-      if (reading === undefined || performance.now() - readAt > keepMs) {
-        readAt = performance.now()
-        reading = read()
-      }
-      return reading
-    },
+  private async readDetails(operator: Operator): Promise<void> {
+    const [streams, aside, rechecks] = await Promise.all([
+      operator.listStreams(),
+      operator.countSetAside(),
+      operator.readRechecks(Date.now()),
+    ])
+    this.showStreams(streams)
+    this.showSetAside(aside)
+    await this.readWebhooks(operator)
+    for (const system of recheckedSystems) {
+      const found = rechecks.find(recheck => recheck.system === system)
+      this.gauges.rechecked.set({ system }, found?.checked ?? 0)
+      this.gauges.corrected.set({ system }, found?.corrected ?? 0)
+    }
+    if (this.options.hasDocuments) await this.readUncertified(operator)
+  }
+
+  private showStreams(streams: Awaited<ReturnType<Operator['listStreams']>>): void {
+    const { lag, failing } = this.gauges
+    lag.reset()
+    failing.reset()
+    for (const { name: stream, succeeded_at, failed_at } of streams) {
+      if (succeeded_at !== null) lag.set({ stream }, secondsSince(succeeded_at))
+      failing.set({ stream }, failed_at === null ? 0 : 1)
+    }
+  }
+
+  /** A kind that has none is 0. */
+  private showSetAside(counts: Awaited<ReturnType<Operator['countSetAside']>>): void {
+    const { aside, refused } = this.gauges
+    aside.reset()
+    refused.reset()
+    for (const [system, kinds] of Object.entries(setAsideKinds))
+      for (const kind of kinds) aside.set({ system, kind }, 0)
+    for (const kind of refusedKinds) for (const reason of refusalReasons) refused.set({ kind, reason }, 0)
+    for (const { system, kind, reason, count } of counts)
+      if (reason === null) aside.set({ system, kind }, count)
+      else refused.set({ kind, reason }, count)
+  }
+
+  private async readWebhooks(operator: Operator): Promise<void> {
+    const end = (await operator.readChanges(null, null, 1))?.next ?? 0
+    const all = await operator.listWebhooks()
+    const stateOf = ({ state, attempts }: (typeof all)[number]) =>
+      state === 'active' && attempts > 0 ? 'failing' : state
+    for (const state of ['failing', ...webhookStates])
+      this.gauges.webhooks.set({ state }, all.filter(each => stateOf(each) === state).length)
+    this.gauges.webhookBehind.set(Math.max(0, ...all.map(({ cursor }) => (end - cursor) / 1_000_000)))
+  }
+
+  /** On Citus it takes all nodes, and the rest does not: one that is down hides no more than this. */
+  private async readUncertified(operator: Operator): Promise<void> {
+    const count = operator.countUncertified(Date.now() - certifiedWithinMs).catch(error => {
+      this.options.onProblem(error)
+      return Number.NaN
+    })
+    this.gauges.uncertified.set(await count)
   }
 }
+
+/** A success in the future was stored by a clock that was ahead: it says nothing of how fresh the records are. */
+function secondsSince(moment: number): number {
+  return Math.abs(Date.now() - moment) / 1000
+}
+
+/** A gauge without a register is never written. */
+function createGauges(registersOf: (key: string) => Registry[]): Gauges {
+  const made = Object.entries<Definition>(definitions).map(([key, [name, help, ...labelNames]]) => [
+    key,
+    new Gauge({ name, help, labelNames, registers: registersOf(key) }),
+  ])
+  return Object.fromEntries(made)
+}
+
+type Gauges = Record<keyof typeof definitions, Gauge<string>>
 
 type Definition = readonly [name: string, help: string, ...labels: string[]]
 

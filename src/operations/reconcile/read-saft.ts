@@ -23,7 +23,7 @@ export type SaftPart =
 /** The header comes first, customers before documents. Throws a `FileError`. */
 export async function* readSaft(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<SaftPart> {
   const parts: SaftPart[] = []
-  const parser = createParser(part => parts.push(part))
+  const parser = new SaftParser(part => parts.push(part))
   for await (const text of decodeXml(bytes)) {
     parser.write(text)
     yield* parts.splice(0)
@@ -51,109 +51,138 @@ const sections: Record<string, SaftSection> = {
 /** Entities of XML alone: those of HTML are none. */
 const options: sax.SAXOptions & { strictEntities: true } = { strictEntities: true }
 
-function createParser(emit: (part: SaftPart) => void) {
-  const parser = sax.parser(true, options)
-  const open: string[] = []
-  let isHeaderRead = false
-  let isEnding = false
-  let text: string | null = null
-  let record: string | null = null
-  /** The record's texts, by their paths below it. */
-  let fields = new Map<string, string>()
-  let lines = { TotalDebit: 0n, TotalCredit: 0n }
-  let withheld = 0n
-  let totals = noTotals('SalesInvoices')
+/** Reads the parts of a file out of its XML, as they end. */
+class SaftParser {
+  private readonly xml = sax.parser(true, options)
+  private readonly emit: (part: SaftPart) => void
+  /** The paths of the elements that are open, from the root on. */
+  private readonly open: string[] = []
+  private isHeaderRead = false
+  private isRootClosed = false
+  /** The text of the innermost element so far; null in one that has elements. */
+  private text: string | null = null
+  private record: OpenRecord | null = null
+  private totals = noTotals('SalesInvoices')
 
-  function finish(): void {
-    if (record === '/Header') {
-      emit({ kind: 'header', header: readHeader(fields) })
-      isHeaderRead = true
-    } else if (!isHeaderRead) throw new FileError('is not a SAF-T (PT) file: it does not begin with a Header')
-    else if (record === '/MasterFiles/Customer')
-      emit({
-        kind: 'customer',
-        id: fields.get('CustomerID') ?? '',
-        taxId: fields.get('CustomerTaxID') ?? '',
-      })
-    else {
-      const document = readDocument(totals.section, fields, withheld)
-      totals.counted.NumberOfEntries++
-      // Canceled documents, and those that another one bills, are no part of the amounts.
-      if (document.status !== 'A' && document.status !== 'F') {
-        totals.counted.TotalDebit += lines.TotalDebit
-        totals.counted.TotalCredit += lines.TotalCredit
-      }
-      emit({ kind: 'document', document })
+  constructor(emit: (part: SaftPart) => void) {
+    this.emit = emit
+    this.xml.onopentag = ({ name, attributes }) => this.openElement(name, attributes)
+    this.xml.ontext = this.xml.oncdata = piece => {
+      if (this.text !== null && this.text.length <= longestText) this.text += piece
     }
-    record = null
-    fields = new Map()
-    lines = { TotalDebit: 0n, TotalCredit: 0n }
-    withheld = 0n
+    this.xml.onclosetag = () => this.closeElement()
+    // Entities are defined there, and a SAF-T file has none.
+    this.xml.ondoctype = () => {
+      throw new FileError('is not a SAF-T (PT) file: it has a document type declaration')
+    }
+    this.xml.onerror = ({ message }) => {
+      throw this.explain(message)
+    }
   }
 
-  function keep(path: string, value: string): void {
+  write(piece: string): void {
+    this.xml.write(piece)
+  }
+
+  end(): void {
+    this.xml.close()
+    if (!this.isRootClosed) throw new FileError('is not a SAF-T (PT) file: it is empty')
+    if (!this.isHeaderRead) throw new FileError('is not a SAF-T (PT) file: it has no Header')
+  }
+
+  private openElement(name: string, attributes: Readonly<Record<string, unknown>>): void {
+    const colon = name.indexOf(':')
+    const local = name.slice(colon + 1)
+    const parent = this.open.at(-1)
+    if (parent === undefined) {
+      if (this.isRootClosed) throw new FileError('is not well-formed XML: it has two roots')
+      checkRoot(local, String(attributes[colon > 0 ? `xmlns:${name.slice(0, colon)}` : 'xmlns'] ?? ''))
+    }
+    if (this.open.length === deepest)
+      throw new FileError('is not a SAF-T (PT) file: its elements are nested too deep')
+    const path = parent === undefined ? '' : `${parent}/${local}`
+    this.open.push(path)
+    const section = sections[path]
+    if (section !== undefined) this.totals = noTotals(section)
+    if (records.has(path)) this.record = new OpenRecord(path)
+    this.text = ''
+  }
+
+  private closeElement(): void {
+    const path = this.open.pop() ?? ''
+    if (this.text !== null) this.keep(path, this.text.trim().slice(0, longestText))
+    this.text = null
+    if (this.record?.path === path) {
+      this.finish(this.record)
+      this.record = null
+    }
+    if (path in sections) this.emit({ kind: 'totals', totals: this.totals })
+    if (path === '') this.isRootClosed = true
+  }
+
+  private keep(path: string, value: string): void {
     const section = path.slice(0, path.lastIndexOf('/'))
-    if (section in sections) totals.declared[path.slice(section.length + 1) as TotalName] = value
-    if (record === null) return
-    const field = path.slice(record.length + 1)
+    if (section in sections) this.totals.declared[path.slice(section.length + 1) as TotalName] = value
+    this.record?.keep(path, value)
+  }
+
+  private finish({ path, fields, lines, withheld }: OpenRecord): void {
+    if (path === '/Header') {
+      this.emit({ kind: 'header', header: readHeader(fields) })
+      this.isHeaderRead = true
+      return
+    }
+    if (!this.isHeaderRead) throw new FileError('is not a SAF-T (PT) file: it does not begin with a Header')
+    if (path === '/MasterFiles/Customer') {
+      const [id = '', taxId = ''] = [fields.get('CustomerID'), fields.get('CustomerTaxID')]
+      this.emit({ kind: 'customer', id, taxId })
+      return
+    }
+    const { section, counted } = this.totals
+    const document = readDocument(section, fields, withheld)
+    counted.NumberOfEntries++
+    // Canceled documents, and those that another one bills, are no part of the amounts.
+    if (document.status !== 'A' && document.status !== 'F') {
+      counted.TotalDebit += lines.TotalDebit
+      counted.TotalCredit += lines.TotalCredit
+    }
+    this.emit({ kind: 'document', document })
+  }
+
+  private explain(message: string): FileError {
+    const [reason = ''] = message.split('\n')
+    if (/^Unclosed|^Unexpected end/.test(reason))
+      return new FileError(`is cut off: it ends within ${this.open.at(-1)?.split('/').at(-1) || 'AuditFile'}`)
+    return new FileError(
+      this.open.length === 0 && !this.isRootClosed
+        ? 'is not a SAF-T (PT) file: it is not XML'
+        : `is not well-formed XML, at line ${this.xml.line + 1}`,
+    )
+  }
+}
+
+/** The header, a customer or a document, while its elements are read. */
+class OpenRecord {
+  readonly path: string
+  /** Texts by their paths below the record. */
+  readonly fields = new Map<string, string>()
+  /** Sums of its lines, in millionths. */
+  readonly lines = { TotalDebit: 0n, TotalCredit: 0n }
+  withheld = 0n
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  keep(path: string, value: string): void {
+    const field = path.slice(this.path.length + 1)
     const [, side] = /^Line\/(Debit|Credit)Amount$/.exec(field) ?? []
     // There may be several of these.
     if (side !== undefined)
-      lines[side === 'Debit' ? 'TotalDebit' : 'TotalCredit'] += readAmount(`${side}Amount`, value)
+      this.lines[side === 'Debit' ? 'TotalDebit' : 'TotalCredit'] += readAmount(`${side}Amount`, value)
     else if (field === 'WithholdingTax/WithholdingTaxAmount')
-      withheld += readAmount('WithholdingTaxAmount', value)
-    else fields.set(field, value)
-  }
-
-  parser.onopentag = ({ name, attributes }) => {
-    const colon = name.indexOf(':')
-    const local = name.slice(colon + 1)
-    const parent = open.at(-1)
-    if (parent === undefined) {
-      if (isEnding) throw new FileError('is not well-formed XML: it has two roots')
-      checkRoot(local, String(attributes[colon > 0 ? `xmlns:${name.slice(0, colon)}` : 'xmlns'] ?? ''))
-    }
-    if (open.length === deepest)
-      throw new FileError('is not a SAF-T (PT) file: its elements are nested too deep')
-    const path = parent === undefined ? '' : `${parent}/${local}`
-    open.push(path)
-    const section = sections[path]
-    if (section !== undefined) totals = noTotals(section)
-    if (records.has(path)) record = path
-    text = ''
-  }
-  parser.ontext = parser.oncdata = piece => {
-    if (text !== null && text.length <= longestText) text += piece
-  }
-  parser.onclosetag = () => {
-    const path = open.pop() ?? ''
-    if (text !== null) keep(path, text.trim().slice(0, longestText))
-    text = null
-    if (path === record) finish()
-    if (path in sections) emit({ kind: 'totals', totals })
-    if (path === '') isEnding = true
-  }
-  // Entities are defined there, and a SAF-T file has none.
-  parser.ondoctype = () => {
-    throw new FileError('is not a SAF-T (PT) file: it has a document type declaration')
-  }
-  parser.onerror = ({ message }) => {
-    const [reason = ''] = message.split('\n')
-    if (/^Unclosed|^Unexpected end/.test(reason))
-      throw new FileError(`is cut off: it ends within ${open.at(-1)?.split('/').at(-1) || 'AuditFile'}`)
-    throw new FileError(
-      open.length === 0 && !isEnding
-        ? 'is not a SAF-T (PT) file: it is not XML'
-        : `is not well-formed XML, at line ${parser.line + 1}`,
-    )
-  }
-  return {
-    write: (piece: string) => parser.write(piece),
-    end() {
-      parser.close()
-      if (!isEnding) throw new FileError('is not a SAF-T (PT) file: it is empty')
-      if (!isHeaderRead) throw new FileError('is not a SAF-T (PT) file: it has no Header')
-    },
+      this.withheld += readAmount('WithholdingTaxAmount', value)
+    else this.fields.set(field, value)
   }
 }
 
