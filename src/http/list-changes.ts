@@ -5,7 +5,7 @@ import { ApiError } from '../domain/errors.ts'
 import type { ChangePage } from '../store/change-store.ts'
 import type { ReadStore } from '../store/store.ts'
 import { type AuthOptions, checkAllCustomers, checkCustomer } from './auth.ts'
-import { createChangeWaiters } from './changes/wait-for-changes.ts'
+import { ChangeWaiters, type Waiter } from './changes/wait-for-changes.ts'
 import { clientAddress } from './client-address.ts'
 import { type ChangesQuery, type CustomerParams, changeLimits } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
@@ -18,7 +18,7 @@ declare module 'fastify' {
   }
 }
 
-/** Between two looks at the token of a request that waits: a revoked one is refused within a second everywhere. */
+/** Between two checks of the token of a request that waits: a revoked one is refused within a second everywhere. */
 const recheckMs = 1_000
 /** Requests of a token that wait at once. */
 const waitingPerToken = 100
@@ -37,53 +37,11 @@ interface ChangesRoute {
 
 /** Both routes share those who wait. */
 export function createListChanges(app: FastifyInstance, options: Options) {
-  const { store, authenticate, maxWaiting } = options
-  const waiters = createChangeWaiters(store, maxWaiting)
-  const waiting = new Map<string, number>()
+  const { store } = options
+  const waits = new ChangeWaits(options)
   app.decorateRequest('waitedMs', 0)
-  app.server.once(leaving, waiters.release)
-  app.addHook('preClose', async () => waiters.release())
-
-  /** A token may end while its request waits. */
-  async function checkAgain(request: FastifyRequest, customerId: string | null): Promise<void> {
-    const grant = await authenticate(request.headers.authorization, () => clientAddress(request))
-    if (customerId === null) checkAllCustomers(grant)
-    else checkCustomer(await grant.mayRead(customerId))
-  }
-
-  async function wait(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    customerId: string | null,
-    waitMs: number,
-    read: () => Promise<ChangePage>,
-  ): Promise<ChangePage> {
-    if (waiters.isReleased())
-      throw new ApiError('unavailable', 'This process is about to end; ask again.', { retryAfter: 1 })
-    const waiter = await waiters.join(customerId, request.grant?.token_id ?? '')
-    if (waiter === null)
-      throw new ApiError('unavailable', 'Too many requests wait for changes.', {
-        retryAfter: changeLimits.waitSeconds,
-      })
-    const gone = new AbortController()
-    reply.raw.once('close', () => gone.abort())
-    const began = performance.now()
-    const isOver = () => performance.now() - began >= waitMs || gone.signal.aborted || waiter.isOver()
-    try {
-      for (;;) {
-        const page = await read()
-        if (page.changes.length > 0 || isOver()) return page
-        for (let isWoken = false; !isWoken && !isOver(); ) {
-          const leftMs = began + waitMs - performance.now()
-          isWoken = await waiter.wait(Math.min(leftMs, recheckMs), gone.signal)
-          await checkAgain(request, customerId)
-        }
-      }
-    } finally {
-      request.waitedMs = performance.now() - began
-      waiter.leave()
-    }
-  }
+  app.server.once(leaving, () => waits.release())
+  app.addHook('preClose', async () => waits.release())
 
   return async (request: FastifyRequest<ChangesRoute>, reply: FastifyReply): Promise<FastifyReply> => {
     const { query } = request
@@ -99,21 +57,92 @@ export function createListChanges(app: FastifyInstance, options: Options) {
         'Changes after this cursor are no longer kept, or the store was restored from a backup: request a new one without after, then list the invoices again.',
       )
     }
-    const id = request.grant?.token_id ?? ''
-    const own = waiting.get(id) ?? 0
     if (after === null || waitMs === 0) return send(reply, await read())
-    if (own >= waitingPerToken)
+    return send(reply, await waits.readOrWait(request, reply, { customerId, waitMs, read }))
+  }
+}
+
+interface Wait {
+  customerId: string | null
+  waitMs: number
+  read(): Promise<ChangePage>
+}
+
+class ChangeWaits {
+  private readonly authenticate: Options['authenticate']
+  private readonly waiters: ChangeWaiters
+  /** Requests that wait, by token. */
+  private readonly ofToken = new Map<string, number>()
+
+  constructor({ store, authenticate, maxWaiting }: Options) {
+    this.authenticate = authenticate
+    this.waiters = new ChangeWaiters(store, maxWaiting)
+  }
+
+  /** Ends all waits, and those to come. */
+  release(): void {
+    this.waiters.release()
+  }
+
+  /** The first page that has changes, or the one at the end of the wait. */
+  async readOrWait(request: FastifyRequest, reply: FastifyReply, wait: Wait): Promise<ChangePage> {
+    const id = request.grant?.token_id ?? ''
+    const others = this.ofToken.get(id) ?? 0
+    if (others >= waitingPerToken)
       throw new ApiError('rate_limited', `This token waits for changes in ${waitingPerToken} requests.`, {
         retryAfter: changeLimits.waitSeconds,
       })
-    waiting.set(id, own + 1)
+    this.ofToken.set(id, others + 1)
     try {
-      return send(reply, await wait(request, reply, customerId, waitMs, read))
+      return await this.wait(request, reply, wait)
     } finally {
-      const left = (waiting.get(id) ?? 1) - 1
-      if (left === 0) waiting.delete(id)
-      else waiting.set(id, left)
+      const remaining = (this.ofToken.get(id) ?? 1) - 1
+      if (remaining === 0) this.ofToken.delete(id)
+      else this.ofToken.set(id, remaining)
     }
+  }
+
+  private async wait(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { customerId, waitMs, read }: Wait,
+  ): Promise<ChangePage> {
+    const waiter = await this.join(request, customerId)
+    const gone = new AbortController()
+    reply.raw.once('close', () => gone.abort())
+    const began = performance.now()
+    const isOver = () => performance.now() - began >= waitMs || gone.signal.aborted || waiter.isOver()
+    try {
+      for (;;) {
+        const page = await read()
+        if (page.changes.length > 0 || isOver()) return page
+        for (let isWoken = false; !isWoken && !isOver(); ) {
+          const remainingMs = began + waitMs - performance.now()
+          isWoken = await waiter.wait(Math.min(remainingMs, recheckMs), gone.signal)
+          await this.checkAgain(request, customerId)
+        }
+      }
+    } finally {
+      request.waitedMs = performance.now() - began
+      waiter.leave()
+    }
+  }
+
+  private async join(request: FastifyRequest, customerId: string | null): Promise<Waiter> {
+    if (this.waiters.isReleased())
+      throw new ApiError('unavailable', 'This process is about to end; ask again.', { retryAfter: 1 })
+    const waiter = await this.waiters.join(customerId, request.grant?.token_id ?? '')
+    if (waiter !== null) return waiter
+    throw new ApiError('unavailable', 'Too many requests wait for changes.', {
+      retryAfter: changeLimits.waitSeconds,
+    })
+  }
+
+  /** A token may end while its request waits. */
+  private async checkAgain(request: FastifyRequest, customerId: string | null): Promise<void> {
+    const grant = await this.authenticate(request.headers.authorization, () => clientAddress(request))
+    if (customerId === null) checkAllCustomers(grant)
+    else checkCustomer(await grant.mayRead(customerId))
   }
 }
 

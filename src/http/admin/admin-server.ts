@@ -69,10 +69,14 @@ const keepAliveMs = 5_000
 const guesses = { max: 20, seconds: 60 }
 
 export function createAdminServer(options: AdminOptions): Server {
-  const { token, askReady, writeMetrics, log } = options
-  const expected = digest(token)
-  const windows = createWindows(guesses.seconds)
+  const { askReady, writeMetrics, log } = options
+  const tokenGuard = new TokenGuard(options)
   const healthy = { status: 'ok' }
+  const readiness = async () => {
+    const problem = await askReady()
+    if (problem === null) return healthy
+    throw new AdminError('unavailable', problem, { 'retry-after': '1' })
+  }
   const createLink: Route['answer'] = async request => createLinkFor(await readJson(request), options)
   const routes = new Map<string, Route>([
     ['/live', { method: 'GET', isGuarded: false, answer: async () => healthy }],
@@ -81,76 +85,19 @@ export function createAdminServer(options: AdminOptions): Server {
     ['/links', { method: 'POST', isGuarded: true, answer: createLink }],
   ])
 
-  async function readiness(): Promise<object> {
-    const problem = await askReady()
-    if (problem === null) return healthy
-    throw new AdminError('unavailable', problem, { 'retry-after': '1' })
-  }
-
-  async function find(request: IncomingMessage): Promise<object | string> {
-    const route = routes.get(pathOf(request))
-    if (route === undefined)
-      throw new AdminError('route_not_found', `Served here: ${[...routes.keys()].join(', ')}.`)
-    if (route.isGuarded) checkToken(request)
-    const allowed = route.method === 'GET' ? 'GET, HEAD' : route.method
-    if (!allowed.split(', ').includes(request.method ?? ''))
-      throw new AdminError('method_not_allowed', `Allowed here: ${allowed}.`, { allow: allowed })
-    return route.answer(request)
-  }
-
-  /** In constant time, which reveals nothing of the right token. */
-  function checkToken(request: IncomingMessage): void {
-    const { authorization } = request.headers
-    if (isRepeated('authorization', request.rawHeaders))
-      throw new AdminError('invalid_request', 'Send the Authorization header once.')
-    if (authorization === undefined)
-      throw new AdminError('missing_token', 'Send ADMIN_TOKEN in the header Authorization: Bearer <token>.', {
-        'www-authenticate': 'Bearer realm="fatura-admin"',
-      })
-    const [, given = ''] = /^bearer +(\S+) *$/i.exec(authorization) ?? []
-    if (timingSafeEqual(digest(given), expected)) return
-    noteGuess(addressOf(request))
-    throw new AdminError('invalid_token', 'The token is not ADMIN_TOKEN.', {
-      'www-authenticate': 'Bearer realm="fatura-admin", error="invalid_token"',
-    })
-  }
-
-  function noteGuess(client: string): void {
-    const nowMs = performance.now()
-    const window = windows.add(client, nowMs)
-    if (window.count <= guesses.max) return
-    if (window.count === guesses.max + 1) log.warn({ client }, 'ADMIN_TOKEN was guessed wrong too often')
-    const message = `This address sent ${guesses.max} wrong tokens within ${guesses.seconds} s.`
-    throw new AdminError('rate_limited', message, { 'retry-after': String(secondsLeft(window, nowMs)) })
-  }
-
   async function receive(
     request: IncomingMessage,
     response: ServerResponse,
     endWith: EndWith,
   ): Promise<void> {
     const requestId = createRequestId()
-    const found = await find(request).catch((error: unknown) => {
+    const found = await answer(request, routes, tokenGuard).catch((error: unknown) => {
       if (error instanceof AdminError) return error
       log.error({ request_id: requestId, err: error }, 'unexpected error')
       return new AdminError('internal', 'Something went wrong on our side.')
     })
     if (response.destroyed) return
-    const refusal = found instanceof AdminError ? found : null
-    const status = refusal?.status ?? 200
-    const body = refusal?.write(requestId) ?? (typeof found === 'string' ? found : JSON.stringify(found))
-    const headers = { 'cache-control': 'no-store', 'request-id': requestId, ...refusal?.headers }
-    // The rest of a body is not read, so the next request could not be found.
-    if (!request.complete) endWith(writeBareAnswer(status, headers, body))
-    else
-      response
-        .writeHead(status, {
-          ...securityHeaders,
-          'content-type': typeof found === 'string' ? metricsType : 'application/json',
-          'content-length': Buffer.byteLength(body),
-          ...headers,
-        })
-        .end(request.method === 'HEAD' ? '' : body)
+    const status = send(found, requestId, { request, response, endWith })
     const path = pathOf(request)
     const route = routes.has(path) ? path : null
     const { method } = request
@@ -163,6 +110,87 @@ export function createAdminServer(options: AdminOptions): Server {
     refuse: refuseUnreadable,
     keepAliveMs,
   })
+}
+
+/** The body of the answer; rejects with an `AdminError`. */
+async function answer(
+  request: IncomingMessage,
+  routes: ReadonlyMap<string, Route>,
+  tokenGuard: TokenGuard,
+): Promise<object | string> {
+  const route = routes.get(pathOf(request))
+  if (route === undefined)
+    throw new AdminError('route_not_found', `Served here: ${[...routes.keys()].join(', ')}.`)
+  if (route.isGuarded) tokenGuard.check(request)
+  const allowed = route.method === 'GET' ? 'GET, HEAD' : route.method
+  if (!allowed.split(', ').includes(request.method ?? ''))
+    throw new AdminError('method_not_allowed', `Allowed here: ${allowed}.`, { allow: allowed })
+  return route.answer(request)
+}
+
+/** Returns the status. */
+function send(
+  found: object | string,
+  requestId: string,
+  exchange: { request: IncomingMessage; response: ServerResponse; endWith: EndWith },
+): number {
+  const { request, response, endWith } = exchange
+  const refusal = found instanceof AdminError ? found : null
+  const status = refusal?.status ?? 200
+  const body = refusal?.write(requestId) ?? (typeof found === 'string' ? found : JSON.stringify(found))
+  const headers = { 'cache-control': 'no-store', 'request-id': requestId, ...refusal?.headers }
+  // The rest of a body is not read, so the next request could not be found.
+  if (!request.complete) endWith(writeBareAnswer(status, headers, body))
+  else
+    response
+      .writeHead(status, {
+        ...securityHeaders,
+        'content-type': typeof found === 'string' ? metricsType : 'application/json',
+        'content-length': Buffer.byteLength(body),
+        ...headers,
+      })
+      .end(request.method === 'HEAD' ? '' : body)
+  return status
+}
+
+/** Knows ADMIN_TOKEN, and counts what is wrong by address. */
+class TokenGuard {
+  private readonly expected: Buffer
+  private readonly log: AdminOptions['log']
+  private readonly windows = createWindows(guesses.seconds)
+
+  constructor({ token, log }: AdminOptions) {
+    this.expected = digest(token)
+    this.log = log
+  }
+
+  /** In constant time, which reveals nothing of the right token. */
+  check(request: IncomingMessage): void {
+    const { authorization } = request.headers
+    if (isRepeated('authorization', request.rawHeaders))
+      throw new AdminError('invalid_request', 'Send the Authorization header once.')
+    if (authorization === undefined)
+      throw new AdminError('missing_token', 'Send ADMIN_TOKEN in the header Authorization: Bearer <token>.', {
+        'www-authenticate': 'Bearer realm="fatura-admin"',
+      })
+    const [, given = ''] = /^bearer +(\S+) *$/i.exec(authorization) ?? []
+    if (timingSafeEqual(digest(given), this.expected)) return
+    this.countGuess(addressOf(request))
+    throw new AdminError('invalid_token', 'The token is not ADMIN_TOKEN.', {
+      'www-authenticate': 'Bearer realm="fatura-admin", error="invalid_token"',
+    })
+  }
+
+  /** Throws `rate_limited` when the address sent too many. */
+  private countGuess(client: string): void {
+    const { log } = this
+    const nowMs = performance.now()
+    const window = this.windows.add(client, nowMs)
+    if (window.count <= guesses.max) return
+    if (window.count === guesses.max + 1) log.warn({ client }, 'ADMIN_TOKEN was guessed wrong too often')
+    const message = `This address sent ${guesses.max} wrong tokens within ${guesses.seconds} s.`
+    throw new AdminError('rate_limited', message, { 'retry-after': String(secondsLeft(window, nowMs)) })
+  }
 }
 
 function pathOf({ url = '' }: IncomingMessage): string {

@@ -5,8 +5,8 @@ import type { ChangePage } from '../../store/change-store.ts'
 import type { ReadStore } from '../../store/store.ts'
 import { Places } from './places.ts'
 
-const lookEveryMs = 500
-/** More changes than these between two looks wake everybody. */
+const checkEveryMs = 500
+/** More changes than these between two checks wake everybody. */
 const readAtOnce = 1_000
 const defaultMaxWaiting = 2_000
 
@@ -17,100 +17,138 @@ export interface Waiter {
   wait(ms: number, signal: AbortSignal): Promise<boolean>
   /** Whether it is to be answered now, whatever it waits for. */
   isOver(): boolean
-  /** Ends the wait: another takes its place. */
-  giveWay(): void
   leave(): void
 }
 
-export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>, maxWaiting = defaultMaxWaiting) {
-  const members = new Map<string, Set<() => void>>()
-  const places = new Places<Waiter>(maxWaiting)
-  let isReleased = false
-  let timer: NodeJS.Timeout | undefined
-  /** The place up to which the feed is known to the present members. */
-  let place: Promise<ChangePage | null> | null = null
+export class ChangeWaiters {
+  private readonly store: Pick<ReadStore, 'readChanges'>
+  private readonly places: Places<Member>
+  /** Those who wait, by the customer whose changes they want, or `anyone`. */
+  private readonly members = new Map<string, Set<Member>>()
+  private released = false
+  private timer: NodeJS.Timeout | undefined
+  /** The position up to which the feed is known to the present members; null while there are none. */
+  private position: Promise<ChangePage | null> | null = null
 
-  const wake = (name: string) => members.get(name)?.forEach(wakeOne => void wakeOne())
-  const wakeAll = () => [...members.keys()].forEach(wake)
-
-  async function look(): Promise<void> {
-    const seen = place
-    const after = await seen
-    // A store that cannot be read is reported to the requests themselves, when they read.
-    const page = await store.readChanges(null, after?.next ?? null, readAtOnce, after?.life).catch(() => null)
-    // All have left meanwhile; for others who came, another look is planned.
-    if (place !== seen) return
-    if (page === null || after === null || page.changes.length === readAtOnce) wakeAll()
-    for (const { customer_id } of page?.changes ?? []) wake(customer_id)
-    if (page !== null && page.changes.length > 0) wake(anyone)
-    place = Promise.resolve(page)
-    schedule()
+  constructor(store: Pick<ReadStore, 'readChanges'>, maxWaiting = defaultMaxWaiting) {
+    this.store = store
+    this.places = new Places(maxWaiting)
   }
 
-  function schedule(): void {
-    timer = setTimeout(() => void look(), lookEveryMs).unref()
-  }
-
-  function createWaiter(name: string, owner: string) {
-    let woken = Promise.withResolvers<boolean>()
-    const wakeOne = () => woken.resolve(true)
-    if (isReleased) wakeOne()
-    const group = members.get(name) ?? new Set()
-    let hasGivenWay = false
-    const waiter: Waiter = {
-      async wait(ms, signal) {
-        const passed = sleep(ms, false, { signal, ref: false }).catch(() => false)
-        const isWoken = await Promise.race([woken.promise, passed])
-        if (isWoken && !isReleased) woken = Promise.withResolvers()
-        return isWoken
-      },
-      isOver: () => isReleased || hasGivenWay,
-      giveWay() {
-        hasGivenWay = true
-        wakeOne()
-      },
-      leave() {
-        places.leave(owner, waiter)
-        group.delete(wakeOne)
-        changeWaiting.publish(-1)
-        if (group.size === 0) members.delete(name)
-        if (members.size > 0) return
-        clearTimeout(timer)
-        place = null
-      },
+  /** Resolves once every later change is noticed: read changes after this, then wait. Null when there is no place for the owner. */
+  async join(customerId: string | null, owner: string): Promise<Waiter | null> {
+    const member = this.enter(customerId ?? anyone, owner)
+    if (member === null) return null
+    try {
+      if (this.position === null) await this.startWatching()
+      else await this.position
+      return member
+    } catch (error) {
+      this.position = null
+      member.leave()
+      throw error
     }
-    const { isTaken, gaveWay } = places.take(owner, waiter)
+  }
+
+  /** Ends all waits, and those to come. */
+  release(): void {
+    this.released = true
+    this.wakeAll()
+  }
+
+  isReleased(): boolean {
+    return this.released
+  }
+
+  private enter(name: string, owner: string): Member | null {
+    const member = new Member(this, () => this.remove(member, name, owner))
+    const { isTaken, gaveWay } = this.places.take(owner, member)
     if (!isTaken) return null
     gaveWay?.giveWay()
-    members.set(name, group.add(wakeOne))
+    this.members.set(name, (this.members.get(name) ?? new Set()).add(member))
     changeWaiting.publish(1)
-    return waiter
+    return member
   }
 
-  return {
-    /** Resolves once every later change is noticed: read changes after this, then wait. Null when there is no place for the owner. */
-    async join(customerId: string | null, owner: string) {
-      const waiter = createWaiter(customerId ?? anyone, owner)
-      if (waiter === null) return null
-      try {
-        if (place === null) {
-          const begun = store.readChanges(null, null, 1)
-          place = begun
-          await begun
-          if (place === begun) schedule()
-        } else await place
-        return waiter
-      } catch (error) {
-        place = null
-        waiter.leave()
-        throw error
-      }
-    },
-    /** Ends all waits, and those to come. */
-    release() {
-      isReleased = true
-      wakeAll()
-    },
-    isReleased: () => isReleased,
+  private remove(member: Member, name: string, owner: string): void {
+    this.places.leave(owner, member)
+    const group = this.members.get(name)
+    group?.delete(member)
+    changeWaiting.publish(-1)
+    if (group?.size === 0) this.members.delete(name)
+    if (this.members.size > 0) return
+    clearTimeout(this.timer)
+    this.position = null
+  }
+
+  private async startWatching(): Promise<void> {
+    const begun = this.store.readChanges(null, null, 1)
+    this.position = begun
+    await begun
+    if (this.position === begun) this.schedule()
+  }
+
+  private schedule(): void {
+    this.timer = setTimeout(() => void this.check(), checkEveryMs).unref()
+  }
+
+  /** Reads what changed since the last check, and wakes those whose customer it is. */
+  private async check(): Promise<void> {
+    const seen = this.position
+    const after = await seen
+    // A store that cannot be read is reported to the requests themselves, when they read.
+    const page = await this.store
+      .readChanges(null, after?.next ?? null, readAtOnce, after?.life)
+      .catch(() => null)
+    // All have left meanwhile; for others who came, another check is planned.
+    if (this.position !== seen) return
+    if (page === null || after === null || page.changes.length === readAtOnce) this.wakeAll()
+    for (const { customer_id } of page?.changes ?? []) this.wake(customer_id)
+    if (page !== null && page.changes.length > 0) this.wake(anyone)
+    this.position = Promise.resolve(page)
+    this.schedule()
+  }
+
+  private wake(name: string): void {
+    for (const member of this.members.get(name) ?? []) member.wake()
+  }
+
+  private wakeAll(): void {
+    for (const name of this.members.keys()) this.wake(name)
+  }
+}
+
+/** A request that waits. */
+class Member implements Waiter {
+  readonly leave: () => void
+  private readonly waiters: ChangeWaiters
+  private woken = Promise.withResolvers<boolean>()
+  private hasGivenWay = false
+
+  constructor(waiters: ChangeWaiters, leave: () => void) {
+    this.waiters = waiters
+    this.leave = leave
+    if (waiters.isReleased()) this.wake()
+  }
+
+  async wait(ms: number, signal: AbortSignal): Promise<boolean> {
+    const passed = sleep(ms, false, { signal, ref: false }).catch(() => false)
+    const isWoken = await Promise.race([this.woken.promise, passed])
+    if (isWoken && !this.waiters.isReleased()) this.woken = Promise.withResolvers()
+    return isWoken
+  }
+
+  isOver(): boolean {
+    return this.waiters.isReleased() || this.hasGivenWay
+  }
+
+  wake(): void {
+    this.woken.resolve(true)
+  }
+
+  /** Ends the wait: another takes its place. */
+  giveWay(): void {
+    this.hasGivenWay = true
+    this.wake()
   }
 }

@@ -1,7 +1,7 @@
 /** Requests that wait for changes read the feed together. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createChangeWaiters } from '../../../src/http/changes/wait-for-changes.ts'
+import { ChangeWaiters } from '../../../src/http/changes/wait-for-changes.ts'
 import { openReadStore } from '../../../src/store/engines.ts'
 import { engines } from '../../support/databases/engines.ts'
 import { stopClock } from '../../support/worlds/stopped-clock.ts'
@@ -16,7 +16,7 @@ test('a look under way while all leave does not go on beside that of those who c
   const clock = stopClock(t)
   let reads = 0
   let gate = Promise.resolve()
-  const waiters = createChangeWaiters({
+  const waiters = new ChangeWaiters({
     async readChanges(...given) {
       reads++
       await gate
