@@ -25,34 +25,27 @@ export interface CallOptions {
   onWait?: ((error: FaturaError, waitMs: number) => void) | undefined
 }
 
+/** A GET request, and how its answer is read. */
+interface Call<T> {
+  path: string
+  /** `accept` must be what comes. */
+  headers: { accept: string; 'if-none-match'?: string }
+  /** A failure while it reads counts as one of the connection, and is tried again. */
+  read(answer: Response): Promise<T>
+}
+
 export function createSend(options: ClientOptions) {
-  const { token, retries = 3, maxWaitMs = 60_000, timeoutMs = 45_000 } = options
+  const { token, retries = 3, maxWaitMs = 60_000 } = options
   const base = options.baseUrl.replace(/\/+$/, '')
   if (!/^(https?:\/\/|\/|$)/.test(base))
     throw new TypeError("baseUrl must begin with https:// or http://, or be '' for the page's own host.")
-  /** Asked for once, however many calls wait for it. */
-  let kept: Promise<string> | null = null
+  const tokens = typeof token === 'string' ? null : new Tokens(token)
 
-  /** One that was asked for since stays. */
-  function forget(asked: Promise<string>): void {
-    if (kept === asked) kept = null
-  }
-
-  function askToken(fetchToken: () => Promise<string>): Promise<string> {
-    if (kept !== null) return kept
-    const asked = fetchToken()
-    kept = asked
-    asked.catch(() => forget(asked))
-    return asked
-  }
-
-  /** Sends a GET request, as often as it takes, and has the answer read; rejects with a `FaturaError`, or with the signal's reason. */
+  /** Sends the request as often as it takes; rejects with a `FaturaError`, or with the signal's reason. */
   return async <T>(
     path: string,
-    /** `accept` must be what comes. */
-    headers: { accept: string; 'if-none-match'?: string },
-    /** A failure while it reads counts as one of the connection, and is tried again. */
-    read: (answer: Response) => Promise<T>,
+    headers: Call<T>['headers'],
+    read: Call<T>['read'],
     { signal, onWait }: CallOptions = {},
   ): Promise<T> => {
     let failures = 0
@@ -61,16 +54,16 @@ export function createSend(options: ClientOptions) {
     for (;;) {
       signal?.throwIfAborted()
       // A token that is known is not waited for: the request leaves within the call.
-      const asked = typeof token === 'string' ? null : askToken(token)
+      const asked = tokens?.ask() ?? null
       const bearer = asked === null ? String(token) : await orAborted(asked, signal)
       // Checked here, because a message of fetch would repeat the token.
       if (!/^[!-~]+$/.test(bearer)) throw new TypeError('The token must be one word of ASCII characters.')
       try {
-        return await attempt(bearer)
+        return await attempt({ path: base + path, headers, read }, bearer, options, signal)
       } catch (error) {
         if (!(error instanceof FaturaError)) throw error
         if (error.status === 401 && !wasRefused && asked !== null) {
-          forget(asked)
+          tokens?.forget(asked)
           wasRefused = true
           continue
         }
@@ -83,35 +76,59 @@ export function createSend(options: ClientOptions) {
         await pause(waitMs, signal)
       }
     }
+  }
+}
 
-    async function attempt(bearer: string): Promise<T> {
-      const late = new AbortController()
-      const timer = setTimeout(() => late.abort(new Error(`No answer within ${timeoutMs} ms.`)), timeoutMs)
-      try {
-        const answer = await (options.fetch ?? fetch)(base + path, {
-          headers: { ...headers, authorization: `Bearer ${bearer}` },
-          signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
-          cache: 'no-store',
-          credentials: 'omit',
-        })
-        const isHeld = answer.status === 304 && 'if-none-match' in headers
-        const isExpected = answer.ok && answer.headers.get('content-type')?.startsWith(headers.accept)
-        if (!isHeld && !isExpected) throw await readError(answer)
-        return await read(answer)
-      } catch (error) {
-        signal?.throwIfAborted()
-        if (error instanceof FaturaError) throw error
-        throw new FaturaError(
-          'connection_failed',
-          `${base || 'The service'} sent no whole answer: ${describeCause(error)}.`,
-          {
-            cause: error,
-          },
-        )
-      } finally {
-        clearTimeout(timer)
-      }
-    }
+/** The token that a function gets. It is asked for once, however many calls wait for it. */
+class Tokens {
+  private readonly fetchToken: () => Promise<string>
+  private kept: Promise<string> | null = null
+
+  constructor(fetchToken: () => Promise<string>) {
+    this.fetchToken = fetchToken
+  }
+
+  ask(): Promise<string> {
+    if (this.kept !== null) return this.kept
+    const asked = this.fetchToken()
+    this.kept = asked
+    asked.catch(() => this.forget(asked))
+    return asked
+  }
+
+  /** One that was asked for since stays. */
+  forget(asked: Promise<string>): void {
+    if (this.kept === asked) this.kept = null
+  }
+}
+
+/** One try within its time. */
+async function attempt<T>(
+  { path, headers, read }: Call<T>,
+  bearer: string,
+  { baseUrl, fetch: send = fetch, timeoutMs = 45_000 }: ClientOptions,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(new Error(`No answer within ${timeoutMs} ms.`)), timeoutMs)
+  try {
+    const answer = await send(path, {
+      headers: { ...headers, authorization: `Bearer ${bearer}` },
+      signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
+      cache: 'no-store',
+      credentials: 'omit',
+    })
+    const isHeld = answer.status === 304 && 'if-none-match' in headers
+    const isExpected = answer.ok && answer.headers.get('content-type')?.startsWith(headers.accept)
+    if (!isHeld && !isExpected) throw await readError(answer)
+    return await read(answer)
+  } catch (cause) {
+    signal?.throwIfAborted()
+    if (cause instanceof FaturaError) throw cause
+    const message = `${baseUrl.replace(/\/+$/, '') || 'The service'} sent no whole answer: ${describeCause(cause)}.`
+    throw new FaturaError('connection_failed', message, { cause })
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -36,97 +36,126 @@ class Unwanted extends Error {}
 
 /** Fails at once while the upstream asked for a pause, or failed too often; errors are in our words. */
 export function createGuardedCall(failures: Failures) {
-  const { name } = failures
-  const breaker: CircuitBreakerPolicy = circuitBreaker(
-    handleWhen(error => {
-      if (error instanceof TooBusy || error instanceof Unwanted || error instanceof HeldBack) return false
-      return error instanceof Overdue || failures.isFault(error)
-    }),
-    { halfOpenAfter: breakMs, breaker: new ConsecutiveBreaker(failuresToBreak) },
-  )
-  let pausedUntil = 0
-  let brokenUntil = 0
-  breaker.onBreak(() => {
-    brokenUntil = Date.now() + breakMs
-    breakerTurned.publish({ system: name, isOpen: true })
-  })
-  breaker.onReset(() => breakerTurned.publish({ system: name, isOpen: false }))
-
-  function explain(error: unknown): SourceError {
-    if (error instanceof Overdue || error instanceof TooBusy)
-      return new SourceError('timeout', `${name} did not answer in time`, { retryAfter: retryAfterSeconds })
-    if (error instanceof Unwanted) return new SourceError('failed', `${name} was no longer asked`)
-    if (error instanceof BrokenCircuitError) return leftAlone()
-    if (error instanceof HeldBack) return error
-    const pause = failures.pauseFor(error)
-    const pausedFor = isAhead(pausedUntil, longestPauseMs) ? pausedUntil : 0
-    if (pause > 0) pausedUntil = Math.max(pausedFor, Date.now() + pause)
-    const { failure, message, retryAfter } = failures.explain(error)
-    const wait =
-      pause > 0 ? secondsUntil(pausedUntil) : failures.mayPass(error) ? retryAfterSeconds : retryAfter
-    return new SourceError(failure, message, wait === undefined ? {} : { retryAfter: wait })
-  }
-
-  function leftAlone(): SourceError {
-    return new SourceError('failed', `${name} failed too often and is left alone for a while`, {
-      retryAfter: Math.min(secondsUntil(brokenUntil), breakMs / 1000),
-    })
-  }
-
-  /** The reason for which a call would fail at once; null when it would be made. */
-  function refusal(): SourceError | null {
-    if (isAhead(pausedUntil, longestPauseMs))
-      return new SourceError('failed', `${name} asked for a pause`, { retryAfter: secondsUntil(pausedUntil) })
-    return breaker.state === CircuitState.Open && isAhead(brokenUntil, breakMs) ? leftAlone() : null
-  }
-
+  const upstream = new GuardedUpstream(failures)
   /** The signal is aborted when the time is over. A failure after `wanted` was aborted is not counted against the upstream. */
-  async function guarded<T>(
+  const guarded = <T>(timeoutMs: number, wanted: AbortSignal, call: (given: AbortSignal) => Promise<T>) =>
+    upstream.call(timeoutMs, wanted, call)
+  return Object.assign(guarded, { refusal: () => upstream.refusal() })
+}
+
+class GuardedUpstream {
+  private readonly failures: Failures
+  private readonly breaker: CircuitBreakerPolicy
+  private pausedUntil = 0
+  private brokenUntil = 0
+
+  constructor(failures: Failures) {
+    this.failures = failures
+    const { name: system } = failures
+    this.breaker = circuitBreaker(
+      handleWhen(error => {
+        if (error instanceof TooBusy || error instanceof Unwanted || error instanceof HeldBack) return false
+        return error instanceof Overdue || failures.isFault(error)
+      }),
+      { halfOpenAfter: breakMs, breaker: new ConsecutiveBreaker(failuresToBreak) },
+    )
+    this.breaker.onBreak(() => {
+      this.brokenUntil = Date.now() + breakMs
+      breakerTurned.publish({ system, isOpen: true })
+    })
+    this.breaker.onReset(() => breakerTurned.publish({ system, isOpen: false }))
+  }
+
+  async call<T>(
     timeoutMs: number,
     wanted: AbortSignal,
     call: (given: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const refused = refusal()
+    const { failures } = this
+    const began = performance.now()
+    const publish = (outcome: UpstreamOutcome, seconds = (performance.now() - began) / 1000) =>
+      upstreamCalled.publish({ system: failures.name, outcome, seconds })
+    const refused = this.refusal()
     if (refused !== null) {
-      upstreamCalled.publish({ system: name, outcome: 'not_asked', seconds: 0 })
+      publish('not_asked', 0)
       throw refused
     }
-    const attempt = async () => {
-      const before = performance.eventLoopUtilization()
-      try {
-        return await timeout(timeoutMs, TimeoutStrategy.Aggressive).execute(({ signal }) => call(signal))
-      } catch (error) {
-        const explained = failures.explain(error)
-        if (error instanceof TaskCancelledError || explained.failure === 'timeout')
-          throw performance.eventLoopUtilization(before).utilization > busyShare
-            ? new TooBusy()
-            : new Overdue()
-        if (explained instanceof HeldBack) throw explained
-        throw wanted.aborted ? new Unwanted() : error
-      }
-    }
-    const began = performance.now()
-    const count = (outcome: UpstreamOutcome) =>
-      upstreamCalled.publish({ system: name, outcome, seconds: (performance.now() - began) / 1000 })
     try {
-      const answer = await breaker.execute(attempt)
-      count('ok')
+      const answer = await this.breaker.execute(() => attempt(failures, timeoutMs, wanted, call))
+      publish('ok')
       return answer
     } catch (error) {
-      const explained = explain(error)
+      const explained = this.explain(error)
       const isAsked = !(error instanceof BrokenCircuitError || error instanceof HeldBack)
       if (!(error instanceof Unwanted))
-        count(isAsked ? outcomeOf(explained, failures.pauseFor(error)) : 'not_asked')
+        publish(isAsked ? outcomeOf(explained, failures.pauseFor(error)) : 'not_asked')
       throw explained
     }
   }
-  return Object.assign(guarded, { refusal })
+
+  /** The reason for which a call would fail at once; null when it would be made. */
+  refusal(): SourceError | null {
+    const { pausedUntil } = this
+    if (isAhead(pausedUntil, longestPauseMs))
+      return new SourceError('failed', `${this.failures.name} asked for a pause`, {
+        retryAfter: secondsUntil(pausedUntil),
+      })
+    const isBroken = this.breaker.state === CircuitState.Open && isAhead(this.brokenUntil, breakMs)
+    return isBroken ? this.leftAlone() : null
+  }
+
+  private explain(error: unknown): SourceError {
+    const { failures } = this
+    const { name } = failures
+    if (error instanceof Overdue || error instanceof TooBusy)
+      return new SourceError('timeout', `${name} did not answer in time`, { retryAfter: retryAfterSeconds })
+    if (error instanceof Unwanted) return new SourceError('failed', `${name} was no longer asked`)
+    if (error instanceof BrokenCircuitError) return this.leftAlone()
+    if (error instanceof HeldBack) return error
+    const pause = failures.pauseFor(error)
+    const { failure, message, retryAfter } = failures.explain(error)
+    if (pause > 0) return new SourceError(failure, message, { retryAfter: this.pauseFor(pause) })
+    const wait = failures.mayPass(error) ? retryAfterSeconds : retryAfter
+    return new SourceError(failure, message, wait === undefined ? {} : { retryAfter: wait })
+  }
+
+  /** A longer pause that was asked for before stays. Returns its seconds. */
+  private pauseFor(ms: number): number {
+    const before = isAhead(this.pausedUntil, longestPauseMs) ? this.pausedUntil : 0
+    this.pausedUntil = Math.max(before, Date.now() + ms)
+    return secondsUntil(this.pausedUntil)
+  }
+
+  private leftAlone(): SourceError {
+    return new SourceError('failed', `${this.failures.name} failed too often and is left alone for a while`, {
+      retryAfter: Math.min(secondsUntil(this.brokenUntil), breakMs / 1000),
+    })
+  }
+}
+
+/** One call within its time. Rejects with what says whose fault it is, as far as that can be told. */
+async function attempt<T>(
+  failures: Failures,
+  timeoutMs: number,
+  wanted: AbortSignal,
+  call: (given: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const before = performance.eventLoopUtilization()
+  try {
+    return await timeout(timeoutMs, TimeoutStrategy.Aggressive).execute(({ signal }) => call(signal))
+  } catch (error) {
+    const explained = failures.explain(error)
+    if (error instanceof TaskCancelledError || explained.failure === 'timeout')
+      throw performance.eventLoopUtilization(before).utilization > busyShare ? new TooBusy() : new Overdue()
+    if (explained instanceof HeldBack) throw explained
+    throw wanted.aborted ? new Unwanted() : error
+  }
 }
 
 /** A time further ahead than possible comes from a clock that was set back. */
 function isAhead(moment: number, longest: number): boolean {
-  const left = moment - Date.now()
-  return left > 0 && left <= longest
+  const remaining = moment - Date.now()
+  return remaining > 0 && remaining <= longest
 }
 
 /** At least one: after a 0, a client would ask at once. */
