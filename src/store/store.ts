@@ -8,13 +8,12 @@ import type { OpenSum } from '../domain/balance.ts'
 import type { Claim } from '../domain/document.ts'
 import type { Expansion } from '../domain/expanded.ts'
 import type { InvoiceKey, InvoiceRecord, InvoiceSum } from '../domain/invoice.ts'
-import type { ChangeReads } from './change-store.ts'
+import type { ChangeReads, Delivery, OutgoingWebhook, WebhookCommands } from './change-store.ts'
 import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
 import type { ConnectionUse } from './facts.ts'
 import type { InvoiceFilter } from './sql/filters.ts'
-import type { Delivery, OutgoingWebhook, WebhookCommands } from './webhook-store.ts'
 
 export type { ConnectionUse, InvoiceFilter }
 

@@ -174,7 +174,7 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'the store is fresh before every stream ended once',
-    file: 'src/store/sql/current-freshness.ts',
+    file: 'src/store/sql/shared-rows.ts',
     from: 'count(*) = count(succeeded_at)',
     to: 'count(*) > 0',
   },

@@ -4,10 +4,10 @@ import { describe, test } from 'node:test'
 import { changeKinds } from '../../src/domain/change.ts'
 import { claimedStates, openDocumentStatuses } from '../../src/domain/document.ts'
 import { invoiceStatuses, unsettledStatuses } from '../../src/domain/invoice.ts'
+import { webhookStates } from '../../src/store/change-store.ts'
 import { journalOutcomes } from '../../src/store/document-store.ts'
 import { schema as ofPostgres } from '../../src/store/postgres/schema-version.ts'
 import { schema as ofSqlite } from '../../src/store/sqlite/migrations.ts'
-import { webhookStates } from '../../src/store/webhook-store.ts'
 
 for (const [engine, { migrations }] of [
   ['sqlite', ofSqlite],

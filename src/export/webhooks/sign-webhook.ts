@@ -7,7 +7,7 @@ import {
   randomBytes,
   sign,
 } from 'node:crypto'
-import type { OutgoingWebhook } from '../../store/webhook-store.ts'
+import type { OutgoingWebhook } from '../../store/change-store.ts'
 
 const secretPrefix = 'whsec_'
 

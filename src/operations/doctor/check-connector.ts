@@ -1,8 +1,8 @@
 /** The streams, the accounts whose records the store holds, the process that synchronizes them, records that do not fit, and receivers of webhooks. */
 import { knownSources } from '../../sources/known-sources.ts'
 import { billingStreams, documentStreams } from '../../sources/stream-names.ts'
+import type { OutgoingWebhook } from '../../store/change-store.ts'
 import type { OperatorStore, Stream } from '../../store/store.ts'
-import type { OutgoingWebhook } from '../../store/webhook-store.ts'
 import { type Accounts, compareAccounts, formatAccount } from '../../sync/accounts.ts'
 import { advice, formatHeld } from '../../sync/deletion-guard.ts'
 import { formatRefused, type Refused, readState } from '../../sync/read-state.ts'

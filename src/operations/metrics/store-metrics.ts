@@ -1,8 +1,8 @@
 /** Figures of the synchronization from the store: the same in every process. */
 import { Gauge, Registry } from '@prometheus-io/client'
+import { webhookStates } from '../../store/change-store.ts'
 import { recheckedSystems, refusalReasons, refusedKinds, setAsideKinds } from '../../store/connector-store.ts'
 import type { OperatorStore, ReadStore } from '../../store/store.ts'
-import { webhookStates } from '../../store/webhook-store.ts'
 import type { Metrics, Reading } from './metrics.ts'
 
 type Operator = Pick<

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
-import { operatorReads } from '../sql/operator-reads.ts'
+import { batchSizeOf, operatorReads, walkStatements } from '../sql/operator-reads.ts'
 import { check, recount } from '../sql/recount.ts'
-import { batchSizeOf, walkStatements } from '../sql/walk-statements.ts'
 import type { InvoiceWalk, OnRecounted, OperatorStore, WalkedInvoice } from '../store.ts'
 import { hasCitus } from './distribute.ts'
 import { explain, openOperatorPool, read, rollBack } from './pool.ts'

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto'
+import type { Pool, PoolClient } from 'pg'
 import type { NodeFacts, ServerFacts, StoreFacts } from '../facts.ts'
 import { explainState } from '../migrations.ts'
 import { findMisplaced, hasCitus } from './distribute.ts'
-import { keepsStatements } from './keeps-statements.ts'
 import { openReadPool, read } from './pool.ts'
 import { type AskSchema, readState, schema } from './schema-version.ts'
 
@@ -89,4 +90,43 @@ async function readNodes(ask: AskSchema): Promise<NodeFacts[] | null> {
       ? { at, failure: null, ...(JSON.parse(result) as Omit<NodeFacts, 'at' | 'failure'>) }
       : { at, failure: result, isStandby: false, isReadOnly: false, stuck: 0, isPublic: false },
   )
+}
+
+/** Code of a prepared statement whose name is there already. */
+const isThereAlready = '42P05'
+
+/**
+ * Whether sessions keep their prepared statements apart: two of them prepare one name. A pooler gives the second one the
+ * connection that the first one used last. If it does not know of statements, the name is there already.
+ */
+async function keepsStatements(pool: Pool): Promise<boolean> {
+  const name = `fatura_${randomUUID().slice(0, 8)}`
+  const sessions: PoolClient[] = []
+  try {
+    const first = await pool.connect()
+    sessions.push(first)
+    const second = await pool.connect()
+    sessions.push(second)
+    await first.query({ name, text: 'SELECT 1' })
+    return await prepareToo(second, name)
+  } finally {
+    for (const session of sessions) session.release(true)
+  }
+}
+
+/** Leaves nothing behind at a server's connection that others use after us. */
+async function prepareToo(session: PoolClient, name: string): Promise<boolean> {
+  await session.query('BEGIN')
+  await session.query('SAVEPOINT before')
+  try {
+    await session.query({ name, text: 'SELECT 1' })
+    return true
+  } catch (error) {
+    if ((error as { code?: string }).code !== isThereAlready) throw error
+    await session.query('ROLLBACK TO SAVEPOINT before')
+    await session.query(`DEALLOCATE ${name}`)
+    return false
+  } finally {
+    await session.query('COMMIT')
+  }
 }

@@ -7,9 +7,8 @@ import { keyOf, saveLinks } from '../sql/links.ts'
 import type { EngineWrites } from '../sql/transaction-writes.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
-import { saveEntries, saveRows } from './save-rows.ts'
+import { saveEntries, saveRows, splitText } from './save-rows.ts'
 import type { PostgresDb } from './shared-db.ts'
-import { splitText } from './split-text.ts'
 
 /** `customer_id`, `id`, `summary`, `observed_at`, `answered_at`, `claim`, `document` and `payment`. */
 type KnownRow = [string, string, string | null, number, number, string | null, string | null, string | null]

@@ -1,5 +1,5 @@
 /** Invoices by what documents name: the documents that they claim or are tied to, their IDs, their payments and their numbers. */
-import { type InvoiceKey, keyOf } from '../../domain/invoice.ts'
+import { type Invoice, type InvoiceKey, keyOf } from '../../domain/invoice.ts'
 import type { Claimed, InvoiceNames } from '../../domain/link/known.ts'
 import type { PaymentFacts } from '../../domain/payment.ts'
 import { type Db, queryAny } from './db.ts'
@@ -51,4 +51,28 @@ export async function findClaimants(
 
 function eachOnce<T extends InvoiceKey>(rows: readonly T[]): T[] {
   return [...new Map(rows.map(row => [keyOf(row), row])).values()]
+}
+
+interface TiedInvoice {
+  invoice: Invoice
+  payment: PaymentFacts
+}
+
+/** The invoices that are tied to each of the documents. */
+export async function findInvoicesOf(
+  db: Db,
+  documents: readonly number[],
+): Promise<Map<number, TiedInvoice[]>> {
+  const tied = await db.query<{ id: number; summary: string; payment: string }>(
+    `SELECT l.ix_id AS id, i.summary, i.payment FROM fatura.links l
+     JOIN fatura.invoices i ON i.customer_id = l.customer_id AND i.id = l.invoice_id
+     WHERE ${db.isAmong('l.ix_id', '$1')} ORDER BY l.ix_id, i.customer_id, i.id`,
+    [documents],
+  )
+  const found = new Map<number, TiedInvoice[]>()
+  for (const { id, summary, payment } of tied) {
+    const each = { invoice: JSON.parse(summary), payment: JSON.parse(payment) }
+    found.set(id, [...(found.get(id) ?? []), each])
+  }
+  return found
 }

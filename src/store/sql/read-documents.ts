@@ -23,8 +23,7 @@ import type {
   RelationsKey,
 } from '../document-store.ts'
 import { type Db, literals, queryAny, queryColumn } from './db.ts'
-import { findClaimants } from './named-invoices.ts'
-import { findInvoicesOf } from './tied-invoices.ts'
+import { findClaimants, findInvoicesOf } from './named-invoices.ts'
 
 const isThere = `misses < ${missesToBelieve}`
 

@@ -1,7 +1,9 @@
 /** Rows that all writers share, gathered and written just before the commit: nobody waits for them longer than it takes. */
+import { randomBytes } from 'node:crypto'
+import { type Freshness, freshness } from '../../sources/stream-names.ts'
 import type { Value } from '../contents.ts'
-import type { Stream } from '../store.ts'
-import { currentFreshness } from './current-freshness.ts'
+import type { Stream, WriteStore } from '../store.ts'
+import type { Db } from './db.ts'
 import type { EngineName } from './filters.ts'
 
 export type SharedRows = ReturnType<typeof gatherSharedRows>
@@ -53,6 +55,18 @@ const saveCommit = 'INSERT INTO fatura.commits (seq, commit_id, n) SELECT last_s
 /** Where others write meanwhile, the saver of a stream has the freshness alone, so that none is overlooked. */
 const holdFreshness = 'UPDATE fatura.observation SET last_at = last_at WHERE only_one'
 
+const follows = isOneThat('follows')
+const isAlone = isOneThat('alone')
+
+/** The moment until which the records follow their sources, over the streams. Null before everything was read once. */
+const currentFreshness = `
+  SELECT CASE WHEN count(*) = count(succeeded_at)
+    THEN coalesce(min(CASE WHEN ${follows} THEN succeeded_at END), min(succeeded_at))
+    END AS synced_at
+  FROM fatura.streams
+  WHERE ${follows} OR ${isOneThat('once')}
+    OR (${isAlone} AND NOT EXISTS (SELECT 1 FROM fatura.streams WHERE NOT ${isAlone}))`
+
 const saveFreshness: Record<EngineName, string> = {
   sqlite: `UPDATE fatura.freshness SET synced_at = (${currentFreshness})`,
   // Streams are read first: other nodes of Citus do not know them.
@@ -66,3 +80,17 @@ const saveStream = `
   INSERT INTO fatura.streams (name, cursor, succeeded_at, failed_at, error) VALUES ($1, $2, $3, $4, $5)
   ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor, succeeded_at = excluded.succeeded_at,
     failed_at = excluded.failed_at, error = excluded.error`
+
+/** What was given in a former life of the store is not believed. */
+export function lifeWrites(db: Db): Pick<WriteStore, 'renewLife'> {
+  return {
+    async renewLife() {
+      await db.query('UPDATE fatura.freshness SET life = $1', [randomBytes(6).toString('hex')])
+    },
+  }
+}
+
+function isOneThat(wanted: Freshness): string {
+  const names = Object.entries(freshness).filter(([, each]) => each === wanted)
+  return `(${names.map(([name]) => `name = '${name}' OR name LIKE '%:${name}'`).join(' OR ')})`
+}

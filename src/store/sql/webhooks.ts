@@ -1,6 +1,6 @@
+import type { OutgoingWebhook, WebhookCommands } from '../change-store.ts'
 import { kinds } from '../contents.ts'
 import type { OperatorStore, WriteTransaction } from '../store.ts'
-import type { OutgoingWebhook, WebhookCommands } from '../webhook-store.ts'
 import { type Db, insertContents, returnsAny } from './db.ts'
 
 type WebhookRow = Omit<OutgoingWebhook, 'customers'> & { customer_ids: string | null }

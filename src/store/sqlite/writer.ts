@@ -1,7 +1,7 @@
 import { leaseWrites } from '../sql/connector-state.ts'
 import { credentialWrites } from '../sql/credentials.ts'
-import { lifeWrites } from '../sql/life.ts'
 import { check, recount, repairCustomer } from '../sql/recount.ts'
+import { lifeWrites } from '../sql/shared-rows.ts'
 import { startWriting, type Writing } from '../sql/transaction-writes.ts'
 import { webhookCommands } from '../sql/webhooks.ts'
 import type { ConnectorStores, LockWait, WriteStore } from '../store.ts'
