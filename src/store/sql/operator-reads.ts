@@ -9,6 +9,7 @@ import { credentialReads } from './credentials.ts'
 import { type Db, literals, queryColumn } from './db.ts'
 import { conditionsOf, type EngineName } from './filters.ts'
 import { documentReads } from './read-documents.ts'
+import { tiedReads } from './read-ties.ts'
 import { webhookReads } from './webhooks.ts'
 
 /** As the index `invoices_by_email` has it: null for an address with characters that JSON escapes. */
@@ -20,6 +21,7 @@ export const emailOf = {
 export function operatorReads(db: Db): Omit<OperatorStore, 'walkInvoices' | 'checkCounts' | 'close'> {
   return {
     ...documentReads(db),
+    ...tiedReads(db),
     ...connectorReads(db),
     ...contentsReads(db),
     ...credentialReads(db),

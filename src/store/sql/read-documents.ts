@@ -1,4 +1,4 @@
-/** Reads of documents, links and the journal, for the connector and the operator's commands. */
+/** Reads of documents, for the connector and the operator's commands. */
 import {
   type Claim,
   copyStatus,
@@ -17,13 +17,11 @@ import type {
   DatedDocument,
   DocumentKey,
   DocumentReads,
-  JournalEntry,
-  LinkedInvoice,
   RelatedDocuments,
   RelationsKey,
 } from '../document-store.ts'
 import { type Db, literals, queryAny, queryColumn } from './db.ts'
-import { findClaimants, findInvoicesOf } from './named-invoices.ts'
+import { findInvoicesOf } from './named-invoices.ts'
 
 const isThere = `misses < ${missesToBelieve}`
 
@@ -38,36 +36,8 @@ interface DocumentRow extends Omit<KnownDocument, 'document' | 'relations'> {
   relations?: string | null
 }
 
-interface LinkedRow extends Omit<LinkedInvoice, 'claim' | 'document' | 'client_tax_id' | 'payment'> {
-  claim: string | null
-  payment: string
-  document_id: number | null
-  body: string | null
-  misses: number
-  seen_at: number
-  issued_to: string | null
-  client_read_at: number | null
-  tax_id: string | null
-}
-
-/** Citus joins only what lies together: each table's rows are found alone, then joined. `page` chooses the invoices. */
-const linked = (page: string) => `
-  WITH page AS MATERIALIZED (
-    SELECT i.customer_id, i.id, i.summary, i.payment, i.observed_at, l.claim, coalesce(l.ix_id, l.claimed_id) AS document_id
-    FROM fatura.invoices i LEFT JOIN fatura.links l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
-    ${page}),
-  tied AS MATERIALIZED (
-    SELECT id, body, misses, observed_at, client_id, client_tax_id FROM fatura.documents
-    WHERE id IN (SELECT document_id FROM page)),
-  clients AS MATERIALIZED (
-    SELECT id, observed_at, tax_id FROM fatura.document_clients WHERE id IN (SELECT client_id FROM tied))
-  SELECT p.customer_id, p.id, p.summary, p.payment, p.observed_at, p.claim, d.id AS document_id, d.body, d.misses,
-    d.observed_at AS seen_at, d.client_tax_id AS issued_to, c.observed_at AS client_read_at, c.tax_id
-  FROM page p LEFT JOIN tied d ON d.id = p.document_id LEFT JOIN clients c ON c.id = d.client_id
-  ORDER BY p.customer_id, p.id`
-
-export function documentReads(db: Db): DocumentReads {
-  return { ...dueReads(db), ...tiedReads(db), ...periodReads(db) }
+export function documentReads(db: Db) {
+  return { ...dueReads(db), ...periodReads(db) }
 }
 
 /** What the connector reads again at the sources. */
@@ -92,45 +62,6 @@ function dueReads(db: Db) {
     async readFirstIssued() {
       const [first = null] = await queryColumn(db, 'SELECT min(issued_at) FROM fatura.invoices')
       return first as number | null
-    },
-  } satisfies Partial<DocumentReads>
-}
-
-/** Invoices, their documents, and what ties them. */
-function tiedReads(db: Db) {
-  return {
-    async readLinked(after, limit, customerId) {
-      const page =
-        customerId === null
-          ? 'WHERE (i.customer_id, i.id) > ($1, $2) ORDER BY i.customer_id, i.id LIMIT $3'
-          : 'WHERE i.customer_id = $1 AND i.id > $2 ORDER BY i.id LIMIT $3'
-      const values = [customerId ?? after?.customer_id ?? '', after?.id ?? '', limit]
-      return (await db.query<LinkedRow>(linked(page), values)).map(readLinked)
-    },
-    async findLinkedById(invoiceId) {
-      return (await db.query<LinkedRow>(linked('WHERE i.id = $1'), [invoiceId])).map(readLinked)
-    },
-    findDocuments: wanted => findDocuments(db, wanted),
-    findClaimants: wanted => findClaimants(db, wanted),
-    async findTied({ documents, invoices }) {
-      const among = (column: string) => `SELECT ${column} FROM fatura.links WHERE ${db.isAmong(column, '$1')}`
-      return {
-        documents: await queryColumn(db, `${among('claimed_id')} UNION ${among('ix_id')}`, [documents]),
-        invoices: await queryColumn(db, among('invoice_id'), [invoices]),
-      }
-    },
-    readJournal: ({ customer_id, id }) =>
-      db.query<JournalEntry>(
-        `SELECT customer_id, invoice_id AS id, cause, type, happened_at, at, outcome, detail FROM fatura.journal
-         WHERE customer_id = $1 AND invoice_id = $2 ORDER BY at DESC, cause`,
-        [customer_id, id],
-      ),
-    async findTombstone(invoiceId) {
-      const [row] = await db.query<InvoiceKey & { observed_at: number }>(
-        'SELECT customer_id, id, observed_at FROM fatura.tombstones WHERE id = $1',
-        [invoiceId],
-      )
-      return row ?? null
     },
   } satisfies Partial<DocumentReads>
 }
@@ -287,28 +218,16 @@ async function withClients(db: Db, rows: readonly DocumentRow[]): Promise<KnownD
 
 const idsOf = (rows: readonly { id: number }[]) => rows.map(({ id }) => id)
 
-function readLinked(row: LinkedRow): LinkedInvoice {
-  const { claim, payment, document_id: id, body, misses, seen_at, ...rest } = row
-  const { issued_to, client_read_at, tax_id, ...invoice } = rest
-  const document = readBody(body)
-  // A client that is only known to be wanted has no moment yet.
-  const client_tax_id = taxIdOf(document, issued_to, client_read_at ? tax_id : undefined)
-  const known = { document, misses, observed_at: seen_at, client_tax_id: client_tax_id ?? null }
-  return {
-    ...invoice,
-    claim: claim === null ? null : JSON.parse(claim),
-    payment: JSON.parse(payment),
-    document: id === null ? null : { id, ...known, relations: null },
-    client_tax_id,
-  }
-}
-
-function readBody(body: string | null): Document | null {
+export function readBody(body: string | null): Document | null {
   return body === null ? null : JSON.parse(body)
 }
 
 /** The document's own where it has one, else its client's when it was issued, else its client's of today. */
-function taxIdOf<T>(document: Document | null, whenIssued: string | null, ofToday: T): string | null | T {
+export function taxIdOf<T>(
+  document: Document | null,
+  whenIssued: string | null,
+  ofToday: T,
+): string | null | T {
   if (document?.tax_id !== undefined) return document.tax_id
   return whenIssued === null ? ofToday : whenIssued || null
 }
