@@ -22,6 +22,10 @@ export interface FaturaInvoicesAttributes {
   accent?: string | undefined
   /** An e-mail address, or one that begins with https://. */
   support?: string | undefined
+  /** The company's tax ID, on printed statements. */
+  'tax-id'?: string | undefined
+  /** The company's address in one line, beside its tax ID. */
+  address?: string | undefined
   'time-zone'?: string | undefined
   /** Level of the first heading. */
   'heading-level'?: 1 | 2 | 3 | 4 | 5 | 6 | `${1 | 2 | 3 | 4 | 5 | 6}` | undefined

@@ -67,7 +67,7 @@ export const reconcileCommand = () =>
     .option('--json', 'the same as --format json')
     .settings([...used, ...settingGroups.invoiceXpressFiles])
     .notes(`Kinds: ${differenceKinds.join(', ')}.
-The last two appear only with --unlinked, and rounding only with --all; rounding is no difference for the exit code.
+The last three appear only with --unlinked, and rounding only with --all; rounding is no difference for the exit code.
 With --saft, days are those of Europe/Lisbon, and there are also: ${saftKinds.join(', ')}.
 Before the file of a month is due, on the 5th of the next: fatura reconcile --saft 2026-10
 Exit code: 0 when there is no difference, 1 when there is one, 2 when it could not be checked.
