@@ -140,7 +140,7 @@ function applyAnswers(known: readonly KnownDocument[], answers: ReadonlyMap<numb
   const byId = new Map(known.map(each => [each.id, each]))
   return [...answers].map(([id, document]) =>
     document === null
-      ? (byId.get(id) ?? { id, document, misses: 1, observed_at: 0, client_tax_id: null })
-      : { id, document, misses: 0, observed_at: 0, client_tax_id: byId.get(id)?.client_tax_id ?? null },
+      ? (byId.get(id) ?? { id, document, misses: 1, observed_stamp: 0, client_tax_id: null })
+      : { id, document, misses: 0, observed_stamp: 0, client_tax_id: byId.get(id)?.client_tax_id ?? null },
   )
 }

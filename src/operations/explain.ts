@@ -41,7 +41,7 @@ async function explainOne(
   last: LastSuccesses,
 ) {
   const invoice = JSON.parse(linked.summary) as Invoice
-  const { claim, observed_at, client_tax_id } = linked
+  const { claim, observed_stamp, client_tax_id } = linked
   const own: Claimed = { invoice, claim: claim ?? noClaim, payments: paymentIds(linked.payment) }
   const wanted = documentsOf([own], rules)
   // That of the claim is found by its id alone while another one is tied.
@@ -51,7 +51,7 @@ async function explainOne(
   const derived = claim && deriveLink(own, documents, rules, Date.now(), claimants)
   return {
     invoice,
-    observed_at,
+    observed_stamp,
     claim,
     /** The references by which a document would be found, by template. */
     references: rules.references.map(template => ({

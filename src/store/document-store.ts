@@ -24,7 +24,7 @@ export interface DocumentKey {
 export interface ClaimedDocument extends DocumentKey {
   /** How often in a row it was missed; null when it was never asked for, and never seen. */
   misses: number | null
-  observed_at: number
+  observed_stamp: number
 }
 
 /** One thing that happened to an invoice. Moments are in milliseconds. */
@@ -47,7 +47,7 @@ export type JournalOutcome = (typeof journalOutcomes)[number]
 export interface LinkedInvoice extends InvoiceKey {
   summary: string
   payment: PaymentFacts
-  observed_at: number
+  observed_stamp: number
   /** Null for an invoice that did not come from the payment platform, such as an imported one. */
   claim: Claim | null
   document: KnownDocument | null
@@ -90,7 +90,7 @@ export interface DocumentWrites {
   /** The tax ID of a client that was read for the first time: its documents issued so far keep it, whatever it becomes. */
   keepClientTaxId(clientId: number, taxId: string | null): Promise<void>
   /** Null when it is not wanted; without a moment when it was not read. */
-  findClient(id: number): Promise<{ tax_id: string | null; observed_at: number } | null>
+  findClient(id: number): Promise<{ tax_id: string | null; observed_stamp: number } | null>
   /** Has clients read that were not yet. */
   askForClients(ids: readonly number[]): Promise<void>
   /** Null: those that are stored stay. */
@@ -154,5 +154,5 @@ export interface DocumentReads {
   /** Newest first. */
   readJournal(key: InvoiceKey): Promise<JournalEntry[]>
   /** When an invoice was seen deleted; null when it was not. */
-  findTombstone(invoiceId: string): Promise<(InvoiceKey & { observed_at: number }) | null>
+  findTombstone(invoiceId: string): Promise<(InvoiceKey & { observed_stamp: number }) | null>
 }

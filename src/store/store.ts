@@ -102,9 +102,9 @@ export interface Stream {
 export interface KnownInvoice extends InvoiceKey {
   /** Null when the invoice was seen deleted. */
   summary: string | null
-  observed_at: number
+  observed_stamp: number
   /** When the answer had arrived: a question that was asked before may have been answered with an older or a newer state. */
-  answered_at: number
+  answered_stamp: number
   /** The record of its document beside it; null when it did not come from the payment platform. */
   claim: Claim | null
   document: string | null

@@ -70,7 +70,7 @@ interface Row {
   document: string | null
   credited_cents: number
   summary: string
-  observed_at: number
+  observed_stamp: number
   lines: string | null
   tied: number | null
   claimed: number | null
@@ -87,7 +87,7 @@ interface DocumentRow {
   status: string | null
   body: string | null
   misses: number
-  observed_at: number
+  observed_stamp: number
 }
 
 interface StreamRow {
@@ -111,19 +111,19 @@ export function openTables(path: string) {
   const db = new DatabaseSync(path, { readOnly: true })
   const statements = {
     changed: db.prepare(
-      `SELECT last_at || ' ' || (SELECT coalesce(sum(version), 0) FROM customers) || ' '
+      `SELECT last_stamp || ' ' || (SELECT coalesce(sum(version), 0) FROM customers) || ' '
        || (SELECT coalesce(group_concat(name || coalesce(succeeded_at, '')), '') FROM streams) || ' '
        || (SELECT count(*) || ' ' || coalesce(sum(tries), 0) FROM set_aside) AS text FROM observation`,
     ),
     invoices: db.prepare(
-      `SELECT invoices.customer_id, id, issued_at, status, ix_status, currency, total_cents, summary, observed_at,
+      `SELECT invoices.customer_id, id, issued_at, status, ix_status, currency, total_cents, summary, observed_stamp,
          payment, due_date, to_pay_cents, in_favour_cents, document, credited_cents, lines, links.ix_id AS tied, links.claimed_id AS claimed
        FROM invoices
        LEFT JOIN invoice_lines ON invoice_lines.customer_id = invoices.customer_id AND invoice_lines.invoice_id = id
        LEFT JOIN links ON links.customer_id = invoices.customer_id AND links.invoice_id = id`,
     ),
     summary: db.prepare('SELECT summary FROM invoices WHERE id = ?'),
-    documents: db.prepare('SELECT id, status, body, misses, observed_at FROM documents'),
+    documents: db.prepare('SELECT id, status, body, misses, observed_stamp FROM documents'),
     relations: db.prepare('SELECT id FROM document_relations WHERE relations IS NOT NULL'),
     customers: db.prepare('SELECT customer_id, total, counted FROM customers'),
     counts: db.prepare('SELECT customer_id, month, status, currency, ix, n, total_cents FROM counts'),
@@ -132,7 +132,7 @@ export function openTables(path: string) {
     aside: db.prepare('SELECT system, kind, id FROM set_aside'),
     lease: db.prepare('SELECT holder, epoch FROM lease'),
     tombstones: db.prepare('SELECT customer_id, id FROM tombstones'),
-    clients: db.prepare('SELECT id, tax_id, observed_at FROM document_clients WHERE observed_at > 0'),
+    clients: db.prepare('SELECT id, tax_id, observed_stamp FROM document_clients WHERE observed_stamp > 0'),
   }
   return { statements, close: () => db.close() }
 }
@@ -301,12 +301,12 @@ export class Invariants {
       const isSame =
         before !== undefined &&
         before.summary === row.summary &&
-        before.observed_at === row.observed_at &&
+        before.observed_stamp === row.observed_stamp &&
         before.lines === row.lines &&
         before.tied === row.tied &&
         before.claimed === row.claimed &&
         moneyOf(before) === moneyOf(row)
-      if (before !== undefined && row.observed_at < before.observed_at)
+      if (before !== undefined && row.observed_stamp < before.observed_stamp)
         throw new Violation(`${row.id} was replaced by an older answer`)
       const seen = isSame ? before : this.checkRow(row)
       rows.set(row.id, seen)
@@ -353,7 +353,7 @@ export class Invariants {
       throw new Violation(`the columns of ${id} differ from its summary`)
     checkFacts(row, factsOf(model, state))
     if (row.tied !== ix_id) throw new Violation(`${id} is tied to ${row.tied} and shows ${ix_id}`)
-    const askedMs = this.time.trueTimeOf(Math.floor(row.observed_at / 1000))
+    const askedMs = this.time.trueTimeOf(Math.floor(row.observed_stamp / 1000))
     if (askedMs !== null && state.untilMs <= askedMs)
       throw new Violation(
         `${id} is r${state.rev}, which ended ${askedMs - state.untilMs} ms before its stamp`,
@@ -425,8 +425,10 @@ export class Invariants {
     for (const row of this.statements.documents.all() as unknown as DocumentRow[]) {
       const before = this.documents.get(row.id)
       const isSame =
-        before?.observed_at === row.observed_at && before.misses === row.misses && before.body === row.body
-      if (before !== undefined && row.observed_at < before.observed_at)
+        before?.observed_stamp === row.observed_stamp &&
+        before.misses === row.misses &&
+        before.body === row.body
+      if (before !== undefined && row.observed_stamp < before.observed_stamp)
         throw new Violation(`document ${row.id} was replaced by an older answer`)
       documents.set(row.id, isSame ? before : this.checkDocument(row, before))
     }
@@ -441,7 +443,7 @@ export class Invariants {
   private checkDocument(row: DocumentRow, before: { place: number } | undefined) {
     const { id, misses, body } = row
     const model = this.model.documents.get(id)
-    const askedMs = this.time.trueTimeOf(Math.floor(row.observed_at / 1000))
+    const askedMs = this.time.trueTimeOf(Math.floor(row.observed_stamp / 1000))
     if (misses > 0) {
       if (model !== undefined && model.deletedMs === Number.POSITIVE_INFINITY)
         throw new Violation(`document ${id} counts as missed, and is there`)
@@ -466,7 +468,7 @@ export class Invariants {
       )
     this.missedAt.set(
       id,
-      (this.missedAt.get(id) ?? []).filter(stamp => stamp > row.observed_at),
+      (this.missedAt.get(id) ?? []).filter(stamp => stamp > row.observed_stamp),
     )
     return { ...row, place }
   }
@@ -592,9 +594,9 @@ export class Invariants {
   private readTaxIds(): Map<unknown, string | null | undefined> {
     const clients = this.statements.clients.all()
     return new Map(
-      clients.map(({ id, tax_id, observed_at }) => [
+      clients.map(({ id, tax_id, observed_stamp }) => [
         id,
-        observed_at === beingLinked ? undefined : (tax_id as string | null),
+        observed_stamp === beingLinked ? undefined : (tax_id as string | null),
       ]),
     )
   }

@@ -55,13 +55,13 @@ export const planted: readonly Planted[] = [
   {
     name: 'a round misses a document twice',
     file: 'src/store/sql/write-documents.ts',
-    from: 'AND (stored.misses = 0 OR stored.observed_at <= $3)',
+    from: 'AND (stored.misses = 0 OR stored.observed_stamp <= $3)',
     to: 'AND $3 = $3',
   },
   {
     name: 'an older answer replaces a newer document',
     file: 'src/store/sql/write-documents.ts',
-    from: 'WHERE stored.observed_at <= excluded.observed_at`,\n}',
+    from: 'WHERE stored.observed_stamp <= excluded.observed_stamp`,\n}',
     to: '`,\n}',
   },
   {

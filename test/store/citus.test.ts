@@ -56,7 +56,7 @@ describe('migrate on Citus', { skip: skipCitus }, () => {
        CREATE TABLE fatura.migrations (version integer PRIMARY KEY, sha256 text COLLATE "C", rewriting text COLLATE "C");
        ${first?.sql} ${schema.functions?.sql}
        INSERT INTO fatura.migrations (version, sha256) VALUES (0, '${schema.functions?.sha256}'), (1, '${first?.sha256}');
-       INSERT INTO fatura.invoices (customer_id, id, issued_at, status, currency, total_cents, search_text, search_ids, summary, observed_at, answered_at, credited_cents,
+       INSERT INTO fatura.invoices (customer_id, id, issued_at, status, currency, total_cents, search_text, search_ids, summary, observed_stamp, answered_stamp, credited_cents,
            payment, to_pay_cents, in_favour_cents, expanded_document, expanded_payment)
          SELECT 'cus_' || n % 7, 'in_' || n, n, 'paid', 'eur', 1, '', '', '{}', 1, 2, 0, '{}', 0, 0, 'null', '{}' FROM generate_series(1, 30) AS n;
        INSERT INTO fatura.customers (customer_id, version, total) SELECT customer_id, 1, count(*) FROM fatura.invoices GROUP BY 1`,

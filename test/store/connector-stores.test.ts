@@ -83,7 +83,7 @@ for (const engine of engines)
       const saved = Array.from({ length: 12 }, () =>
         store.transaction(async tx => {
           const [known] = await tx.findKnown([key])
-          const last = known?.observed_at ?? 0
+          const last = known?.observed_stamp ?? 0
           await tx.saveInvoices([makeRecord({ ...key, total_cents: last })], last + 1)
           return last
         }),

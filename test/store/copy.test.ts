@@ -83,7 +83,7 @@ describe('fatura copy', { concurrency: 2 }, () => {
       const { cli, source, target } = await openBoth(t, from)
       await changeRows(
         source,
-        `INSERT INTO fatura.tombstones (customer_id, id, observed_at, answered_at) VALUES ('cus_big', 'in_gone', 7, 8);
+        `INSERT INTO fatura.tombstones (customer_id, id, observed_stamp, answered_stamp) VALUES ('cus_big', 'in_gone', 7, 8);
          INSERT INTO fatura.bound_accounts (system, account, bound_at) VALUES ('stripe', 'acct_1', 5);
          INSERT INTO fatura.set_aside (system, kind, id, reason, asked_stamp, due_at, first_at, last_at, tries)
            VALUES ('stripe', 'invoice', 'in_odd', 'has no total', 4, 5, 1, 2, 3);
@@ -105,10 +105,10 @@ describe('fatura copy', { concurrency: 2 }, () => {
       const again = await cli.run(['copy', source, target])
       assert.match(again.stdout, /^Copied: 0 written, \d+ there already, 0 removed/, again.stderr)
 
-      const stamps = 'SELECT last_at FROM fatura.observation'
+      const stamps = 'SELECT last_stamp FROM fatura.observation'
       assert.equal(
-        String((await readRows(target, stamps))[0]?.last_at),
-        String((await readRows(source, stamps))[0]?.last_at),
+        String((await readRows(target, stamps))[0]?.last_stamp),
+        String((await readRows(source, stamps))[0]?.last_stamp),
       )
       const fresh = 'SELECT synced_at FROM fatura.freshness'
       assert.equal(
@@ -153,7 +153,7 @@ describe('fatura copy', { concurrency: 2 }, () => {
       for (const [table, sql, told] of [
         ['tokens', "(id, name, hash, created_at) VALUES ('fat_x', 'x', 'x', 1)", '1 token'],
         ['keys', "(kid, name, x, created_at) VALUES ('key_x', 'x', 'x', 1)", '1 key of links'],
-        ['documents', '(id, misses, observed_at) VALUES (77, 0, 1)', '1 document'],
+        ['documents', '(id, misses, observed_stamp) VALUES (77, 0, 1)', '1 document'],
         ['bound_accounts', "(system, account, bound_at) VALUES ('stripe', 'acct_2', 1)", '1 account'],
       ] as const) {
         await changeRows(target, `INSERT INTO fatura.${table} ${sql}`)

@@ -9,7 +9,7 @@ import { makeRecord } from '../support/worlds/records.ts'
 /** A statement by somebody who knows the tables; the store has one open invoice. */
 const impossible = {
   'a status that is none': "UPDATE fatura.invoices SET status = 'payed'",
-  'an answer before its question': 'UPDATE fatura.invoices SET answered_at = observed_at - 1',
+  'an answer before its question': 'UPDATE fatura.invoices SET answered_stamp = observed_stamp - 1',
   'credits below nothing': 'UPDATE fatura.invoices SET credited_cents = -1',
   'less than nothing to pay': 'UPDATE fatura.invoices SET to_pay_cents = -1',
   'less than nothing in favour': 'UPDATE fatura.invoices SET in_favour_cents = -1',
@@ -23,7 +23,7 @@ const impossible = {
   'a journal entry without an outcome':
     "INSERT INTO fatura.journal VALUES ('cus_ana', 'in_1', 'evt_1', 'invoice.paid', 1, 1, 'lost', '')",
   'a document missed less than never':
-    'INSERT INTO fatura.documents (id, misses, observed_at) VALUES (1, -1, 1)',
+    'INSERT INTO fatura.documents (id, misses, observed_stamp) VALUES (1, -1, 1)',
   'a record that was never tried':
     "INSERT INTO fatura.set_aside VALUES ('stripe', 'invoice', 'in_1', 'no total', 0, NULL, 1, 1, 0)",
   'an outgoing webhook in no state': `INSERT INTO fatura.outgoing_webhooks
@@ -31,7 +31,7 @@ const impossible = {
   'a second end of the feed': 'INSERT INTO fatura.feed (last_seq, pruned_seq) VALUES (0, 0)',
   'a second life': "INSERT INTO fatura.freshness (synced_at, life) VALUES (1, 'another')",
   'a store without a life': 'UPDATE fatura.freshness SET life = NULL',
-  'a second last observation': 'INSERT INTO fatura.observation (last_at) VALUES (0)',
+  'a second last observation': 'INSERT INTO fatura.observation (last_stamp) VALUES (0)',
   'a second lease': 'INSERT INTO fatura.lease (holder, epoch, beats) VALUES (NULL, 0, 0)',
 }
 

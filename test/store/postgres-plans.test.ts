@@ -109,7 +109,7 @@ describe('plans of the API’s functions', () => {
     await client.query('ANALYZE; SET plan_cache_mode = force_generic_plan')
     const statements = {
       one: 'SELECT summary FROM fatura.invoices WHERE customer_id = $1 AND id = $2',
-      batch: `UPDATE fatura.invoices AS stored SET observed_at = 1 FROM unnest(ARRAY[$1], ARRAY[$2]) AS given (customer_id, id)
+      batch: `UPDATE fatura.invoices AS stored SET observed_stamp = 1 FROM unnest(ARRAY[$1], ARRAY[$2]) AS given (customer_id, id)
         WHERE stored.customer_id = given.customer_id AND stored.id = given.id`,
     }
     for (const [name, statement] of Object.entries(statements)) {

@@ -107,7 +107,7 @@ function describe(
   aside: SetAside | null,
   accounts: readonly BoundAccount[],
 ): string {
-  const { invoice, claim, documents, journal, next, observed_at } = explanation
+  const { invoice, claim, documents, journal, next, observed_stamp } = explanation
   const { display_name, customer_email } = invoice
   const name = display_name === customer_email ? '' : ` (${display_name})`
   const heading = `Invoice ${invoice.id} of ${invoice.customer_id}${name}`
@@ -119,7 +119,7 @@ function describe(
     aside && describeAside(aside),
     claim === null
       ? 'It did not come from Stripe: it was imported, with the state of its document.'
-      : `Seen at Stripe ${moment(observed_at)}. Recorded there: ${describeClaim(claim)}.`,
+      : `Seen at Stripe ${moment(observed_stamp)}. Recorded there: ${describeClaim(claim)}.`,
     '',
     ...explainState(explanation),
     ...describeReferences(explanation),
@@ -213,7 +213,7 @@ function describeDocument(
   naming: Explanation['names'][number] | undefined,
   { invoice, claim }: Explanation,
 ): string {
-  const { id, document, misses, observed_at } = known
+  const { id, document, misses, observed_stamp } = known
   const ties = [
     id === invoice.ix_id && 'tied',
     id === (claim ?? noClaim).ix_id && 'recorded at Stripe',
@@ -228,7 +228,7 @@ function describeDocument(
       ? ''
       : `, missed ${misses === 1 ? 'once' : `${misses} times`} in a row${misses < missesToBelieve ? '' : ': gone'}`
   const obstacle = naming?.obstacle ? `; ${naming.obstacle}` : ''
-  return `  ${id}: ${printable(seen)} (${printable(ties.join(', '))}); last answer ${moment(observed_at)}${missed}${printable(obstacle)}`
+  return `  ${id}: ${printable(seen)} (${printable(ties.join(', '))}); last answer ${moment(observed_stamp)}${missed}${printable(obstacle)}`
 }
 
 function describeNaming({ field, kind, template }: Naming): string {
@@ -256,9 +256,9 @@ function formatRows(rows: readonly string[][]): string {
 }
 
 function describeDeleted(deleted: NonNullable<Explained['deleted']>): string {
-  const { customer_id, id, observed_at, journal } = deleted
+  const { customer_id, id, observed_stamp, journal } = deleted
   return joinLines([
-    `Invoice ${id} of ${customer_id} was a draft, and is deleted: seen ${moment(observed_at)}.`,
+    `Invoice ${id} of ${customer_id} was a draft, and is deleted: seen ${moment(observed_stamp)}.`,
     'Nothing else is kept of it, and it does not come back.',
     '',
     ...describeJournal(journal),

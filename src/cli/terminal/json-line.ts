@@ -3,9 +3,16 @@ export function jsonLine(facts: object): string {
   return `${JSON.stringify(facts, writeMoment)}\n`
 }
 
-/** `expires_at` and the like are in milliseconds; a stamp is in microseconds, 0 where the moment is not known. */
+/** `expires_at` and the like are in milliseconds. `observed_stamp` is in microseconds, and is told as `observed_at`. */
 function writeMoment(name: string, value: unknown): unknown {
-  if (typeof value !== 'number' || !/(^|_)at$/.test(name)) return value
-  if (name !== 'observed_at') return new Date(value).toISOString()
-  return value === 0 ? null : new Date(Math.floor(value / 1000)).toISOString()
+  if (typeof value === 'object' && value !== null && 'observed_stamp' in value) {
+    const { observed_stamp, ...rest } = value
+    return { ...rest, observed_at: writeStamp(Number(observed_stamp)) }
+  }
+  return typeof value === 'number' && /(^|_)at$/.test(name) ? new Date(value).toISOString() : value
+}
+
+/** A stamp is 0 where the moment is not known. */
+function writeStamp(stamp: number): string | null {
+  return stamp === 0 ? null : new Date(Math.floor(stamp / 1000)).toISOString()
 }

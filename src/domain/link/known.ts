@@ -8,7 +8,7 @@ export interface KnownDocument {
   document: Document | null
   /** Number of answers in a row that there is no such document. */
   misses: number
-  observed_at: number
+  observed_stamp: number
   /**
    * Tax ID of the client that it is made out to: the document's own, else its client's when it was issued, as far as that was seen.
    * Null when there is none, or it was not read.

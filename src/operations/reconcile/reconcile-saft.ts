@@ -101,7 +101,7 @@ async function fillStored(days: Days, tables: SaftTables, { store, rules, onProg
   let done = 0
   for await (const batch of readBatches(read)) {
     const known = batch.map(({ document, client_tax_id }): KnownDocument => {
-      return { id: document.id, document, client_tax_id, misses: 0, observed_at: 0 }
+      return { id: document.id, document, client_tax_id, misses: 0, observed_stamp: 0 }
     })
     const unlinked = await findUnlinked(store, known, rules)
     for (const { invoices, ...dated } of batch) {

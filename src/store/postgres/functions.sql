@@ -343,15 +343,15 @@ BEGIN
     ORDER BY t.place);
 END $body$;
 
--- What is known of invoices by their keys: [customer_id, id, summary, observed_at, answered_at, claim, document, payment], without
+-- What is known of invoices by their keys: [customer_id, id, summary, observed_stamp, answered_stamp, claim, document, payment], without
 -- a summary when deleted.
 CREATE OR REPLACE FUNCTION fatura.find_known(p_customer_id text, p_is_spread boolean, p_customers text[], p_ids text[])
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE v_known json;
 BEGIN
   EXECUTE format($sql$
-    SELECT json_agg(json_build_array(g.customer_id, g.id, i.summary, coalesce(i.observed_at, t.observed_at),
-      coalesce(i.answered_at, t.answered_at),
+    SELECT json_agg(json_build_array(g.customer_id, g.id, i.summary, coalesce(i.observed_stamp, t.observed_stamp),
+      coalesce(i.answered_stamp, t.answered_stamp),
       CASE WHEN i.id IS NOT NULL THEN l.claim END, i.document, i.payment))
     FROM unnest($1, $2) AS g (customer_id, id)
     LEFT JOIN LATERAL (SELECT * FROM %1$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true

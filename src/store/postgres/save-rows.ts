@@ -11,11 +11,11 @@ import type { PostgresDb } from './shared-db.ts'
 export interface Given {
   record: InvoiceRecord
   row: InvoiceRow
-  observed_at: number
-  answered_at: number
+  observed_stamp: number
+  answered_stamp: number
 }
 
-type StoredRow = Countable & InvoiceKey & ComparedRow & Pick<InvoiceRow, 'lines'> & { observed_at: number }
+type StoredRow = Countable & InvoiceKey & ComparedRow & Pick<InvoiceRow, 'lines'> & { observed_stamp: number }
 
 interface Saved extends Given {
   before: StoredRow | null
@@ -25,7 +25,7 @@ interface Saved extends Given {
 const columns = {
   ...({ customer_id: 'text', id: 'text', issued_at: 'bigint', status: 'text', ix_status: 'text' } as const),
   ...({ currency: 'text', total_cents: 'bigint', summary: 'text' } as const),
-  ...({ observed_at: 'bigint', answered_at: 'bigint' } as const),
+  ...({ observed_stamp: 'bigint', answered_stamp: 'bigint' } as const),
   ...({ search_text: 'bytea', long_text: 'bytea', search_ids: 'bytea' } as const),
   ...({ document: 'text', credited_cents: 'bigint', payment: 'text', due_date: 'text' } as const),
   ...({ to_pay_cents: 'bigint', in_favour_cents: 'bigint' } as const),
@@ -68,7 +68,7 @@ export async function saveRows(db: PostgresDb, given: readonly Given[]): Promise
   const stored = await findStored(db, given)
   const compared = given.flatMap(each => {
     const before = stored.get(keyOf(each.row)) ?? null
-    return before !== null && before.observed_at > each.observed_at ? [] : compare(each, before)
+    return before !== null && before.observed_stamp > each.observed_stamp ? [] : compare(each, before)
   })
   const others = compared.filter(({ isOther }) => isOther)
   await saveOthers(db, others)
@@ -79,7 +79,9 @@ export async function saveRows(db: PostgresDb, given: readonly Given[]): Promise
   )
   await seeAgain(
     db,
-    compared.filter(({ isOther, before, observed_at }) => !isOther && before?.observed_at !== observed_at),
+    compared.filter(
+      ({ isOther, before, observed_stamp }) => !isOther && before?.observed_stamp !== observed_stamp,
+    ),
   )
   await saveLines(
     db,
@@ -108,7 +110,7 @@ const rowsOf = (given: readonly Given[]) => given.map(({ row }) => row)
 
 async function findStored(db: PostgresDb, given: readonly Given[]): Promise<Map<string, StoredRow>> {
   const rows = await db.query<StoredRow>(
-    `SELECT i.customer_id, i.id, i.observed_at, i.issued_at, i.status, i.ix_status, i.currency, i.total_cents,
+    `SELECT i.customer_id, i.id, i.observed_stamp, i.issued_at, i.status, i.ix_status, i.currency, i.total_cents,
        convert_from(coalesce(i.search_text, i.long_text), 'UTF8') AS search_text,
        convert_from(i.search_ids, 'UTF8') AS search_ids, i.summary, i.document, i.payment, l.lines
      FROM unnest($1::text[], $2::text[]) AS given (customer_id, id)
@@ -125,8 +127,8 @@ const ofGivenCustomers = (db: PostgresDb, table: string) =>
   db.isCitus ? `${table}.customer_id = ANY ($1)` : 'true'
 
 async function saveOthers(db: PostgresDb, given: readonly Given[]): Promise<void> {
-  const rows = given.map(({ row, observed_at, answered_at }) => {
-    return { ...row, ...splitText(row), observed_at, answered_at }
+  const rows = given.map(({ row, observed_stamp, answered_stamp }) => {
+    return { ...row, ...splitText(row), observed_stamp, answered_stamp }
   })
   await db.insert(
     rowInsertion,
@@ -137,14 +139,14 @@ async function saveOthers(db: PostgresDb, given: readonly Given[]): Promise<void
 async function seeAgain(db: PostgresDb, given: readonly Given[]): Promise<void> {
   if (given.length === 0) return
   await db.query(
-    `UPDATE fatura.invoices AS stored SET observed_at = given.observed_at, answered_at = given.answered_at
+    `UPDATE fatura.invoices AS stored SET observed_stamp = given.observed_stamp, answered_stamp = given.answered_stamp
      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
-       AS given (customer_id, id, observed_at, answered_at)
+       AS given (customer_id, id, observed_stamp, answered_stamp)
      WHERE stored.customer_id = given.customer_id AND stored.id = given.id AND ${ofGivenCustomers(db, 'stored')}`,
     [
       ...keysOf(rowsOf(given)),
-      given.map(({ observed_at }) => observed_at),
-      given.map(({ answered_at }) => answered_at),
+      given.map(({ observed_stamp }) => observed_stamp),
+      given.map(({ answered_stamp }) => answered_stamp),
     ],
   )
 }

@@ -10,7 +10,7 @@ import { callAtShards } from './at-shards.ts'
 import { saveEntries, saveRows, splitText } from './save-rows.ts'
 import type { PostgresDb } from './shared-db.ts'
 
-/** `customer_id`, `id`, `summary`, `observed_at`, `answered_at`, `claim`, `document` and `payment`. */
+/** `customer_id`, `id`, `summary`, `observed_stamp`, `answered_stamp`, `claim`, `document` and `payment`. */
 type KnownRow = [string, string, string | null, number, number, string | null, string | null, string | null]
 
 const relinkedColumns = [
@@ -45,7 +45,7 @@ export function engineWrites(db: PostgresDb): EngineWrites {
       const given = inListOrder(
         records.map((record, i) => ({
           ...{ record, row: toRow(record) },
-          ...{ observed_at: stampOf(observedAt, i), answered_at: stampOf(answeredAt, i) },
+          ...{ observed_stamp: stampOf(observedAt, i), answered_stamp: stampOf(answeredAt, i) },
         })),
       )
       await counting.lock(given.map(({ row }) => row.customer_id))
@@ -108,8 +108,8 @@ async function findKnown(db: PostgresDb, keys: readonly InvoiceKey[]): Promise<K
     some => [some.map(({ customer_id }) => customer_id), some.map(({ id }) => id)],
   )
   const rows = answers.flatMap(({ result }) => result)
-  return rows.map(([customer_id, id, summary, observed_at, answered_at, claim, document, payment]) => ({
-    ...{ customer_id, id, summary, observed_at, answered_at, document, payment },
+  return rows.map(([customer_id, id, summary, observed_stamp, answered_stamp, claim, document, payment]) => ({
+    ...{ customer_id, id, summary, observed_stamp, answered_stamp, document, payment },
     claim: claim && JSON.parse(claim),
   }))
 }

@@ -45,7 +45,7 @@ export function contentsReads(db: Db): ContentsReads {
 
 function sourceOf(name: KindName): string {
   return name === 'invoices'
-    ? `(SELECT i.customer_id, i.id, i.summary, l.lines, i.observed_at, i.answered_at, i.document, i.payment
+    ? `(SELECT i.customer_id, i.id, i.summary, l.lines, i.observed_stamp, i.answered_stamp, i.document, i.payment
         FROM fatura.invoices i
         LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id) AS whole`
     : `fatura.${kinds[name].tables[0]}`
@@ -89,8 +89,8 @@ export function contentsWrites(db: Db, tx: InvoiceWrites): ContentsWrites {
 async function removeLater(tx: InvoiceWrites, contents: readonly Content[]): Promise<void> {
   const stamps = new Map(contents.map(content => [`${content[0]} ${content[1]}`, stampOf(content)]))
   const keys = contents.map(([customerId, id]) => ({ customer_id: String(customerId), id: String(id) }))
-  for (const { customer_id, id, observed_at } of await tx.findKnown(keys))
-    if (observed_at > (stamps.get(`${customer_id} ${id}`) ?? 0)) await tx.removeInvoice(customer_id, id)
+  for (const { customer_id, id, observed_stamp } of await tx.findKnown(keys))
+    if (observed_stamp > (stamps.get(`${customer_id} ${id}`) ?? 0)) await tx.removeInvoice(customer_id, id)
 }
 
 function readRecord([, , summary, lines, , , document, payment]: Content): InvoiceRecord {

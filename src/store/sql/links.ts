@@ -18,7 +18,7 @@ const linkInsertion: Insertion = {
 
 const clientInsertion: Insertion = {
   into: 'fatura.document_clients',
-  columns: { id: 'bigint', observed_at: 'bigint' },
+  columns: { id: 'bigint', observed_stamp: 'bigint' },
   rest: 'ON CONFLICT DO NOTHING',
 }
 

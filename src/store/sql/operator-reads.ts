@@ -51,7 +51,7 @@ export function operatorReads(db: Db): Omit<OperatorStore, 'walkInvoices' | 'che
     readUnsettled: (after, limit, observedBefore) =>
       db.query<InvoiceKey>(
         `SELECT customer_id, id FROM fatura.invoices ${db.byIndex('invoices_unsettled')}
-         WHERE status IN (${literals(unsettledStatuses)}) AND (customer_id, id) > ($1, $2) AND observed_at < $4
+         WHERE status IN (${literals(unsettledStatuses)}) AND (customer_id, id) > ($1, $2) AND observed_stamp < $4
          ORDER BY customer_id, id LIMIT $3`,
         [after?.customer_id ?? '', after?.id ?? '', limit, observedBefore],
       ),
@@ -60,7 +60,7 @@ export function operatorReads(db: Db): Omit<OperatorStore, 'walkInvoices' | 'che
         'SELECT name, cursor, succeeded_at, failed_at, error FROM fatura.streams ORDER BY name',
       ),
     async readLastObserved() {
-      return (await queryColumn<number>(db, 'SELECT last_at FROM fatura.observation'))[0] ?? 0
+      return (await queryColumn<number>(db, 'SELECT last_stamp FROM fatura.observation'))[0] ?? 0
     },
   }
 }

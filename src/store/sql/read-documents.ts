@@ -26,7 +26,7 @@ import { findInvoicesOf } from './named-invoices.ts'
 const isThere = `misses < ${missesToBelieve}`
 
 const withRelations = `
-  SELECT d.id AS id, d.client_tax_id, d.body, d.misses, d.observed_at, r.relations
+  SELECT d.id AS id, d.client_tax_id, d.body, d.misses, d.observed_stamp, r.relations
   FROM fatura.documents d LEFT JOIN fatura.document_relations r ON r.id = d.id`
 
 interface DocumentRow extends Omit<KnownDocument, 'document' | 'relations'> {
@@ -49,7 +49,7 @@ function dueReads(db: Db) {
     readClients: (readBefore, after, limit) =>
       queryColumn(
         db,
-        'SELECT id FROM fatura.document_clients WHERE observed_at < $1 AND id > $2 ORDER BY id LIMIT $3',
+        'SELECT id FROM fatura.document_clients WHERE observed_stamp < $1 AND id > $2 ORDER BY id LIMIT $3',
         [readBefore, after, limit],
       ),
     readDueRelations: (readBefore, limit) => readDueRelations(db, readBefore, limit),
@@ -79,7 +79,7 @@ function periodReads(db: Db) {
     },
     async readInForce(after, limit, days) {
       const rows = await db.query<DocumentRow>(
-        `SELECT id, client_tax_id, body, misses, observed_at FROM fatura.documents
+        `SELECT id, client_tax_id, body, misses, observed_stamp FROM fatura.documents
          WHERE id > $1 AND status NOT IN (${literals([...notInForce, copyStatus])}) AND ${isThere}
            ${days === null ? '' : 'AND date BETWEEN $3 AND $4'} ORDER BY id LIMIT $2`,
         [after, limit, ...(days === null ? [] : [days.from, days.to])],
@@ -102,7 +102,7 @@ async function readDocuments(
   const bodies = await queryColumn<string>(
     db,
     `SELECT body FROM fatura.documents ${index}
-     WHERE ${condition} AND ${isThere} AND observed_at < $1 AND id > $2 ORDER BY id LIMIT $3`,
+     WHERE ${condition} AND ${isThere} AND observed_stamp < $1 AND id > $2 ORDER BY id LIMIT $3`,
     [observedBefore, after, limit, ...days],
   )
   return bodies.map(body => {
@@ -122,8 +122,8 @@ async function readClaimed(db: Db, after: number, limit: number): Promise<Claime
   const unseen = ids.filter(id => !known.get(id)?.document)
   const types = await readClaimedTypes(db, unseen)
   return ids.map(id => {
-    const { document = null, misses = null, observed_at = 0 } = known.get(id) ?? {}
-    return { id, type: document?.type ?? types.get(id) ?? null, misses, observed_at }
+    const { document = null, misses = null, observed_stamp = 0 } = known.get(id) ?? {}
+    return { id, type: document?.type ?? types.get(id) ?? null, misses, observed_stamp }
   })
 }
 
@@ -145,8 +145,8 @@ async function readDueRelations(db: Db, readBefore: number, limit: number): Prom
   const rows = await db.query<{ id: number; relations: string | null; body: string }>(
     `SELECT r.id, r.relations, d.body FROM fatura.document_relations r
      JOIN fatura.documents d ON d.id = r.id
-     WHERE r.observed_at < $1 AND d.body IS NOT NULL AND d.status NOT IN ('draft', 'deleted') AND d.${isThere}
-     ORDER BY r.observed_at, r.id DESC LIMIT $2`,
+     WHERE r.observed_stamp < $1 AND d.body IS NOT NULL AND d.status NOT IN ('draft', 'deleted') AND d.${isThere}
+     ORDER BY r.observed_stamp, r.id DESC LIMIT $2`,
     [readBefore, limit],
   )
   const tied = await findInvoicesOf(db, idsOf(rows))
@@ -183,7 +183,7 @@ async function readDated(
 /** The relations' text narrows the documents down. The caller looks at each day. */
 async function readRelated(db: Db, month: string, after: number, limit: number): Promise<RelatedDocuments[]> {
   const rows = await db.query<DocumentRow>(
-    `SELECT r.id, d.client_tax_id, d.body, d.misses, d.observed_at, r.relations FROM fatura.document_relations r
+    `SELECT r.id, d.client_tax_id, d.body, d.misses, d.observed_stamp, r.relations FROM fatura.document_relations r
      JOIN fatura.documents d ON d.id = r.id
      WHERE r.id > $1 AND r.relations LIKE $2 AND d.body IS NOT NULL ORDER BY r.id LIMIT $3`,
     [after, `%"date":"${month}-%`, limit],
@@ -209,8 +209,8 @@ async function withClients(db: Db, rows: readonly DocumentRow[]): Promise<KnownD
   const select = 'SELECT id, tax_id FROM fatura.document_clients'
   const clients = await queryAny<{ id: number; tax_id: string | null }>(db, select, [['id', ids]])
   const taxIds = new Map(clients.map(({ id, tax_id }) => [id, tax_id]))
-  return found.map(({ row: { id, misses, observed_at, relations = null, client_tax_id }, document }) => ({
-    ...{ id, document, misses, observed_at },
+  return found.map(({ row: { id, misses, observed_stamp, relations = null, client_tax_id }, document }) => ({
+    ...{ id, document, misses, observed_stamp },
     relations: relations === null ? null : JSON.parse(relations),
     client_tax_id: taxIdOf(document, client_tax_id, taxIds.get(document?.client_id ?? -1) ?? null),
   }))

@@ -34,8 +34,8 @@ export function tiedReads(db: Db) {
         [customer_id, id],
       ),
     async findTombstone(invoiceId) {
-      const [row] = await db.query<InvoiceKey & { observed_at: number }>(
-        'SELECT customer_id, id, observed_at FROM fatura.tombstones WHERE id = $1',
+      const [row] = await db.query<InvoiceKey & { observed_stamp: number }>(
+        'SELECT customer_id, id, observed_stamp FROM fatura.tombstones WHERE id = $1',
         [invoiceId],
       )
       return row ?? null
@@ -58,16 +58,16 @@ interface LinkedRow extends Omit<LinkedInvoice, 'claim' | 'document' | 'client_t
 /** Citus joins only what lies together: each table's rows are found alone, then joined. `page` chooses the invoices. */
 const linked = (page: string) => `
   WITH page AS MATERIALIZED (
-    SELECT i.customer_id, i.id, i.summary, i.payment, i.observed_at, l.claim, coalesce(l.ix_id, l.claimed_id) AS document_id
+    SELECT i.customer_id, i.id, i.summary, i.payment, i.observed_stamp, l.claim, coalesce(l.ix_id, l.claimed_id) AS document_id
     FROM fatura.invoices i LEFT JOIN fatura.links l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
     ${page}),
   tied AS MATERIALIZED (
-    SELECT id, body, misses, observed_at, client_id, client_tax_id FROM fatura.documents
+    SELECT id, body, misses, observed_stamp, client_id, client_tax_id FROM fatura.documents
     WHERE id IN (SELECT document_id FROM page)),
   clients AS MATERIALIZED (
-    SELECT id, observed_at, tax_id FROM fatura.document_clients WHERE id IN (SELECT client_id FROM tied))
-  SELECT p.customer_id, p.id, p.summary, p.payment, p.observed_at, p.claim, d.id AS document_id, d.body, d.misses,
-    d.observed_at AS seen_at, d.client_tax_id AS issued_to, c.observed_at AS client_read_at, c.tax_id
+    SELECT id, observed_stamp, tax_id FROM fatura.document_clients WHERE id IN (SELECT client_id FROM tied))
+  SELECT p.customer_id, p.id, p.summary, p.payment, p.observed_stamp, p.claim, d.id AS document_id, d.body, d.misses,
+    d.observed_stamp AS seen_at, d.client_tax_id AS issued_to, c.observed_stamp AS client_read_at, c.tax_id
   FROM page p LEFT JOIN tied d ON d.id = p.document_id LEFT JOIN clients c ON c.id = d.client_id
   ORDER BY p.customer_id, p.id`
 
@@ -77,7 +77,7 @@ function readLinked(row: LinkedRow): LinkedInvoice {
   const document = readBody(body)
   // A client that is only known to be wanted has no moment yet.
   const client_tax_id = taxIdOf(document, issued_to, client_read_at ? tax_id : undefined)
-  const known = { document, misses, observed_at: seen_at, client_tax_id: client_tax_id ?? null }
+  const known = { document, misses, observed_stamp: seen_at, client_tax_id: client_tax_id ?? null }
   return {
     ...invoice,
     claim: claim === null ? null : JSON.parse(claim),

@@ -45,7 +45,7 @@ export function gatherSharedRows() {
   }
 }
 
-export const raiseTo = 'UPDATE fatura.observation SET last_at = $1 WHERE last_at < $1'
+export const raiseTo = 'UPDATE fatura.observation SET last_stamp = $1 WHERE last_stamp < $1'
 
 /** In the order of their commits, since the feed's row is held until then. By the clock, so that a place tells its moment. */
 const appendToFeed =
@@ -53,7 +53,7 @@ const appendToFeed =
 const saveCommit = 'INSERT INTO fatura.commits (seq, commit_id, n) SELECT last_seq, $1, $2 FROM fatura.feed'
 
 /** Where others write meanwhile, the saver of a stream has the freshness alone, so that none is overlooked. */
-const holdFreshness = 'UPDATE fatura.observation SET last_at = last_at WHERE only_one'
+const holdFreshness = 'UPDATE fatura.observation SET last_stamp = last_stamp WHERE only_one'
 
 const follows = isOneThat('follows')
 const isAlone = isOneThat('alone')

@@ -70,9 +70,9 @@ function invoiceWrites(db: Db, engine: EngineWrites, counting: Counting, rows: S
 }
 
 const saveTombstone = `
-  INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at, answered_at) VALUES ($1, $2, $3, $4)
-  ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = excluded.observed_at, answered_at = excluded.answered_at
-  WHERE stored.observed_at < excluded.observed_at`
+  INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_stamp, answered_stamp) VALUES ($1, $2, $3, $4)
+  ON CONFLICT (customer_id, id) DO UPDATE SET observed_stamp = excluded.observed_stamp, answered_stamp = excluded.answered_stamp
+  WHERE stored.observed_stamp < excluded.observed_stamp`
 
 /** Returns whether it was there. */
 async function removeInvoice(

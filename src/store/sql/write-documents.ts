@@ -14,12 +14,12 @@ const entriesKept = 50
 
 const documentInsertion: Insertion = {
   into: 'fatura.documents',
-  columns: columnsFor('documents', 'id', 'client_id', 'misses', 'observed_at'),
+  columns: columnsFor('documents', 'id', 'client_id', 'misses', 'observed_stamp'),
   rest: `ON CONFLICT (id) DO UPDATE SET status = excluded.status, reference = excluded.reference, uid = excluded.uid,
-    date = excluded.date, client_id = excluded.client_id, body = excluded.body, misses = 0, observed_at = excluded.observed_at,
+    date = excluded.date, client_id = excluded.client_id, body = excluded.body, misses = 0, observed_stamp = excluded.observed_stamp,
     client_tax_id = CASE WHEN stored.client_id = excluded.client_id
       THEN coalesce(stored.client_tax_id, excluded.client_tax_id) ELSE excluded.client_tax_id END
-    WHERE stored.observed_at <= excluded.observed_at`,
+    WHERE stored.observed_stamp <= excluded.observed_stamp`,
 }
 
 const entryInsertion: Insertion = {
@@ -68,12 +68,12 @@ export function documentWrites(
       })
       // Each once, the last one given: a page may hold one twice while documents are being made.
       const given = new Map(documents.map(document => [document.id, document]))
-      const stored = await db.query<{ id: number; body: string; observed_at: number }>(
-        `SELECT id, body, observed_at FROM fatura.documents WHERE ${db.isAmong('id', '$1')} AND body IS NOT NULL`,
+      const stored = await db.query<{ id: number; body: string; observed_stamp: number }>(
+        `SELECT id, body, observed_stamp FROM fatura.documents WHERE ${db.isAmong('id', '$1')} AND body IS NOT NULL`,
         [[...given.keys()]],
       )
       const bodies = new Map(stored.map(({ id, body }) => [id, body]))
-      const later = new Set(stored.filter(each => each.observed_at > observedAt).map(({ id }) => id))
+      const later = new Set(stored.filter(each => each.observed_stamp > observedAt).map(({ id }) => id))
       const taxIds = await readTaxIds(db, documents)
       const replaced: ReplacedDocument[] = []
       const rows = [...given.values()].map(document => {
@@ -90,7 +90,7 @@ export function documentWrites(
       const changed = replaced.filter(({ before }) => before !== null).map(({ after }) => after.id)
       if (changed.length > 0)
         await db.query(
-          `UPDATE fatura.document_relations SET observed_at = 0 WHERE ${db.isAmong('id', '$1')}`,
+          `UPDATE fatura.document_relations SET observed_stamp = 0 WHERE ${db.isAmong('id', '$1')}`,
           [changed],
         )
       raiseObserved(observedAt)
@@ -99,17 +99,17 @@ export function documentWrites(
     async missDocument(id, observedAt, unlessSince = observedAt) {
       await holdDocuments(db, { ids: [id] })
       await db.query(
-        `INSERT INTO fatura.documents AS stored (id, misses, observed_at) VALUES ($1, 1, $2)
-         ON CONFLICT (id) DO UPDATE SET misses = stored.misses + 1, observed_at = excluded.observed_at
-         WHERE stored.observed_at <= excluded.observed_at AND (stored.misses = 0 OR stored.observed_at <= $3)`,
+        `INSERT INTO fatura.documents AS stored (id, misses, observed_stamp) VALUES ($1, 1, $2)
+         ON CONFLICT (id) DO UPDATE SET misses = stored.misses + 1, observed_stamp = excluded.observed_stamp
+         WHERE stored.observed_stamp <= excluded.observed_stamp AND (stored.misses = 0 OR stored.observed_stamp <= $3)`,
         [id, observedAt, unlessSince],
       )
       raiseObserved(observedAt)
     },
     saveClient: (id, taxId, observedAt) => writeRows(db, 'clients', [[id, taxId, observedAt]]),
     async findClient(id) {
-      const select = 'SELECT tax_id, observed_at FROM fatura.document_clients WHERE id = $1'
-      const [found = null] = await db.query<{ tax_id: string | null; observed_at: number }>(select, [id])
+      const select = 'SELECT tax_id, observed_stamp FROM fatura.document_clients WHERE id = $1'
+      const [found = null] = await db.query<{ tax_id: string | null; observed_stamp: number }>(select, [id])
       return found
     },
     async keepClientTaxId(clientId, taxId) {
@@ -122,7 +122,7 @@ export function documentWrites(
     askForClients: ids => askForClients(db, ids),
     async saveRelations(id, relations, observedAt) {
       await db.query(
-        `UPDATE fatura.document_relations SET relations = coalesce($2, relations), observed_at = $3 WHERE id = $1`,
+        `UPDATE fatura.document_relations SET relations = coalesce($2, relations), observed_stamp = $3 WHERE id = $1`,
         [id, relations && JSON.stringify(relations), observedAt],
       )
     },
@@ -161,7 +161,7 @@ async function readTaxIds(db: Db, documents: readonly Document[]): Promise<Map<n
   const ids = [...new Set(documents.flatMap(({ client_id }) => client_id ?? []))]
   if (ids.length === 0) return new Map()
   const read = await db.query<{ id: number; tax_id: string | null }>(
-    `SELECT id, tax_id FROM fatura.document_clients WHERE ${db.isAmong('id', '$1')} AND observed_at > 0`,
+    `SELECT id, tax_id FROM fatura.document_clients WHERE ${db.isAmong('id', '$1')} AND observed_stamp > 0`,
     [ids],
   )
   return new Map(read.map(({ id, tax_id }) => [id, tax_id ?? '']))

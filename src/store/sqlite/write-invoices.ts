@@ -20,7 +20,7 @@ export function engineWrites(db: StoreFile, shared: Db): EngineWrites {
       await counting.lock(records.map(({ invoice }) => invoice.customer_id))
       const outcomes = attempt(() =>
         records.map((record, i) => {
-          const moments = { observed_at: stampOf(observedAt, i), answered_at: stampOf(answeredAt, i) }
+          const moments = { observed_stamp: stampOf(observedAt, i), answered_stamp: stampOf(answeredAt, i) }
           return saveRow(statements, counting, toRow(record), moments)
         }),
       )
@@ -52,14 +52,14 @@ type Outcome = 'overtaken' | 'same' | 'changed'
 function saveRow(statements: Statements, counting: Counting, row: InvoiceRow, moments: Moments): Outcome {
   const { customer_id, id } = row
   const stored = (statements.findInvoice.get(customer_id, id) as StoredRow | undefined) ?? null
-  if (stored !== null && stored.observed_at > moments.observed_at) return 'overtaken'
+  if (stored !== null && stored.observed_stamp > moments.observed_stamp) return 'overtaken'
   const isOther = isOtherRow(row, stored)
   if (stored?.payment !== row.payment) savePayments(statements, row, stored === null)
   if (isOther) {
     const given = { ...row, ...moments }
     statements.saveInvoice.run(...columns.map(name => given[name]))
     saveEntries(statements, row, stored === null)
-  } else statements.touchInvoice.run(customer_id, id, moments.observed_at, moments.answered_at)
+  } else statements.touchInvoice.run(customer_id, id, moments.observed_stamp, moments.answered_stamp)
   const hasOtherLines = saveLines(statements, row, stored === null)
   if (!isOther && !hasOtherLines) return 'same'
   counting.note(row, stored, row)
@@ -95,7 +95,7 @@ function findKnown(statements: Statements, { customer_id, id }: InvoiceKey): Kno
 const columns =
   `customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, search_ids, summary,
   document, credited_cents, payment, due_date, to_pay_cents, in_favour_cents, expanded_document,
-  expanded_payment, observed_at, answered_at`.split(/,\s+/) as (keyof InvoiceRow | keyof Moments)[]
+  expanded_payment, observed_stamp, answered_stamp`.split(/,\s+/) as (keyof InvoiceRow | keyof Moments)[]
 
 type Statements = ReturnType<typeof prepareStatements>
 
@@ -109,18 +109,18 @@ function prepareStatements(db: StoreFile) {
         .map(name => `${name} = excluded.${name}`)
         .join(', ')}`),
     touchInvoice: db.prepare(
-      'UPDATE invoices SET observed_at = ?3, answered_at = ?4 WHERE customer_id = ?1 AND id = ?2',
+      'UPDATE invoices SET observed_stamp = ?3, answered_stamp = ?4 WHERE customer_id = ?1 AND id = ?2',
     ),
     findInvoice: db.prepare(`
-      SELECT summary, search_text, search_ids, observed_at, document, payment, issued_at, status,
+      SELECT summary, search_text, search_ids, observed_stamp, document, payment, issued_at, status,
         ix_status, currency, total_cents
       FROM invoices
       WHERE customer_id = ?1 AND id = ?2`),
     findKnown: db.prepare(`
-      SELECT summary, observed_at, answered_at, claim, document, payment FROM invoices
+      SELECT summary, observed_stamp, answered_stamp, claim, document, payment FROM invoices
       LEFT JOIN links ON links.customer_id = ?1 AND invoice_id = ?2 WHERE invoices.customer_id = ?1 AND id = ?2`),
     findTombstone: db.prepare(
-      'SELECT observed_at, answered_at FROM tombstones WHERE customer_id = ?1 AND id = ?2',
+      'SELECT observed_stamp, answered_stamp FROM tombstones WHERE customer_id = ?1 AND id = ?2',
     ),
     saveLines: db.prepare(`
       INSERT INTO invoice_lines (customer_id, invoice_id, lines) VALUES (?1, ?2, ?3)
@@ -142,11 +142,11 @@ function prepareStatements(db: StoreFile) {
 }
 
 interface Moments {
-  observed_at: number
-  answered_at: number
+  observed_stamp: number
+  answered_stamp: number
 }
 
-type StoredRow = Countable & ComparedRow & { observed_at: number }
+type StoredRow = Countable & ComparedRow & { observed_stamp: number }
 
 type KnownRow = Pick<InvoiceRow, 'summary' | 'document' | 'payment'> & Moments & { claim: string | null }
 

@@ -217,8 +217,9 @@ export class DocumentSync {
   /** Documents that are claimed and were never seen, or were missed in an earlier round. */
   private async *unseen({ missedBefore, aside }: Round): AsyncGenerator<DocumentKey> {
     for await (const key of inOrder(this.context.store.readClaimed)) {
-      const { misses, observed_at } = key
-      const isDue = misses === null || (misses > 0 && misses < missesToBelieve && observed_at <= missedBefore)
+      const { misses, observed_stamp } = key
+      const isDue =
+        misses === null || (misses > 0 && misses < missesToBelieve && observed_stamp <= missedBefore)
       if (isDue && !aside.has(asideName('document', key.id))) yield key
     }
   }

@@ -53,10 +53,10 @@ async function saveClient(
 /** Returns whether the client's documents are to be linked again. */
 async function noteTaxId(tx: WriteTransaction, id: number, taxId: string | null): Promise<boolean> {
   const before = await tx.findClient(id)
-  if (!before?.observed_at) await tx.keepClientTaxId(id, taxId)
+  if (!before?.observed_stamp) await tx.keepClientTaxId(id, taxId)
   const last = before?.tax_id ?? null
   const isSame = last === taxId || (isNobody(last) && isNobody(taxId))
-  if (isSame && before?.observed_at !== beingLinked) return false
+  if (isSame && before?.observed_stamp !== beingLinked) return false
   await tx.saveClient(id, taxId, beingLinked)
   return true
 }

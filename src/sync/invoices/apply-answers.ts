@@ -85,7 +85,7 @@ function readStored({ customer_id, id, summary, payment, ...known }: KnownInvoic
     previous,
     claim: known.claim,
     document: known.document,
-    answeredAt: known.answered_at,
+    answeredAt: known.answered_stamp,
   }
 }
 

@@ -441,10 +441,10 @@ function find({ invoice: own, facts, document: theirs, related = [], taxId = 'PT
     }),
   )
   const relations: Relations | null = documents === undefined ? null : { has_qr: false, documents }
-  const known = { id: 5, document, misses: 0, observed_at: 1, client_tax_id: null, relations }
+  const known = { id: 5, document, misses: 0, observed_stamp: 1, client_tax_id: null, relations }
   const linked = {
     ...{ customer_id: invoice.customer_id, id: invoice.id, summary: JSON.stringify(invoice) },
-    ...{ payment: completePaymentFacts(invoice, facts), observed_at: 1, claim: noClaim },
+    ...{ payment: completePaymentFacts(invoice, facts), observed_stamp: 1, claim: noClaim },
     ...{ document: known, client_tax_id: taxId },
   }
   const bounds = { ...defaultLimits, ...limits }

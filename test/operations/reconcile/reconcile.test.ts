@@ -983,18 +983,20 @@ describe('findDifferences', () => {
         })
         const again = makeDocument('in_p', { id: 6 })
         const known =
-          isTied && second ? [{ id: 6, document: again, misses: 0, observed_at: 1, client_tax_id: null }] : []
+          isTied && second
+            ? [{ id: 6, document: again, misses: 0, observed_stamp: 1, client_tax_id: null }]
+            : []
         const clients = { same: '123456789', other: '9', none: null, unread: undefined }
         const linked: LinkedInvoice = {
           customer_id: invoice.customer_id,
           id: invoice.id,
           summary: JSON.stringify(invoice),
           payment: completePaymentFacts(invoice),
-          observed_at: 1,
+          observed_stamp: 1,
           claim: { ...noClaim, ...claims[link] },
           document:
             isTied || link === 'gone'
-              ? { id: 5, document, misses: link === 'gone' ? 2 : 0, observed_at: 1, client_tax_id: null }
+              ? { id: 5, document, misses: link === 'gone' ? 2 : 0, observed_stamp: 1, client_tax_id: null }
               : null,
           client_tax_id: clients[taxId],
         }

@@ -27,13 +27,13 @@ export function makeDocument(fields: Partial<Document> = {}): Document {
 
 export const seen = (fields: Partial<Document> = {}, misses = 0): KnownDocument => {
   const document = makeDocument(fields)
-  return { id: document.id, document, misses, observed_at: 1, client_tax_id: null }
+  return { id: document.id, document, misses, observed_stamp: 1, client_tax_id: null }
 }
 export const unseen = (id: number, misses: number): KnownDocument => ({
   id,
   document: null,
   misses,
-  observed_at: 1,
+  observed_stamp: 1,
   client_tax_id: null,
 })
 

@@ -171,12 +171,12 @@ export async function emptyStore(url: string): Promise<void> {
   ]
   if (!url.startsWith('sqlite:')) {
     const deletions = tables.map(table => `DELETE FROM fatura.${table};`).join('')
-    await runSql(url, `${deletions} UPDATE fatura.observation SET last_at = 0`)
+    await runSql(url, `${deletions} UPDATE fatura.observation SET last_stamp = 0`)
     return
   }
   const db = new DatabaseSync(url.slice('sqlite:'.length), { timeout: 5_000 })
   const deletions = tables.map(table => `DELETE FROM ${table};`).join('')
-  db.exec(`BEGIN IMMEDIATE; ${deletions} UPDATE observation SET last_at = 0; COMMIT`)
+  db.exec(`BEGIN IMMEDIATE; ${deletions} UPDATE observation SET last_stamp = 0; COMMIT`)
   db.close()
 }
 

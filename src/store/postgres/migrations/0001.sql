@@ -18,9 +18,9 @@ CREATE TABLE fatura.invoices (
   search_text bytea,
   long_text   bytea,
   search_ids  bytea NOT NULL,
-  -- When the payment platform was asked, and when it had answered: stamps, in microseconds.
-  observed_at bigint NOT NULL,
-  answered_at bigint NOT NULL CHECK (answered_at >= observed_at),
+  -- When the payment platform was asked, and when it had answered: in microseconds, as every stamp.
+  observed_stamp bigint NOT NULL,
+  answered_stamp bigint NOT NULL CHECK (answered_stamp >= observed_stamp),
   -- The sum of the associated document's credit notes in force.
   credited_cents bigint NOT NULL CHECK (credited_cents >= 0),
   -- See SQLite's 0001.sql.
@@ -87,8 +87,8 @@ CREATE INDEX account_entries_in_order ON fatura.account_entries (customer_id, da
 CREATE TABLE fatura.tombstones (
   customer_id text COLLATE "C" NOT NULL,
   id          text COLLATE "C" NOT NULL,
-  observed_at bigint NOT NULL,
-  answered_at bigint NOT NULL CHECK (answered_at >= observed_at),
+  observed_stamp bigint NOT NULL,
+  answered_stamp bigint NOT NULL CHECK (answered_stamp >= observed_stamp),
   PRIMARY KEY (customer_id, id)
 );
 CREATE INDEX tombstones_by_id ON fatura.tombstones (id);
@@ -188,7 +188,7 @@ CREATE TABLE fatura.documents (
   client_tax_id text COLLATE "C",
   body        text COLLATE "C",
   misses      integer NOT NULL CHECK (misses >= 0),
-  observed_at bigint NOT NULL
+  observed_stamp bigint NOT NULL
 );
 -- A reference may be of any length, and is only ever looked for as a whole.
 CREATE INDEX documents_by_reference ON fatura.documents USING hash (reference);
@@ -200,16 +200,16 @@ CREATE INDEX documents_open ON fatura.documents (id) WHERE status IN ('draft', '
 CREATE TABLE fatura.document_clients (
   id          bigint PRIMARY KEY,
   tax_id      text COLLATE "C",
-  observed_at bigint NOT NULL
+  observed_stamp bigint NOT NULL
 );
 
 -- Related documents and the QR code of each document that an invoice has; asked for again when the document changed.
 CREATE TABLE fatura.document_relations (
   id          bigint PRIMARY KEY,
   relations   text COLLATE "C",
-  observed_at bigint NOT NULL
+  observed_stamp bigint NOT NULL
 );
-CREATE INDEX document_relations_due ON fatura.document_relations (observed_at, id);
+CREATE INDEX document_relations_due ON fatura.document_relations (observed_stamp, id);
 
 CREATE TABLE fatura.journal (
   customer_id text COLLATE "C" NOT NULL,
@@ -225,9 +225,9 @@ CREATE TABLE fatura.journal (
 
 CREATE TABLE fatura.observation (
   only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
-  last_at  bigint NOT NULL
+  last_stamp  bigint NOT NULL
 );
-INSERT INTO fatura.observation (last_at) VALUES (0);
+INSERT INTO fatura.observation (last_stamp) VALUES (0);
 
 CREATE TABLE fatura.tokens (
   id         text COLLATE "C" PRIMARY KEY,

@@ -11,9 +11,9 @@ CREATE TABLE invoices (
   search_text TEXT NOT NULL,
   search_ids  TEXT NOT NULL,
   summary     TEXT NOT NULL,
-  -- When the payment platform was asked, and when it had answered: stamps, in microseconds.
-  observed_at INTEGER NOT NULL,
-  answered_at INTEGER NOT NULL CHECK (answered_at >= observed_at),
+  -- When the payment platform was asked, and when it had answered: in microseconds, as every stamp.
+  observed_stamp INTEGER NOT NULL,
+  answered_stamp INTEGER NOT NULL CHECK (answered_stamp >= observed_stamp),
   -- The associated document as the text that is sent, and the sum of its credit notes in force.
   document       TEXT,
   credited_cents INTEGER NOT NULL CHECK (credited_cents >= 0),
@@ -80,8 +80,8 @@ CREATE INDEX account_entries_in_order ON account_entries (customer_id, day, invo
 CREATE TABLE tombstones (
   customer_id TEXT NOT NULL,
   id          TEXT NOT NULL,
-  observed_at INTEGER NOT NULL,
-  answered_at INTEGER NOT NULL CHECK (answered_at >= observed_at),
+  observed_stamp INTEGER NOT NULL,
+  answered_stamp INTEGER NOT NULL CHECK (answered_stamp >= observed_stamp),
   PRIMARY KEY (customer_id, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tombstones_by_id ON tombstones (id);
@@ -135,8 +135,8 @@ CREATE TABLE feed (
 INSERT INTO feed (last_seq, pruned_seq) VALUES (0, 0);
 CREATE TRIGGER feed_stays BEFORE DELETE ON feed BEGIN SELECT RAISE(ABORT, 'the row of feed stays'); END;
 
--- Number of a customer's invoices of a UTC month (YYYY-MM), status, ix_status and currency, and the sum of their totals:
--- high * 2^24 + low. ix is '=' and the ix_status, or '-' for none.
+-- Number of a customer's invoices of a UTC month (YYYY-MM), status, ix_status and currency, and the sum of their totals.
+-- ix is '=' and the ix_status, or '-' for none.
 CREATE TABLE counts (
   customer_id TEXT NOT NULL,
   month       TEXT NOT NULL,
@@ -196,7 +196,7 @@ CREATE TABLE documents (
   client_tax_id TEXT,
   body        TEXT,
   misses      INTEGER NOT NULL CHECK (misses >= 0),
-  observed_at INTEGER NOT NULL
+  observed_stamp INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX documents_by_reference ON documents (reference) WHERE reference IS NOT NULL;
 CREATE INDEX documents_by_uid ON documents (uid) WHERE uid IS NOT NULL;
@@ -207,16 +207,16 @@ CREATE INDEX documents_open ON documents (id) WHERE status IN ('draft', 'final',
 CREATE TABLE document_clients (
   id          INTEGER NOT NULL PRIMARY KEY,
   tax_id      TEXT,
-  observed_at INTEGER NOT NULL
+  observed_stamp INTEGER NOT NULL
 ) STRICT;
 
 -- Related documents and the QR code of each document that an invoice has; asked for again when the document changed.
 CREATE TABLE document_relations (
   id          INTEGER NOT NULL PRIMARY KEY,
   relations   TEXT,
-  observed_at INTEGER NOT NULL
+  observed_stamp INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX document_relations_due ON document_relations (observed_at, id);
+CREATE INDEX document_relations_due ON document_relations (observed_stamp, id);
 
 -- The latest events of each invoice, and their outcomes.
 CREATE TABLE journal (
@@ -234,9 +234,9 @@ CREATE TABLE journal (
 -- The latest observation of all. One row.
 CREATE TABLE observation (
   only_one INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_one = 1),
-  last_at INTEGER NOT NULL
+  last_stamp INTEGER NOT NULL
 ) STRICT;
-INSERT INTO observation (last_at) VALUES (0);
+INSERT INTO observation (last_stamp) VALUES (0);
 CREATE TRIGGER observation_stays BEFORE DELETE ON observation BEGIN SELECT RAISE(ABORT, 'the row of observation stays'); END;
 
 CREATE TABLE tokens (
