@@ -83,61 +83,7 @@ interface Flags extends Options, DayFlags {
 
 async function reconcile(options: Flags): Promise<void> {
   try {
-    const { saft } = options
-    if (saft === undefined && options.company !== undefined) throw new CliError('--company goes with --saft.')
-    if (saft !== undefined && (options.customer ?? options.from ?? options.to) !== undefined)
-      throw new CliError('Use --saft, or --customer, --from and --to, not both: the file has its own days.')
-    const tolerance = readWholeFlag('--tolerance', options.tolerance, 0, 1_000)
-    const settings = readSettings(options, used)
-    const scope =
-      saft === undefined
-        ? readScope(options, settings.TIME_ZONE)
-        : readScope({ timezone: options.timezone }, saftTimeZone)
-    const rules = linkRulesOf(settings, true)
-    const store = await openOperatorStore(settings.DATABASE_URL)
-    const progress = createProgress(saft === undefined ? 'invoices' : 'records')
-    try {
-      await refuseUnread(store, scope, progress)
-      const format = options.json === true ? 'json' : options.format
-      const writer = createWriter(format, scope.zone)
-      const counts = new Map<string, number>()
-      const tally = { checked: 0, unlinked: 0, rounding: 0 }
-      const limits = { tolerance, simplifiedLimit: settings.SIMPLIFIED_LIMIT }
-      const task = { store, scope, rules, limits, progress, tally }
-      const connect = () => invoiceXpressOf(readSettings(options, settingGroups.invoiceXpressFiles))
-      const differences =
-        saft === undefined
-          ? reconcileInvoices(task)
-          : (await import('./reconcile-saft.ts')).reconcileSaft({ ...options, saft }, connect, task)
-      for await (const difference of differences) {
-        if (unlinkedKinds.includes(difference.kind)) {
-          tally.unlinked++
-          if (!options.unlinked) continue
-        }
-        if (difference.kind === 'rounding') {
-          tally.rounding++
-          if (options.all) await writer.write([difference])
-          continue
-        }
-        counts.set(difference.kind, (counts.get(difference.kind) ?? 0) + 1)
-        await writer.write([difference])
-      }
-      await writer.end()
-      const { checked, unlinked, rounding } = tally
-      print(summarize(counts, checked, saft === undefined ? 'invoice' : 'document of the file'))
-      if (unlinked > 0 && !options.unlinked)
-        print(
-          `Also, ${unlinked} ${unlinked === 1 ? 'document in force is' : 'documents in force are'} tied to no invoice: --unlinked lists ${unlinked === 1 ? 'it' : 'them'}.`,
-        )
-      if (rounding > 0)
-        print(
-          `Also, ${rounding} ${rounding === 1 ? 'is' : 'are'} rounding of at most ${tolerance} ${tolerance === 1 ? 'cent' : 'cents'} a rate${options.all ? '' : `: --all lists ${rounding === 1 ? 'it' : 'them'}`}.`,
-        )
-      process.exitCode = counts.size === 0 ? 0 : 1
-    } finally {
-      progress.end()
-      await store.close()
-    }
+    process.exitCode = (await compareAll(options)) ? 1 : 0
   } catch (error) {
     if (error instanceof CliError || error instanceof StoreError)
       throw new CliError(error.message, { exitCode: 2, cause: error })
@@ -145,6 +91,85 @@ async function reconcile(options: Flags): Promise<void> {
     process.exitCode = 2
     throw error
   }
+}
+
+/** Writes the differences that the flags ask for. Returns whether there is one. */
+async function compareAll(options: Flags): Promise<boolean> {
+  const { saft } = options
+  checkFlags(options)
+  const tolerance = readWholeFlag('--tolerance', options.tolerance, 0, 1_000)
+  const settings = readSettings(options, used)
+  const scope =
+    saft === undefined
+      ? readScope(options, settings.TIME_ZONE)
+      : readScope({ timezone: options.timezone }, saftTimeZone)
+  const rules = linkRulesOf(settings, true)
+  const store = await openOperatorStore(settings.DATABASE_URL)
+  const progress = createProgress(saft === undefined ? 'invoices' : 'records')
+  try {
+    await refuseUnread(store, scope, progress)
+    const tally = { checked: 0, unlinked: 0, rounding: 0, counts: new Map<string, number>() }
+    const limits = { tolerance, simplifiedLimit: settings.SIMPLIFIED_LIMIT }
+    const task = { store, scope, rules, limits, progress, tally }
+    const connect = () => invoiceXpressOf(readSettings(options, settingGroups.invoiceXpressFiles))
+    const differences =
+      saft === undefined
+        ? reconcileInvoices(task)
+        : (await import('./reconcile-saft.ts')).reconcileSaft({ ...options, saft }, connect, task)
+    await writeWanted(differences, tally, options, scope.zone)
+    print(summarize(tally.counts, tally.checked, saft === undefined ? 'invoice' : 'document of the file'))
+    printUnlisted(tally, tolerance, options)
+    return tally.counts.size > 0
+  } finally {
+    progress.end()
+    await store.close()
+  }
+}
+
+function checkFlags({ saft, company, customer, from, to }: Flags): void {
+  if (saft === undefined && company !== undefined) throw new CliError('--company goes with --saft.')
+  if (saft !== undefined && (customer ?? from ?? to) !== undefined)
+    throw new CliError('Use --saft, or --customer, --from and --to, not both: the file has its own days.')
+}
+
+interface Tally {
+  checked: number
+  /** Documents that no invoice is tied to, listed or not. */
+  unlinked: number
+  rounding: number
+  /** Differences for the exit code, by kind. */
+  counts: Map<string, number>
+}
+
+/** Rounding is counted apart, and what no invoice is tied to as well, unless it is asked for. */
+async function writeWanted(
+  differences: AsyncIterable<Difference>,
+  tally: Tally,
+  options: Flags,
+  zone: Scope['zone'],
+): Promise<void> {
+  const writer = createWriter(options.json === true ? 'json' : options.format, zone)
+  for await (const difference of differences) {
+    const { kind } = difference
+    const isUnlinked = unlinkedKinds.includes(kind)
+    if (isUnlinked) tally.unlinked++
+    if (kind === 'rounding') tally.rounding++
+    else if (!isUnlinked || options.unlinked) tally.counts.set(kind, (tally.counts.get(kind) ?? 0) + 1)
+    const isListed = kind === 'rounding' ? options.all : !isUnlinked || options.unlinked
+    if (isListed) await writer.write([difference])
+  }
+  await writer.end()
+}
+
+function printUnlisted({ unlinked, rounding }: Tally, tolerance: number, options: Flags): void {
+  if (unlinked > 0 && !options.unlinked)
+    print(
+      `Also, ${unlinked} ${unlinked === 1 ? 'document in force is' : 'documents in force are'} tied to no invoice: --unlinked lists ${unlinked === 1 ? 'it' : 'them'}.`,
+    )
+  if (rounding > 0)
+    print(
+      `Also, ${rounding} ${rounding === 1 ? 'is' : 'are'} rounding of at most ${tolerance} ${tolerance === 1 ? 'cent' : 'cents'} a rate${options.all ? '' : `: --all lists ${rounding === 1 ? 'it' : 'them'}`}.`,
+    )
 }
 
 async function* reconcileInvoices(task: ReconcileTask): AsyncGenerator<Difference> {

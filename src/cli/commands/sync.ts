@@ -48,34 +48,38 @@ async function runSync(options: { webhooks?: string } & Options): Promise<void> 
   const stop = new AbortController()
   void waitForSignal().then(() => stop.abort())
   await unlessAborted(stop.signal, prepareStore(url, { onWait: logWaiting(log), signal: stop.signal }))
-  const { syncOn, syncOnce } = await import('../start/start-sync.ts')
   const common = {
     ...{ ...synchronized, stripe, log, signal: stop.signal },
     letThrough: options.letThrough === true,
     isFull: options.full === true,
   }
-  if (options.once !== true) {
-    const store = { readUrl: url, operatorUrl: url, hasDocuments: invoiceXpress !== null }
-    // Links are for the process that serves them.
-    const admin = adminOf({ ...settings, CUSTOMER_LINK_KEY: null, PUBLIC_URL: null })
-    await withAdminPort(admin, store, log, async channel => {
-      channel.count({ serves: null })
-      channel.runs()
-      await syncOn(common)
-    })
-    return leave()
-  }
+  if (options.once === true) return runOnce({ ...common, wait: options.wait === true })
+  const store = { readUrl: url, operatorUrl: url, hasDocuments: invoiceXpress !== null }
+  // Links are for the process that serves them.
+  const admin = adminOf({ ...settings, CUSTOMER_LINK_KEY: null, PUBLIC_URL: null })
+  const { syncOn } = await import('../start/start-sync.ts')
+  await withAdminPort(admin, store, log, async channel => {
+    channel.count({ serves: null })
+    channel.runs()
+    await syncOn(common)
+  })
+  leave()
+}
+
+type OnceOptions = Parameters<typeof import('../start/start-sync.ts')['syncOnce']>[0]
+
+async function runOnce(options: Omit<OnceOptions, 'onProgress' | 'onDocuments'>): Promise<void> {
+  const { syncOnce } = await import('../start/start-sync.ts')
   const progress = createProgress('invoices')
   const documents = createProgress('documents')
   try {
     await syncOnce({
-      ...common,
-      wait: options.wait === true,
+      ...options,
       onProgress: progress.update,
       onDocuments: count => documents.update('read', count),
     })
   } catch (error) {
-    if (stop.signal.aborted) {
+    if (options.signal.aborted) {
       leave()
       throw new CliError('Stopped before the end; the next run continues from there.')
     }

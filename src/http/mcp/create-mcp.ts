@@ -33,7 +33,8 @@ export function createMcp(options: ExplainOptions): AddPost {
       refuseOtherTypes(scope)
       scope.removeAllContentTypeParsers()
       scope.addContentTypeParser('*', (_request, body, done) => done(null, body))
-      scope.route({ ...route, method: 'POST', handler: createHandler(app, dependencies, options) })
+      const mcp = new McpHandler(app, dependencies, options)
+      scope.route({ ...route, method: 'POST', handler: (request, reply) => mcp.handle(request, reply) })
     })
   }
 }
@@ -77,59 +78,67 @@ interface Exchange {
   isRefusalLogged: boolean
 }
 
-function createHandler(app: FastifyInstance, dependencies: RouteDependencies, options: ExplainOptions) {
-  const { store, log, identity, spendRequest, outage } = dependencies
-  const explain = createExplain(options)
-  const exchanges = new AsyncLocalStorage<Exchange>()
-  const handler = sdk.createMcpHandler(createServer, {
-    maxRequestBodySize: maxRequestBytes,
-    // Nothing can be subscribed to: the tools are always the same.
-    maxSubscriptions: 0,
-    onerror: logRefusal,
-  })
+class McpHandler {
+  private readonly app: FastifyInstance
+  private readonly dependencies: RouteDependencies
+  private readonly explain: ReturnType<typeof createExplain>
+  private readonly exchanges = new AsyncLocalStorage<Exchange>()
+  private readonly handler
 
-  /** Once a request: the library tells of some refusals twice. */
-  function logRefusal(error: Error): void {
-    const exchange = exchanges.getStore()
-    if (exchange?.isRefusalLogged) return
-    if (exchange !== undefined) exchange.isRefusalLogged = true
-    log.warn({ request_id: exchange?.request.id, reason: reasonOf(error) }, 'a request of MCP was refused')
+  constructor(app: FastifyInstance, dependencies: RouteDependencies, options: ExplainOptions) {
+    this.app = app
+    this.dependencies = dependencies
+    this.explain = createExplain(options)
+    this.handler = sdk.createMcpHandler(context => this.createServer(context), {
+      maxRequestBodySize: maxRequestBytes,
+      // Nothing can be subscribed to: the tools are always the same.
+      maxSubscriptions: 0,
+      onerror: error => this.logRefusal(error),
+    })
   }
 
-  /** The first message was counted with its request. */
-  function countMessage(exchange: Exchange): void {
-    const { request, reply } = exchange
-    if (exchange.answered++ > 0 && request.grant !== null) spendRequest?.(request.grant, reply)
+  async handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const gone = new AbortController()
+    reply.raw.once('close', () => gone.abort())
+    // Under another spelling of the path, the server has read the body already.
+    const body = request.body === undefined || request.raw.readableEnded ? null : Readable.toWeb(request.raw)
+    const init = { method: 'POST', headers: headersOf(request), body, duplex: 'half', signal: gone.signal }
+    const exchange: Exchange = { request, reply, answered: 0, isRefusalLogged: false }
+    const authInfo = { token: '', clientId: '', scopes: [], extra: { exchange } }
+    const inner = new Request(address, init as RequestInit)
+    const response = await this.exchanges.run(exchange, () => this.handler.fetch(inner, { authInfo }))
+    return sendResponse(request, reply, response)
   }
 
-  function createServer({ authInfo }: Library.McpRequestContext) {
+  private createServer({ authInfo }: Library.McpRequestContext) {
     const exchange = authInfo?.extra?.exchange as Exchange
     const { request } = exchange
     const offered = tools.filter(tool => mayCall(tool, request))
     const server = new sdk.Server({ name: 'fatura', version }, serverOptions)
     server.setRequestHandler('tools/list', () => {
-      countMessage(exchange)
+      this.countMessage(exchange)
       return { tools: offered.map(describeTool) }
     })
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
       const tool = tools.find(({ name }) => name === params.name)
-      if (tool !== undefined) return callTool(tool, params.arguments ?? {}, exchange, mcpReq.signal)
+      if (tool !== undefined) return this.callTool(tool, params.arguments ?? {}, exchange, mcpReq.signal)
       const message = `There is no such tool, only ${offered.map(({ name }) => name).join(', ')}.`
       throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, message)
     })
     return server
   }
 
-  async function callTool(tool: Tool, given: object, exchange: Exchange, signal: AbortSignal) {
+  private async callTool(tool: Tool, given: object, exchange: Exchange, signal: AbortSignal) {
     const { request } = exchange
+    const { store, log, identity, outage } = this.dependencies
     try {
-      countMessage(exchange)
+      this.countMessage(exchange)
       if (!mayCall(tool, request))
         throw new ApiError('insufficient_scope', 'This tool needs a token of all customers.')
       // Without PUBLIC_URL, links are paths: nothing repeats `Host`.
       const publicUrl = identity?.publicUrl ?? ''
-      const read = (path: string) => readApi(app, request, path, signal)
-      const context = { store, explain, publicUrl, read }
+      const read = (path: string) => readApi(this.app, request, path, signal)
+      const context = { store, explain: this.explain, publicUrl, read }
       return writeResult(await tool.run(readArguments(tool.input, given), context))
     } catch (error) {
       // Nobody waits for the answer any more.
@@ -138,17 +147,20 @@ function createHandler(app: FastifyInstance, dependencies: RouteDependencies, op
     }
   }
 
-  return async (request: FastifyRequest, reply: FastifyReply) => {
-    const left = new AbortController()
-    reply.raw.once('close', () => left.abort())
-    // Under another spelling of the path, the server has read the body already.
-    const body = request.body === undefined || request.raw.readableEnded ? null : Readable.toWeb(request.raw)
-    const init = { method: 'POST', headers: headersOf(request), body, duplex: 'half', signal: left.signal }
-    const exchange: Exchange = { request, reply, answered: 0, isRefusalLogged: false }
-    const authInfo = { token: '', clientId: '', scopes: [], extra: { exchange } }
-    const inner = new Request(address, init as RequestInit)
-    const response = await exchanges.run(exchange, () => handler.fetch(inner, { authInfo }))
-    return sendResponse(request, reply, response)
+  /** The first message was counted with its request. */
+  private countMessage(exchange: Exchange): void {
+    const { request, reply } = exchange
+    if (exchange.answered++ > 0 && request.grant !== null)
+      this.dependencies.spendRequest?.(request.grant, reply)
+  }
+
+  /** Once a request: the library tells of some refusals twice. */
+  private logRefusal(error: Error): void {
+    const { log } = this.dependencies
+    const exchange = this.exchanges.getStore()
+    if (exchange?.isRefusalLogged) return
+    if (exchange !== undefined) exchange.isRefusalLogged = true
+    log.warn({ request_id: exchange?.request.id, reason: reasonOf(error) }, 'a request of MCP was refused')
   }
 }
 

@@ -7,7 +7,7 @@ import { clientAddress } from '../client-address.ts'
 import type { AddPost } from '../routes.ts'
 import { signInPath } from '../routes.ts'
 import { sendJson } from '../send-json.ts'
-import { createLinkSender, type MailOptions } from './send-links.ts'
+import { LinkSender, type MailOptions } from './send-links.ts'
 import { createSignInLimits, perSource } from './sign-in-limits.ts'
 
 const maxBodyBytes = 1_024
@@ -19,7 +19,7 @@ const emailForm = /^[^\s@"\\<>(),;:[\]\p{Cc}]{1,64}@[^\s@"\\<>(),;:[\]\p{Cc}]{1,
 export function createSignIn(options: MailOptions): AddPost {
   return (app, { store, log }) => {
     const countAttempt = createSignInLimits()
-    const sender = createLinkSender(options, store, log)
+    const sender = new LinkSender(options, store, log)
     app.addHook('onClose', () => sender.close())
     const route = { url: signInPath, schema: { hide: true }, exposeHeadRoute: false }
     app.route({ ...route, method: otherMethods, onRequest: refuseMethod, handler: refuseMethod })

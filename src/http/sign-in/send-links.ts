@@ -23,41 +23,50 @@ export interface MailOptions {
 const maxWaiting = 1_000
 const timeoutMs = 20_000
 
-export function createLinkSender(options: MailOptions, store: ReadStore, log: Logger) {
-  const { smtpUrl, from, company, key, publicUrl, operatorUrl } = options
-  const timeouts = { connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs }
-  const noFiles = { disableFileAccess: true, disableUrlAccess: true }
-  const transport = createTransport({ url: smtpUrl, ...timeouts, ...noFiles })
-  let last: Promise<void> = Promise.resolve()
-  let waiting = 0
+export class LinkSender {
+  private readonly options: MailOptions
+  private readonly store: ReadStore
+  private readonly log: Logger
+  private readonly transport: ReturnType<typeof openTransport>
+  private last: Promise<void> = Promise.resolve()
+  private waiting = 0
 
-  /** A key that was revoked, or that is not for this customer, makes links that open nothing. */
-  async function mayOpen(customerId: string): Promise<boolean> {
-    const known = await store.findKey(key.kid)
-    if (known === null || known.revoked_at !== null) {
-      log.error({ kid: key.kid }, 'CUSTOMER_LINK_KEY is unknown or revoked: nobody can sign in by e-mail')
-      return false
-    }
-    return known.every_customer || store.coversCustomer(key.kid, customerId)
+  constructor(options: MailOptions, store: ReadStore, log: Logger) {
+    this.options = options
+    this.store = store
+    this.log = log
+    this.transport = openTransport(options.smtpUrl)
   }
 
-  /** Null for an address that the customer's newest invoice no longer has. */
-  async function makeLink(customer: string, email: string): Promise<MailLink | null> {
-    const query = { customer_id: customer, page: 1, page_size: defaultPageSize }
-    const { summaries } = await store.listInvoices(query)
-    const [newest] = JSON.parse(`[${summaries}]`) as Invoice[]
-    if (newest?.customer_email?.toLowerCase() !== email || !(await mayOpen(customer))) return null
-    return { name: newest.display_name, url: await createLink({ key, publicUrl, customer }) }
+  /** One mail after the other. */
+  queue(email: string): void {
+    const { log } = this
+    if (this.waiting >= maxWaiting) return
+    this.waiting++
+    this.last = this.last
+      .then(() => this.send(email))
+      .catch(err => log.error({ err }, 'links could not be sent by e-mail'))
+      .finally(() => {
+        this.waiting--
+      })
   }
 
-  async function send(email: string): Promise<void> {
+  /** Once those that wait are sent. */
+  async close(): Promise<void> {
+    await this.last
+    this.transport.close()
+  }
+
+  private async send(email: string): Promise<void> {
+    const { log } = this
+    const { operatorUrl, company, from } = this.options
     const customers = await useStore(openOperatorStore(operatorUrl), found =>
       found.findCustomersByEmail(email),
     )
-    const made = await Promise.all(customers.map(customer => makeLink(customer, email)))
+    const made = await Promise.all(customers.map(customer => this.makeLink(customer, email)))
     const links = made.filter(link => link !== null)
     if (links.length === 0) return
-    await transport.sendMail({
+    await this.transport.sendMail({
       from: { name: company, address: from },
       to: email,
       ...writeMail(company, links),
@@ -65,22 +74,30 @@ export function createLinkSender(options: MailOptions, store: ReadStore, log: Lo
     log.info({ customers: customers.length }, 'links were sent by e-mail')
   }
 
-  return {
-    /** One mail after the other. */
-    queue(email: string): void {
-      if (waiting >= maxWaiting) return
-      waiting++
-      last = last
-        .then(() => send(email))
-        .catch(err => log.error({ err }, 'links could not be sent by e-mail'))
-        .finally(() => {
-          waiting--
-        })
-    },
-    /** Once those that wait are sent. */
-    async close(): Promise<void> {
-      await last
-      transport.close()
-    },
+  /** Null for an address that the customer's newest invoice no longer has. */
+  private async makeLink(customer: string, email: string): Promise<MailLink | null> {
+    const { key, publicUrl } = this.options
+    const query = { customer_id: customer, page: 1, page_size: defaultPageSize }
+    const { summaries } = await this.store.listInvoices(query)
+    const [newest] = JSON.parse(`[${summaries}]`) as Invoice[]
+    if (newest?.customer_email?.toLowerCase() !== email || !(await this.mayOpen(customer))) return null
+    return { name: newest.display_name, url: await createLink({ key, publicUrl, customer }) }
   }
+
+  /** A key that was revoked, or that is not for this customer, makes links that open nothing. */
+  private async mayOpen(customerId: string): Promise<boolean> {
+    const { log, store } = this
+    const { kid } = this.options.key
+    const known = await store.findKey(kid)
+    if (known === null || known.revoked_at !== null) {
+      log.error({ kid }, 'CUSTOMER_LINK_KEY is unknown or revoked: nobody can sign in by e-mail')
+      return false
+    }
+    return known.every_customer || store.coversCustomer(kid, customerId)
+  }
+}
+
+function openTransport(url: string) {
+  const timeouts = { connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs }
+  return createTransport({ url, ...timeouts, disableFileAccess: true, disableUrlAccess: true })
 }

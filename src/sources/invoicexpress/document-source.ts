@@ -43,7 +43,9 @@ export function createDocumentSource(options: InvoiceXpressOptions, pace: Pace =
   }
 }
 
-function createRequests(ask: ReturnType<typeof createClient>, call: PacedCall): DocumentSource {
+type Ask = ReturnType<typeof createClient>
+
+function createRequests(ask: Ask, call: PacedCall): DocumentSource {
   /** Read within the call: an answer that does not fit is requested again, like a failure. */
   async function fetchRecord<T extends { id: number }>(
     path: string,
@@ -64,25 +66,7 @@ function createRequests(ask: ReturnType<typeof createClient>, call: PacedCall): 
 
   return {
     ...invoiceXpressIdentity,
-    async listDocuments(query, page) {
-      let unreadable: { page: DocumentPage; error: SourceError } | undefined
-      try {
-        return await call(async () => {
-          const { records, pages, total } = readPage(
-            await ask('/invoices.json', writeQuery(query, page)),
-            page,
-          )
-          const read = { ...readDocuments(records), pages, total }
-          if (records.length === 0 || read.misfits.length < records.length) return read
-          // The answer may be at fault and not the documents: it is requested again, and accepted in the end.
-          unreadable = { page: read, error: unfit('a page') }
-          throw unreadable.error
-        })
-      } catch (error) {
-        if (unreadable !== undefined && error === unreadable.error) return unreadable.page
-        throw error
-      }
-    },
+    listDocuments: (query, page) => listDocuments(ask, call, query, page),
     async fetchDocument(id, type) {
       for (const each of type === null ? documentTypes : [type]) {
         const path = documentPaths[each]
@@ -95,22 +79,46 @@ function createRequests(ask: ReturnType<typeof createClient>, call: PacedCall): 
       }
       return null
     },
-    async fetchRelations(id, hasQr) {
-      const documents = await unlessMissing(
-        call(async () => {
-          const [, records] = readWrapped(await ask(`/document/${id}/related_documents.json`))
-          if (!Array.isArray(records)) throw unfit('a list')
-          return records.map(mapRelated)
-        }),
-      )
-      if (documents === null) return null
-      // Only the existence counts: the address holds a secret, and is asked for when the image is.
-      const qr =
-        hasQr || (await unlessMissing(call(async () => readQrUrl(await ask(`/api/qr_codes/${id}.json`)))))
-      return { has_qr: qr !== null, documents }
-    },
+    fetchRelations: (id, hasQr) => fetchRelations(ask, call, id, hasQr),
     fetchClient: id => fetchRecord(`/clients/${id}.json`, id, answer => mapClient(readWrapped(answer)[1])),
   }
+}
+
+async function listDocuments(
+  ask: Ask,
+  call: PacedCall,
+  query: DocumentQuery,
+  page: number,
+): Promise<DocumentPage> {
+  let unreadable: { page: DocumentPage; error: SourceError } | undefined
+  try {
+    return await call(async () => {
+      const { records, pages, total } = readPage(await ask('/invoices.json', writeQuery(query, page)), page)
+      const read = { ...readDocuments(records), pages, total }
+      if (records.length === 0 || read.misfits.length < records.length) return read
+      // The answer may be at fault and not the documents: it is requested again, and accepted in the end.
+      unreadable = { page: read, error: unfit('a page') }
+      throw unreadable.error
+    })
+  } catch (error) {
+    if (unreadable !== undefined && error === unreadable.error) return unreadable.page
+    throw error
+  }
+}
+
+async function fetchRelations(ask: Ask, call: PacedCall, id: number, hasQr: boolean) {
+  const documents = await unlessMissing(
+    call(async () => {
+      const [, records] = readWrapped(await ask(`/document/${id}/related_documents.json`))
+      if (!Array.isArray(records)) throw unfit('a list')
+      return records.map(mapRelated)
+    }),
+  )
+  if (documents === null) return null
+  // Only the existence counts: the address holds a secret, and is asked for when the image is.
+  const qr =
+    hasQr || (await unlessMissing(call(async () => readQrUrl(await ask(`/api/qr_codes/${id}.json`)))))
+  return { has_qr: qr !== null, documents }
 }
 
 /** A document without a type has the type of its address. */
