@@ -110,34 +110,8 @@ export type Client = ReturnType<typeof createClient>
 
 export function createClient(options: ClientOptions) {
   const send = createSend(options)
-  const { remember = 100 } = options
-  /** The last answers by path, so that a poll can be answered 304. The one that was read longest ago makes room. */
-  const memory = new Map<string, Held>()
-
-  function read<T>(path: string, call?: CallOptions, held?: Held): Promise<Result<T>> {
-    const condition = held && { 'if-none-match': held.etag }
-    const readAnswer = async (answer: Response) => {
-      const syncedAt = answer.headers.get('fatura-synced-at')
-      return {
-        data: (answer.status === 304 ? held?.data : JSON.parse(await answer.text(), freeze)) as T,
-        syncedAt: syncedAt === null ? null : new Date(syncedAt),
-        etag: answer.headers.get('etag'),
-        requestId: answer.headers.get('request-id'),
-      }
-    }
-    return send(path, { accept: 'application/json', ...condition }, readAnswer, call)
-  }
-
-  async function poll<T>(path: string, call?: CallOptions): Promise<Result<T>> {
-    const result = await read<T>(path, call, memory.get(path))
-    const { etag, data } = result
-    memory.delete(path)
-    if (etag !== null) memory.set(path, { etag, data })
-    const [oldest = ''] = memory.keys()
-    if (memory.size > remember) memory.delete(oldest)
-    return result
-  }
-
+  const answers = new Answers(send, options.remember)
+  const poll = <T>(path: string, call?: CallOptions) => answers.poll<T>(path, call)
   const ask = <T>(path: string, call?: CallOptions): Promise<T> =>
     send(path, { accept: 'application/json' }, async answer => JSON.parse(await answer.text()), call)
 
@@ -170,7 +144,7 @@ export function createClient(options: ClientOptions) {
         walkInvoices(page => {
           const path = listPath(customerId, { ...query, page, page_size: maxPageSize })
           // A walk is not remembered: it would push out what is polled.
-          return read(path, call)
+          return answers.read(path, call)
         }),
     },
     invoice: {
@@ -220,6 +194,42 @@ export function createClient(options: ClientOptions) {
       const path = `${invoicePath(customerId, invoiceId)}/${which}/download`
       return send(path, { accept: 'application/pdf' }, readPdf, call)
     },
+  }
+}
+
+class Answers {
+  private readonly send: ReturnType<typeof createSend>
+  private readonly max: number
+  /** The last answers by path, so that a poll can be answered 304. The one that was read longest ago makes room. */
+  private readonly held = new Map<string, Held>()
+
+  constructor(send: ReturnType<typeof createSend>, max = 100) {
+    this.send = send
+    this.max = max
+  }
+
+  async poll<T>(path: string, call?: CallOptions): Promise<Result<T>> {
+    const result = await this.read<T>(path, call, this.held.get(path))
+    const { etag, data } = result
+    this.held.delete(path)
+    if (etag !== null) this.held.set(path, { etag, data })
+    const [oldest = ''] = this.held.keys()
+    if (this.held.size > this.max) this.held.delete(oldest)
+    return result
+  }
+
+  read<T>(path: string, call?: CallOptions, held?: Held): Promise<Result<T>> {
+    const condition = held && { 'if-none-match': held.etag }
+    const readAnswer = async (answer: Response) => {
+      const syncedAt = answer.headers.get('fatura-synced-at')
+      return {
+        data: (answer.status === 304 ? held?.data : JSON.parse(await answer.text(), freeze)) as T,
+        syncedAt: syncedAt === null ? null : new Date(syncedAt),
+        etag: answer.headers.get('etag'),
+        requestId: answer.headers.get('request-id'),
+      }
+    }
+    return this.send(path, { accept: 'application/json', ...condition }, readAnswer, call)
   }
 }
 

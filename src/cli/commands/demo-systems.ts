@@ -16,6 +16,7 @@ import { createBillingSource } from '../../sources/stripe/billing-source.ts'
 import { defaultKeys } from '../../sources/stripe/map-claim.ts'
 import { migrateStore, openWriteStore } from '../../store/engines.ts'
 import { createStamps } from '../../store/stamps.ts'
+import type { WriteStore } from '../../store/store.ts'
 import { createDeletionGuard } from '../../sync/deletion-guard.ts'
 import { createDocumentSync } from '../../sync/documents/documents.ts'
 import { createConnector } from '../../sync/invoices/connector.ts'
@@ -32,73 +33,15 @@ export type DemoSystems = Awaited<ReturnType<typeof startDemoSystems>>
 
 export async function startDemoSystems(url: string, log: Logger, onEvent: (line: string) => void) {
   const stopping = new AbortController()
-  // Whatever the hour, the demos of a day show the same.
-  const today = Math.floor(Date.now() / dayMs) * (dayMs / 1000)
-  const began = today - (stagedDays * dayMs) / 1000
-  const sandbox = await startStripeSandbox({ seed: 2026, invoices: 280, customers: 6, now: began })
-  const first = chooseFirst(sandbox.account)
-  const documents = createDocuments(sandbox.account, { seed: 2026 })
-  stage(sandbox.account, documents, first, today)
-  const ix = await startInvoiceXpressSandbox({ documents })
-  const stripe = { apiKey: 'sk_test_sandbox', base: sandbox.address }
-  const invoiceXpress = { account: null, apiKey: 'ix_test_sandbox', base: ix.address }
+  const sandboxes = await startSandboxes()
+  const { stripe, invoiceXpress, first } = sandboxes
   await migrateStore(url)
   const store = await openWriteStore(url)
-  const source = createBillingSource(stripe, defaultKeys)
-  // The sandbox's clock begins at a moment of its own: what is recent there is not too old here.
-  const creatingTimeoutMs = defaultRules.creatingTimeoutMs + Date.now() - sandbox.account.clock * 1000
-  const rules = { ...defaultRules, creatingTimeoutMs }
-  const common = {
-    ...{ store, rules, log, signal: stopping.signal },
-    guard: await createDeletionGuard(store, log, false),
-    nextStamp: createStamps(await store.readLastObserved()),
-  }
-  const connector = await createConnector({ ...common, source })
-  await connector.backfill()
-  await connector.catchUp()
-  const documentSync = await createDocumentSync({
-    ...common,
-    source: createDocumentSource(invoiceXpress),
-    missesApartMs: 0,
-  })
-  while ((await documentSync.sweepMonth()) !== null);
-  const readDocuments = async () => {
-    await documentSync.sweepRecent()
-    return documentSync.refreshOpen()
-  }
-  // A document that is missed twice is gone.
-  for (let round = 0; round < 2; round++) await readDocuments()
+  const sync = await openSync(store, sandboxes, log, stopping.signal)
+  await sync.readAll()
   const invoices = (await store.readInvoices(null, 10_000)).map(({ summary }): Invoice => JSON.parse(summary))
-
-  const secret = 'whsec_demo'
-  const receiver = createWebhookServer({ stripe, secret, apply: connector.applyNotification, log })
-  receiver.listen(0, '127.0.0.1')
-  await once(receiver, 'listening')
-  sandbox.subscribe(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`, secret)
-  let steps = 0
-  /** Events and changes of documents that were followed. */
-  const seen = { events: sandbox.account.events.length, documents: documents.changes.length }
-  const happen = (now = Date.now()) => {
-    live(sandbox.account, documents, first, steps++, Math.floor(now / 1000))
-    documents.follow()
-  }
-  const synchronize = async () => {
-    for (const { event, status } of await sandbox.deliver({ since: seen.events }))
-      if (status === 200) onEvent(`webhook: ${event.type}, applied`)
-    seen.events = sandbox.account.events.length
-    // Nothing is missing: this moves the freshness forward.
-    await connector.catchUp()
-    const isTime = steps % stepsPerRound === 0
-    if (isTime) while ((await documentSync.sweepMonth()) !== null);
-    if (!isTime && documents.changes.length === seen.documents) return
-    seen.documents = documents.changes.length
-    const { changed } = await readDocuments()
-    if (changed > 0) onEvent(`documents: ${changed} invoices changed`)
-  }
-  const change = async () => {
-    happen()
-    await synchronize()
-  }
+  const receiver = await receiveWebhooks(sandboxes, sync, log)
+  const life = new DemoLife(sandboxes, sync, onEvent)
   let changes: Promise<void> | undefined
 
   const customers = describeCustomers(invoices, first)
@@ -112,12 +55,11 @@ export async function startDemoSystems(url: string, log: Logger, onEvent: (line:
     invoiceXpress,
     token,
     customers,
-    /** What happens next, at this time; and what the connector makes of it. */
-    happen,
-    synchronize,
+    happen: (now?: number) => life.happen(now),
+    synchronize: () => life.synchronize(),
     /** From now on, things happen by themselves. */
     startChanging() {
-      changes = repeatChange(change, stopping.signal)
+      changes = repeatChange(() => life.change(), stopping.signal)
     },
     /** An invoice with lines and both PDFs, of the last customer but one. */
     sample: pickSample(invoices, customers.at(-2)?.customer_id ?? ''),
@@ -126,10 +68,128 @@ export async function startDemoSystems(url: string, log: Logger, onEvent: (line:
       await changes
       receiver.close()
       receiver.closeAllConnections()
-      await sandbox.close()
-      await ix.close()
+      await sandboxes.close()
       await store.close()
     },
+  }
+}
+
+type Sandboxes = Awaited<ReturnType<typeof startSandboxes>>
+
+async function startSandboxes() {
+  // Whatever the hour, the demos of a day show the same.
+  const today = Math.floor(Date.now() / dayMs) * (dayMs / 1000)
+  const began = today - (stagedDays * dayMs) / 1000
+  const sandbox = await startStripeSandbox({ seed: 2026, invoices: 280, customers: 6, now: began })
+  const first = chooseFirst(sandbox.account)
+  const documents = createDocuments(sandbox.account, { seed: 2026 })
+  stage(sandbox.account, documents, first, today)
+  const ix = await startInvoiceXpressSandbox({ documents })
+  return {
+    sandbox,
+    documents,
+    first,
+    stripe: { apiKey: 'sk_test_sandbox', base: sandbox.address },
+    invoiceXpress: { account: null, apiKey: 'ix_test_sandbox', base: ix.address },
+    async close() {
+      await sandbox.close()
+      await ix.close()
+    },
+  }
+}
+
+type DemoSync = Awaited<ReturnType<typeof openSync>>
+
+async function openSync(
+  store: WriteStore,
+  { sandbox, stripe, invoiceXpress }: Sandboxes,
+  log: Logger,
+  signal: AbortSignal,
+) {
+  // The sandbox's clock begins at a moment of its own: what is recent there is not too old here.
+  const creatingTimeoutMs = defaultRules.creatingTimeoutMs + Date.now() - sandbox.account.clock * 1000
+  const common = {
+    ...{ store, log, signal, rules: { ...defaultRules, creatingTimeoutMs } },
+    guard: await createDeletionGuard(store, log, false),
+    nextStamp: createStamps(await store.readLastObserved()),
+  }
+  const connector = await createConnector({ ...common, source: createBillingSource(stripe, defaultKeys) })
+  const source = createDocumentSource(invoiceXpress)
+  const documents = await createDocumentSync({ ...common, source, missesApartMs: 0 })
+  const sweepMonths = async () => {
+    while ((await documents.sweepMonth()) !== null);
+  }
+  const readDocuments = async () => {
+    await documents.sweepRecent()
+    return documents.refreshOpen()
+  }
+  return {
+    connector,
+    sweepMonths,
+    readDocuments,
+    async readAll() {
+      await connector.backfill()
+      await connector.catchUp()
+      await sweepMonths()
+      // A document that is missed twice is gone.
+      for (let round = 0; round < 2; round++) await readDocuments()
+    },
+  }
+}
+
+/** Returns the server, which applies what the sandbox delivers. */
+async function receiveWebhooks({ sandbox, stripe }: Sandboxes, { connector }: DemoSync, log: Logger) {
+  const secret = 'whsec_demo'
+  const receiver = createWebhookServer({ stripe, secret, apply: connector.applyNotification, log })
+  receiver.listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  sandbox.subscribe(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`, secret)
+  return receiver
+}
+
+class DemoLife {
+  private readonly sandboxes: Sandboxes
+  private readonly sync: DemoSync
+  private readonly onEvent: (line: string) => void
+  private steps = 0
+  /** Events and changes of documents that were followed. */
+  private readonly seen: { events: number; documents: number }
+
+  constructor(sandboxes: Sandboxes, sync: DemoSync, onEvent: (line: string) => void) {
+    const { sandbox, documents } = sandboxes
+    this.sandboxes = sandboxes
+    this.sync = sync
+    this.onEvent = onEvent
+    this.seen = { events: sandbox.account.events.length, documents: documents.changes.length }
+  }
+
+  async change(): Promise<void> {
+    this.happen()
+    await this.synchronize()
+  }
+
+  /** What happens next, at this time. */
+  happen(now = Date.now()): void {
+    const { sandbox, documents, first } = this.sandboxes
+    live(sandbox.account, documents, first, this.steps++, Math.floor(now / 1000))
+    documents.follow()
+  }
+
+  /** What the connector makes of it. */
+  async synchronize(): Promise<void> {
+    const { onEvent, seen, sync } = this
+    const { sandbox, documents } = this.sandboxes
+    for (const { event, status } of await sandbox.deliver({ since: seen.events }))
+      if (status === 200) onEvent(`webhook: ${event.type}, applied`)
+    seen.events = sandbox.account.events.length
+    // Nothing is missing: this moves the freshness forward.
+    await sync.connector.catchUp()
+    const isTime = this.steps % stepsPerRound === 0
+    if (isTime) await sync.sweepMonths()
+    if (!isTime && documents.changes.length === seen.documents) return
+    seen.documents = documents.changes.length
+    const { changed } = await sync.readDocuments()
+    if (changed > 0) onEvent(`documents: ${changed} invoices changed`)
   }
 }
 

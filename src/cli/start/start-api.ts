@@ -42,36 +42,11 @@ export async function serveUntil(delay: Promise<number>, api: RunningApi, log: L
 }
 
 export async function startApi(options: ApiOptions) {
-  const { url, host, port, web, stripe, invoiceXpress, sharesPort = false } = options
-  const { provider = null, publicUrl = null, pay = true, mcp, signIn = null, readyMaxLagMs = null } = options
-  const store = await openReadStore(url)
+  const { host, port, sharesPort = false, readyMaxLagMs = null } = options
+  const store = await openReadStore(options.url)
   const ending = new AbortController()
   const verifiers = await openVerifiersOf(store, options)
-  const apiDescription = readApiDescription()
-  const downloads = { payments: stripe !== null, ix: invoiceXpress !== null }
-  const app = createApp({
-    ...options,
-    store,
-    ...(await openPdfSources(stripe, invoiceXpress)),
-    authenticate: createAuthenticate({
-      findToken: id => store.findToken(id),
-      coversCustomer: (id, customerId) => store.coversCustomer(id, customerId),
-      verifyJwt: verifiers?.verifyJwt ?? null,
-    }),
-    identity: { provider, publicUrl },
-    apiDescription,
-    mcp: mcp ? (await import('../../http/mcp/create-mcp.ts')).createMcp(mcp) : undefined,
-    signIn: signIn ? (await import('../../http/sign-in/create-sign-in.ts')).createSignIn(signIn) : undefined,
-    files: web
-      ? loadWebFiles(apiDescription, {
-          ...options,
-          downloads,
-          pay: pay && stripe !== null,
-          signIn: signIn !== null,
-        })
-      : [],
-    ending: ending.signal,
-  })
+  const app = await openApp(options, store, verifiers, ending.signal)
   holdConnections(app.server)
   let sockets = noMoreSockets
   /** Lets go of the port, lets the requests in flight finish, then closes the store. */
@@ -104,6 +79,35 @@ export async function startApi(options: ApiOptions) {
     const problem = explainListening(error as NodeJS.ErrnoException, { host, port }, names)
     throw new CliError(problem, { cause: error })
   }
+}
+
+async function openApp(
+  options: ApiOptions,
+  store: Awaited<ReturnType<typeof openReadStore>>,
+  verifiers: Awaited<ReturnType<typeof openVerifiersOf>>,
+  ending: AbortSignal,
+) {
+  const { web, stripe, invoiceXpress } = options
+  const { provider = null, publicUrl = null, pay = true, mcp, signIn = null } = options
+  const apiDescription = readApiDescription()
+  const downloads = { payments: stripe !== null, ix: invoiceXpress !== null }
+  const page = { ...options, downloads, pay: pay && stripe !== null, signIn: signIn !== null }
+  return createApp({
+    ...options,
+    store,
+    ...(await openPdfSources(stripe, invoiceXpress)),
+    authenticate: createAuthenticate({
+      findToken: id => store.findToken(id),
+      coversCustomer: (id, customerId) => store.coversCustomer(id, customerId),
+      verifyJwt: verifiers?.verifyJwt ?? null,
+    }),
+    identity: { provider, publicUrl },
+    apiDescription,
+    mcp: mcp ? (await import('../../http/mcp/create-mcp.ts')).createMcp(mcp) : undefined,
+    signIn: signIn ? (await import('../../http/sign-in/create-sign-in.ts')).createSignIn(signIn) : undefined,
+    files: web ? loadWebFiles(apiDescription, page) : [],
+    ending,
+  })
 }
 
 async function warnOfSystem({ url, sharesPort, log }: ApiOptions): Promise<void> {
