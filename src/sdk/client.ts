@@ -14,6 +14,7 @@ import {
   listParameters,
   maxPageSize,
 } from '../domain/invoice.ts'
+import { Answers, type Result } from './answers.ts'
 import { FaturaError } from './fatura-error.ts'
 import { type CallOptions, type ClientOptions, createSend } from './send.ts'
 
@@ -47,21 +48,11 @@ export type {
   SyncState,
 } from '../domain/invoice.ts'
 export type { FaturaErrorCode } from './fatura-error.ts'
-export type { CallOptions, ClientOptions }
+export type { CallOptions, ClientOptions, Result }
 export { FaturaError }
 
 /** An invoice as it stands in a list. */
 export type ListedInvoice = InvoiceList['invoices'][number]
-
-export interface Result<T> {
-  /** While nothing changed, the very object that the last call gave. It is frozen. */
-  data: T
-  /** Time until which the records are known to follow their source; null before the first synchronization. */
-  syncedAt: Date | null
-  /** Changes with any of the customer's invoices. */
-  etag: string | null
-  requestId: string | null
-}
 
 export interface PdfDownload {
   /** Made from the document's own number; fit for any file system. */
@@ -99,11 +90,6 @@ export interface ChangesQuery {
   after?: string | undefined
   /** Most changes of one answer. Default: 100. */
   limit?: number
-}
-
-interface Held {
-  etag: string
-  data: unknown
 }
 
 export type Client = ReturnType<typeof createClient>
@@ -197,42 +183,6 @@ export function createClient(options: ClientOptions) {
   }
 }
 
-class Answers {
-  private readonly send: ReturnType<typeof createSend>
-  private readonly max: number
-  /** The last answers by path, so that a poll can be answered 304. The one that was read longest ago makes room. */
-  private readonly held = new Map<string, Held>()
-
-  constructor(send: ReturnType<typeof createSend>, max = 100) {
-    this.send = send
-    this.max = max
-  }
-
-  async poll<T>(path: string, call?: CallOptions): Promise<Result<T>> {
-    const result = await this.read<T>(path, call, this.held.get(path))
-    const { etag, data } = result
-    this.held.delete(path)
-    if (etag !== null) this.held.set(path, { etag, data })
-    const [oldest = ''] = this.held.keys()
-    if (this.held.size > this.max) this.held.delete(oldest)
-    return result
-  }
-
-  read<T>(path: string, call?: CallOptions, held?: Held): Promise<Result<T>> {
-    const condition = held && { 'if-none-match': held.etag }
-    const readAnswer = async (answer: Response) => {
-      const syncedAt = answer.headers.get('fatura-synced-at')
-      return {
-        data: (answer.status === 304 ? held?.data : JSON.parse(await answer.text(), freeze)) as T,
-        syncedAt: syncedAt === null ? null : new Date(syncedAt),
-        etag: answer.headers.get('etag'),
-        requestId: answer.headers.get('request-id'),
-      }
-    }
-    return this.send(path, { accept: 'application/json', ...condition }, readAnswer, call)
-  }
-}
-
 /** All the invoices that match, over as many pages as it takes. */
 function walkInvoices(readPage: (page: number) => Promise<Result<InvoiceList>>): InvoiceWalk {
   const walk = {
@@ -276,8 +226,6 @@ function walkInvoices(readPage: (page: number) => Promise<Result<InvoiceList>>):
 function isAfter(invoice: Invoice, last: Invoice): boolean {
   return invoice.issued_at === last.issued_at ? invoice.id < last.id : invoice.issued_at < last.issued_at
 }
-
-const freeze = (_key: string, value: unknown) => Object.freeze(value)
 
 const customerPath = (customerId: string) => `/api/v1/client/${encodeURIComponent(customerId)}`
 
