@@ -23,8 +23,8 @@ export interface Comparison {
   source: SourceIdentity
   bound: string | null
   found: string
-  /** `kept`: the same. `bound`: new, or named for the first time. `other`: another account. */
-  verdict: 'kept' | 'bound' | 'other'
+  /** `kept`: the same. `new`: to be bound, or named for the first time. `other`: another account. */
+  verdict: 'kept' | 'new' | 'other'
 }
 
 export async function compareAccounts(store: OperatorStore, accounts: Accounts): Promise<Comparison[]> {
@@ -33,7 +33,7 @@ export async function compareAccounts(store: OperatorStore, accounts: Accounts):
   const billing = await compareBilling(store, source, boundTo.get(source.system) ?? null)
   if (invoicing === null) return [billing]
   const [bound, found] = [boundTo.get(invoicing.source.system) ?? null, invoicing.account]
-  const verdict = bound === null ? 'bound' : bound === found ? 'kept' : 'other'
+  const verdict = bound === null ? 'new' : bound === found ? 'kept' : 'other'
   return [billing, { source: invoicing.source, bound, found, verdict }]
 }
 
@@ -50,14 +50,14 @@ async function compareBilling(
     return { source, bound, found: writeAccount(account), verdict: 'other' }
   if (isNamed) return { source, bound, found: writeAccount(account), verdict: 'kept' }
   const found = writeAccount({ id: account.id ?? before.id, mode: account.mode ?? before.mode })
-  return { source, bound, found, verdict: bound === found ? 'kept' : 'bound' }
+  return { source, bound, found, verdict: bound === found ? 'kept' : 'new' }
 }
 
 /** Stored invoices to look for, and the rows among which they are picked. */
 const sampleSize = 5
 const [rowsAtATime, maxRows] = [500, 10_000]
 
-/** Whether the key finds any of a few stored invoices of the platform, but drafts: this identifies an account that it may not name. */
+/** Whether the key finds one of a few stored invoices that are no drafts, or there is none to look for. This identifies an account that the key may not name. */
 async function findsStored(store: OperatorStore, source: BillingSource): Promise<boolean> {
   const sample = await pickStored(store)
   let failure: SourceError | null = null
@@ -87,7 +87,7 @@ async function pickStored(store: OperatorStore): Promise<InvoiceKey[]> {
 }
 
 export async function bindAccounts(store: WriteStore, compared: readonly Comparison[]): Promise<void> {
-  const newlyBound = compared.filter(({ verdict }) => verdict === 'bound').map(toBoundAccount)
+  const newlyBound = compared.filter(({ verdict }) => verdict === 'new').map(toBoundAccount)
   if (newlyBound.length === 0) return
   await store.transaction(async tx => {
     for (const account of newlyBound) await tx.saveBoundAccount(account)

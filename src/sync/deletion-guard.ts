@@ -1,13 +1,7 @@
 /**
  * Holds back losses that come many at once: drafts that are gone at the platform, and documents that invoices lose. A wrong key or a
  * platform at fault looks like that. An operator lets them through, or what was lost is found again.
- *
- * It is the last of five defences against a wrong key:
- * 1. A key that is refused is a failure, and a 404 counts only where the platform names the invoice (`unlessGone` of the source).
- * 2. A key of another account is refused before anything is written (`accounts.ts`).
- * 3. What a list does not hold is not deleted: each is asked for by its id (`fetchUnlisted` of `list-account.ts`).
- * 4. Only a draft can be deleted (`decide.ts`), and a document is gone only after two misses (`missesToBelieve`).
- * 5. This guard, for drafts and for documents.
+ * README.md of this room has the four defences before it.
  */
 import type { Logger } from 'pino'
 import { type InvoiceKey, keyOf } from '../domain/invoice.ts'
@@ -65,7 +59,7 @@ export async function createDeletionGuard(store: WriteStore, log: Logger, letThr
     /** Whether all of these losses are allowed. Otherwise all are held back, which is stored with the transaction. */
     async allows(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<boolean> {
       const names = keys.map(keyOf)
-      // What was let through once is no longer held, and is not let through again.
+      // A loss is let through once: it is no longer held afterwards.
       const held = new Set((await findHeld(tx, loss, keys)).map(({ id }) => id))
       const unexpected = names.filter(name => !(through[loss].has(name) && held.has(name)))
       const isAllowed = unexpected.length === 0 || (await isPlausible(tx, loss, unexpected))

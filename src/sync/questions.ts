@@ -1,10 +1,7 @@
 /**
- * What the connector asks again and again: one entry a question, from which `rounds.ts` makes the schedule. Beside its entry, a question
- * needs:
- * - the name of its stream, and what the stream says about freshness (`src/sources/stream-names.ts`);
- * - a function that asks and commits (`invoices/` or `documents/`), by a method of the source (`src/sources/source.ts`);
- * - the key's permission for it (`rights` of the source), and what reads the stream (`src/operations/doctor/check-connector.ts`);
- * - a step of `fatura sync --once`, which does not use this table: `sync-invoices.ts` has its steps in their order.
+ * What the connector asks again and again: one entry a question, from which `rounds.ts` makes the schedule. CONTRIBUTING.md, "A recurring
+ * question", tells all that a new one needs. `fatura sync --once` does not use this table: its steps stand in their order in
+ * `sync-invoices.ts`, and those for documents in `src/cli/start/start-sync.ts`.
  */
 import { billingStreams, documentStreams } from '../sources/stream-names.ts'
 import type { Swept } from './documents/document-round.ts'
@@ -17,8 +14,8 @@ import { everyMs } from './schedule.ts'
 export const customerPatienceMs = 2_000
 
 /**
- * What the interval counts from. `start`: the question is due at each start, and then at its interval, also after a failure. A question
- * about what is set aside has no stream.
+ * What the interval counts from. `start`: the question is due at each start of the process, and then at its interval, also after a
+ * failure. A question about what is set aside has no stream.
  *
  * `end` and `beginning`: the end or the beginning of the stream's last success, which a restart does not forget. A question that was cut
  * off left a cursor, and goes on at once. One that fails is asked again after 5 s, and then after twice as long each time, up to a minute.

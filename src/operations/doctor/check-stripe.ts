@@ -2,16 +2,16 @@
 import type Stripe from 'stripe'
 import { apiVersion, createStripe, isStripesOwn, type StripeOptions } from '../../sources/stripe/client.ts'
 import { neededEvents } from '../../sources/stripe/events.ts'
-import { stripeFailures } from '../../sources/stripe/failures.ts'
+import { rights, stripeFailures } from '../../sources/stripe/failures.ts'
 import { type ClockReading, checkClock, readDateHeader } from './check-clock.ts'
 import { answerLimitMs, type Report, within } from './findings.ts'
 
-/** The permissions that the connector needs, by their names in Stripe's dashboard. */
-const permissions: Record<string, (stripe: Stripe) => Promise<object>> = {
-  Invoices: stripe => stripe.invoices.list({ limit: 1 }),
-  Customers: stripe => stripe.customers.list({ limit: 1 }),
-  Events: stripe => stripe.events.list({ limit: 1 }),
-  'Tax rates': stripe => stripe.taxRates.list({ limit: 1 }),
+/** A question for each permission that the connector needs. */
+const probes: Record<keyof typeof rights, (stripe: Stripe) => Promise<object>> = {
+  invoice: stripe => stripe.invoices.list({ limit: 1 }),
+  customer: stripe => stripe.customers.list({ limit: 1 }),
+  event: stripe => stripe.events.list({ limit: 1 }),
+  tax_rate: stripe => stripe.taxRates.list({ limit: 1 }),
 }
 
 /** The kind of a key and its mode: all of it that may be shown. */
@@ -51,12 +51,13 @@ export async function checkStripe(report: Report, options: StripeOptions, hasWeb
 }
 
 async function checkPermissions(report: Report, invoices: Answer, asker: Asker): Promise<boolean> {
-  const answers = new Map<string, Answer>()
-  for (const [name, list] of Object.entries(permissions)) {
+  const answers = new Map<keyof typeof rights, Answer>()
+  for (const right of Object.keys(probes) as (keyof typeof rights)[]) {
+    const name = rights[right]
     const permission = report(`Stripe: read ${name}`)
     permission.begin()
-    const answer = name === 'Invoices' ? invoices : await asker.ask(list)
-    answers.set(name, answer)
+    const answer = right === 'invoice' ? invoices : await asker.ask(probes[right])
+    answers.set(right, answer)
     if (answer.kind === 'answer') permission.ok('allowed')
     else if (answer.kind === 'refused')
       permission.fail(
@@ -66,13 +67,14 @@ async function checkPermissions(report: Report, invoices: Answer, asker: Asker):
     else permission.fail(answer.why, 'Try again; if it fails again, look at https://status.stripe.com.')
   }
   if (invoices.kind === 'answer') await checkPayments(report, asker)
-  const events = answers.get('Events')
+  const events = answers.get('event')
   // An event carries the API version of its account.
   const [event] = events?.kind === 'answer' ? (events.body as Stripe.ApiList<Stripe.Event>).data : []
   const theirs = event?.api_version ?? null
   const is = theirs === null ? 'not known' : theirs === apiVersion ? 'the same' : `${theirs}, ${harmless}`
   report('Stripe: API version').ok(`${apiVersion} is asked for; the account's own version is ${is}`)
-  return ['Invoices', 'Customers', 'Tax rates'].every(name => answers.get(name)?.kind === 'answer')
+  const needed = ['invoice', 'customer', 'tax_rate'] as const
+  return needed.every(right => answers.get(right)?.kind === 'answer')
 }
 
 /** Without them everything else is brought in: this only warns. */

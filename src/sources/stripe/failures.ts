@@ -72,7 +72,7 @@ function isOfOtherMode({ message }: Error): boolean {
 }
 
 /** Needed permissions: by the word in Stripe's refusals, as named in its dashboard. */
-const rights = {
+export const rights = {
   invoice: 'Invoices',
   customer: 'Customers',
   event: 'Events',

@@ -1,6 +1,6 @@
 /**
  * From an invoicing system to the store. It reports no changes, so it is polled: recent and open documents often, all others in turn.
- * This is the door of the folder; others call it alone, but for what a round counts (`Swept`).
+ * This is the entry of the folder: others call it alone, but for what a round counts (`Swept`).
  *
  * Each of the three questions is a round: it reads lists (`read-list.ts`), fetches what these should have held and did not
  * (`fetch-documents.ts`), and links in the same transaction the invoices that the documents concern (`link-invoices.ts` beside the folder).

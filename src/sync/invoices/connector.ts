@@ -1,6 +1,6 @@
 /**
- * From a payment platform to the store: everything once, then events, and regular checks for missed changes. This is the door of the
- * folder; others call it alone, but for what `fatura status` shows of a list (`ranges.ts`) and what an answer counts (`Applied`).
+ * From a payment platform to the store: everything once, then events, and regular checks for missed changes. This is the entry of the
+ * folder: others call it alone, but for what `fatura status` shows of a list (`ranges.ts`) and what an answer counts (`Applied`).
  *
  * A webhook comes over HTTP (the source's webhook server, wired in `cli/start/start-sync.ts`), and here by `applyNotification`:
  * 1. one fetch for all that ask for the invoice meanwhile (`refetch-invoices.ts`);

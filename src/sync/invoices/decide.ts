@@ -73,7 +73,10 @@ function ownerOf({ customer_id, found }: StampedAnswer, stored: readonly PriorIn
   return found === null ? (known ?? customer_id) : (customer_id ?? known)
 }
 
-/** Only a draft can be deleted. An invoice that is no draft is never gone: the API key is wrong, or may not see it. */
+/**
+ * Only a draft can be deleted. An invoice that is no draft is never gone: the API key is wrong, or may not see it. One that was never
+ * stored counts as a draft, so that its tombstone refuses late answers about it.
+ */
 function decideGone(key: InvoiceKey, before: PriorInvoice | null): Decision {
   const status = before?.previous?.invoice.status ?? 'draft'
   if (status === 'draft') return { action: 'delete', key, before }
@@ -81,7 +84,7 @@ function decideGone(key: InvoiceKey, before: PriorInvoice | null): Decision {
   return { action: 'refuse', reason: 'missing', key, isStored: true, why }
 }
 
-/** Whether an answer surely shows an invoice as it is stored. Lines are not compared, and those of a draft may change: so a draft never does. */
+/** Whether an answer surely shows an invoice as it is stored. Lines are not compared. Those of a draft may change, so no answer surely shows the same draft. */
 function showsTheSame({ customer_id, found }: StampedAnswer, stored: readonly PriorInvoice[]): boolean {
   const [known, ...others] = stored.filter(({ previous }) => previous !== null)
   if (found === null || known === undefined) return found === null && known === undefined

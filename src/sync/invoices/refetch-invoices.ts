@@ -96,7 +96,7 @@ export class Refetch {
     const why = causes.every(({ recheck }) => recheck !== null) ? 'recheck' : causeOf(notifications, id)
     const urgency = notifications.length > 0 ? 'now' : 'soon'
     let total = nothingApplied
-    // An answer that overlaps with another and differs decides nothing: then it is asked for once more.
+    // An answer that overlaps with another and differs decides nothing: the invoice is asked for until one does not.
     for (let isOver = false; !isOver; ) {
       signal.throwIfAborted()
       const page = await commits.ask(() => this.askFor(id, customerId, urgency))
