@@ -52,7 +52,7 @@ describe('the file .env', { concurrency: 3 }, () => {
     assert.ok(cli.hasStore('a #b.db'))
   })
 
-  it('that has a name which is no setting is mentioned once, without its value', async t => {
+  it('a name in .env that is no setting is mentioned once, without its value', async t => {
     const cli = await createWithFile(t, 'STRIPE_KEY=canary\nPGPASSWORD=canary\nPORT=0\n')
     const program = cli.start(['serve', '--migrate'])
     await program.waitFor(/"msg":"listening"/)
@@ -89,7 +89,7 @@ describe('the file .env', { concurrency: 3 }, () => {
     ['A: canary\n', 1],
     ['# a comment\nA=can\0ary\n', 2],
   ]
-  it('that is malformed is so from a certain line on', () => {
+  it('a malformed .env is reported with the line where it breaks', () => {
     for (const [text, line] of malformed) assert.equal(findWrongLine(text), line, JSON.stringify(text))
   })
 
@@ -102,7 +102,7 @@ describe('the file .env', { concurrency: 3 }, () => {
       assert.ok(!existsSync(cli.database))
     })
 
-  it('that is malformed stops every command which reads settings, each as it fails otherwise', async t => {
+  it("a malformed .env stops every command that reads settings, with that command's exit code", async t => {
     const cli = await createWithFile(t, 'canary')
     for (const command of ['serve', 'up', 'sync', 'status', 'doctor', 'copy sqlite:a.db sqlite:b.db'])
       assertOneLine(await cli.run(command.split(' ')), /Line 1 of the file \.env/)
@@ -111,13 +111,13 @@ describe('the file .env', { concurrency: 3 }, () => {
     assert.match(stderr, /^fatura: Line 1 of the file \.env [^\n]+\n$/)
   })
 
-  it('that is a folder stops with one line', async t => {
+  it('a folder named .env stops the command with one line', async t => {
     const cli = await createCli(t)
     await mkdir(join(cli.folder, '.env'))
     assertOneLine(await cli.run(['migrate']), /\.env is a folder/)
   })
 
-  it('that may not be read stops with one line', {
+  it('a .env that may not be read stops the command with one line', {
     skip: process.getuid?.() === 0 && 'root may read every file',
   }, async t => {
     const cli = await createWithFile(t, 'PORT=0\n')
@@ -126,7 +126,7 @@ describe('the file .env', { concurrency: 3 }, () => {
   })
 
   // Nor by demo, of which this is seen in demo.test.ts.
-  it('is not read by sandbox and openapi, which need no keys', async t => {
+  it('.env is not read by sandbox and openapi, which need no keys', async t => {
     const cli = await createWithFile(t, unreadEnvFile)
     assert.equal((await cli.run(['openapi'])).code, 0)
     const sandbox = cli.start(['sandbox', '--port', '0', '--invoices', '3'])

@@ -103,7 +103,7 @@ describe('fatura --help', { concurrency: 3 }, () => {
       else assert.deepEqual(settingsIn(stdout), await documentedSettings(command))
     })
 
-  it('is checked here for every command there is', async () => {
+  it("every command's help is checked in this file", async () => {
     const all = await listCommands()
     assert.deepEqual(commands.map(([command]) => command).sort(), ['', ...all.map(({ name }) => name)].sort())
   })
@@ -141,7 +141,7 @@ describe('the command line', { concurrency: 3 }, () => {
       assert.match(stderr, /--help/)
     })
 
-  it('without a command shows the help as a mistake', async t => {
+  it('fatura without a command shows the help and fails', async t => {
     const cli = await createCli(t)
     const { code, stdout, stderr } = await cli.run([])
     assert.equal(code, 2)

@@ -78,7 +78,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     assertOneLine(empty, /DATABASE_URL_FILE: the file \S+gone cannot be read/)
   })
 
-  it('that is missing, empty, a folder or no path is told in one line', async t => {
+  it("a secret's file that is missing, empty, a folder or no path stops the command with one line", async t => {
     const cli = await createWithFile(t, '\n')
     await mkdir(join(cli.folder, 'folder'))
     for (const [path, message] of [
@@ -96,7 +96,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     }
   })
 
-  it('that may not be read is told in one line', {
+  it("a secret's file that may not be read stops the command with one line", {
     skip: process.getuid?.() === 0 && 'root may read every file',
   }, async t => {
     const cli = await createWithFile(t, 'rk_test_canary')
@@ -105,7 +105,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     assertOneLine(outcome, /cannot be read \(EACCES\)\. Let this user read it\./)
   })
 
-  it('is checked by doctor, which knows misspelt names too', async t => {
+  it("doctor checks secrets' files and knows misspelt names", async t => {
     const cli = await createWithFile(t, '')
     const env = { ADMIN_TOKEN_FILE: cli.file, STRIPE_API_KEYS_FILE: cli.file }
     const { code, stdout } = await cli.run(['doctor', '--sample', '0'], { env })
@@ -117,7 +117,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     assert.equal(findNearest('PORT_FILE', 0.15), null)
   })
 
-  it('is told of by the help', async t => {
+  it("the help names the variables of secrets' files", async t => {
     const { stdout } = await (await createCli(t)).run(['serve', '--help'])
     assert.match(stdout, /^STRIPE_API_KEY or STRIPE_API_KEY_FILE \(environment only\):$/m)
     assert.match(stdout.replace(/\s+/g, ' '), /\(env: DATABASE_URL or DATABASE_URL_FILE, default: /)

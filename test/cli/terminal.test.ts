@@ -39,7 +39,7 @@ describe('what is typed in the wrong place', { concurrency: 2 }, () => {
       assert.ok(first.startsWith('error: ') && first.endsWith(shown), stderr)
     })
 
-  it('is repeated when it is none', async t => {
+  it('an argument that is no secret is repeated whole in messages', async t => {
     const cli = await createCli(t)
     const path = '/home/Ana/Invoices-2026/in_1MtHbELkdIwHu7ixl4OzzzMv.ndjson'
     assert.equal((await cli.run(['import', path])).stderr, `fatura: There is no file ${path}.\n`)
@@ -50,7 +50,7 @@ describe('what is typed in the wrong place', { concurrency: 2 }, () => {
 })
 
 describe('the log on a terminal', () => {
-  it('is lines for people, with colour unless NO_COLOR is set; elsewhere it is JSON', {
+  it('a log on a terminal is lines with colour unless NO_COLOR is set; elsewhere it is JSON', {
     skip:
       !spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') &&
       'there is no script of util-linux',

@@ -10,7 +10,7 @@ import { createFolder } from '../support/databases/engines.ts'
 import { makeInvoice } from '../support/worlds/records.ts'
 
 describe('what may be written over', () => {
-  it('is decided by what is there', async t => {
+  it('an export overwrites or refuses by what is at its path', async t => {
     const folder = await createFolder(t)
     const at = (name: string) => join(folder, name)
     const storeFile = at('fatura.db')

@@ -122,7 +122,7 @@ describe('names of PDF files', () => {
       assert.equal(pdfFileName(makeInvoice({ number, id }), 'ix'), name)
     })
 
-  it('are short enough for every file system, whatever the number and the id', () => {
+  it('names of PDFs are short enough for every file system, whatever the number and the ID', () => {
     const long = makeInvoice({ number: '€'.repeat(500), id: `in_${'x'.repeat(252)}` })
     const name = pdfFileName(long, 'payments')
     assert.ok(Buffer.byteLength(name) <= 200, name)

@@ -50,7 +50,7 @@ function readRoutes(tree: string): string[] {
   })
 }
 
-test('is OpenAPI 3.1, and every operation, parameter, response, header and schema property is described', () => {
+test('the document is OpenAPI 3.1 and describes every operation, parameter, response, header and property', () => {
   assert.match(document.openapi, /^3\.1\./)
   for (const [path, operations] of Object.entries<Record<string, never>>(document.paths))
     for (const operation of Object.values<never>(operations)) {
@@ -73,7 +73,7 @@ test('is OpenAPI 3.1, and every operation, parameter, response, header and schem
   }
 })
 
-test('is good to generate from: method names that say what they do, no schema named Error, each enum named once', () => {
+test('the document generates good clients: operations have names, no schema is named Error, each enum is named once', () => {
   const operations = Object.values<{ get: { operationId: string } }>(document.paths)
   for (const { get } of operations) assert.match(get.operationId, /^(list|get|download)[A-Z][A-Za-z]+$/)
   assert.equal(new Set(operations.map(({ get }) => get.operationId)).size, operations.length)
@@ -132,7 +132,7 @@ for (const engine of engines) {
   describe(`the document on ${engine.name}`, () => {
     const base = '/api/v1/client/{customerId}'
 
-    test('is served at /api/v1/openapi.json without a token', async t => {
+    test('the document is served at /api/v1/openapi.json without a token', async t => {
       const service = await startService(t, engine)
       const { status, headers, text } = await service.get('/api/v1/openapi.json', { token: null })
       assert.deepEqual([status, headers['content-type'], text], [200, 'application/json', committed])

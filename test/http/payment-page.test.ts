@@ -38,7 +38,7 @@ async function startWorld(t: TestContext, engine: Engine, options: ServiceOption
 
 for (const engine of engines)
   describe(`the payment page on ${engine.name}`, () => {
-    test('is Stripe’s page of an open invoice, until it is paid there; its address is nowhere logged', async t => {
+    test('the payment page is Stripe’s page of an open invoice until it is paid; its address is never logged', async t => {
       const { account, sandbox, service, invoice, path, ask } = await startWorld(t, engine)
       const answer = await ask()
       assert.deepEqual([answer.status, Object.keys(answer.json)], [200, ['url']])

@@ -90,7 +90,7 @@ describe('a client that resets after CONNECT', () => {
 })
 
 describe('a connection that was answered and stays open on its client’s side', () => {
-  it('is let go a second after it was refused', patient, async t => {
+  it('a connection is closed a second after its request was refused', patient, async t => {
     const clock = stopClock(t)
     const clients: RawClient[] = []
     keep(t, clients)
@@ -107,7 +107,7 @@ describe('a connection that was answered and stays open on its client’s side',
     assert.equal(countHeld(port, clients), 0)
   })
 
-  it('is answered even when its client goes on sending: the answer is not lost', patient, async t => {
+  it('a client that goes on sending after a refusal receives the whole answer', patient, async t => {
     const { port } = await startService(t, engine)
     for (let i = 0; i < 10; i++) {
       const head = 'POST /live HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n'
@@ -153,7 +153,7 @@ describe('clients that do not read', () => {
     assert.equal(countHeld(service.port, clients), clients.length)
   })
 
-  it('are cut off at once where more than 48 MB wait for them, and only so many', patient, async t => {
+  it('clients that do not read are cut off while more than 48 MB wait for them', patient, async t => {
     // The system takes some MB of each answer.
     const { clock, service, clients } = await startUnread(t, 6)
     await clock.pass(500)

@@ -30,7 +30,7 @@ async function startFiles(t: TestContext) {
 describe('files for browsers', () => {
   const paths = () => loadWebFiles(apiDescription).map(({ path }) => path)
 
-  test('are sent as the client takes them: br, gzip or plain, with an ETag for each form, and 304', async t => {
+  test('static files are sent as br, gzip or plain by what the client takes, with an ETag for each form, and 304', async t => {
     const ask = await startFiles(t)
     for (const path of ['/docs', '/llms.txt']) {
       const plain = await ask(path)

@@ -221,7 +221,7 @@ it('a webhook whose change is not stored after two seconds is answered 503, and 
 })
 
 describe('webhooks', beside, () => {
-  it('are stored when they are acknowledged, in any order and more than once; SIGTERM ends sync, whatever is in flight', async t => {
+  it('events are stored before they are acknowledged, in any order and more than once; SIGTERM ends sync, whatever is in flight', async t => {
     const world = await createSyncWorld(t, { invoices: 40, seed: 21 })
     const { sandbox, account } = world
     const receiver = await receiveAfterSync(world)

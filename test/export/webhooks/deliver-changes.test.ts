@@ -137,7 +137,7 @@ function assertAllInOrder(received: readonly Received[], wanted: readonly number
 
 for (const engine of engines)
   describe(`outgoing webhooks on ${engine.name}`, () => {
-    it('are thin, signed as Standard Webhooks asks, for the wanted customers alone, once', async t => {
+    it('webhooks are thin, signed by Standard Webhooks, and sent once for the wanted customers alone', async t => {
       const { store } = await openStore(t, engine)
       const receiver = await receive(t, 204)
       const webhook = await addWebhook(store, { url: receiver.url, customers: ['cus_1', 'cus_2'] })
@@ -202,7 +202,7 @@ for (const engine of engines)
   })
 
 describe('outgoing webhooks', () => {
-  it('that answer 410, or whose changes are no longer kept, are disabled; a paused one gets nothing', async t => {
+  it('a webhook is disabled by 410 or when its changes are no longer kept; a paused one sends nothing', async t => {
     const { store } = await openStore(t, sqlite)
     await write(store, 1)
     const gone = await receive(t, 410)
@@ -218,7 +218,7 @@ describe('outgoing webhooks', () => {
     assert.match((await findWebhook(store, 'wh_paused')).error ?? '', /no longer kept/)
   })
 
-  it('that hang or are dead delay no other', async t => {
+  it('a receiver that hangs or is dead delays no other', async t => {
     const { store } = await openStore(t, sqlite)
     const hanging = createServer(() => {}).listen(0, '127.0.0.1')
     await once(hanging, 'listening')
@@ -250,7 +250,7 @@ describe('outgoing webhooks', () => {
     await delivering
   })
 
-  it('are public and have TLS, also where a name leads to a private address', async () => {
+  it('an address must be public and have TLS, also where a name leads to a private address', async () => {
     for (const url of [
       'ftp://x.example/',
       'x',

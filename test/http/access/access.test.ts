@@ -116,7 +116,7 @@ describe('tokens', () => {
       'BEARER x y',
     ].map(header => [header, 'invalid_token', malformed] as [string, string, string]),
   ]
-  test('are told from what is none, by the scheme as a whole', async () => {
+  test('a bearer token is recognized by its whole scheme', async () => {
     const authenticate = createAuthenticate({ findToken: () => null })
     for (const [header, code, message] of headers)
       await assert.rejects(async () => authenticate(header), { code, message }, String(header))

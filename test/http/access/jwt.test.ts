@@ -91,7 +91,7 @@ const malformed = /^The access token is malformed\.$/
 const incomplete = /^The access token lacks a claim that is required, or has one of the wrong form\.$/
 
 describe('a JWT of the provider', () => {
-  test('is let in with each algorithm that is allowed, for the customers that its claim names', async t => {
+  test('a JWT of each allowed algorithm is accepted for the customers that its claim names', async t => {
     const algorithms = [
       ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
       ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
@@ -148,7 +148,7 @@ describe('a JWT of the provider', () => {
     assert.equal(none.mayRead('cus_ana'), false)
   })
 
-  test('is named by a hash of its subject: tokens of one subject count together, and nothing of it is told', async t => {
+  test('a JWT is named by a hash of its subject: tokens of one subject share a budget', async t => {
     const { authenticate, provider } = await start(t)
     const idOf = async (claims: Record<string, unknown>) =>
       (await authenticate(`Bearer ${provider.token(claims)}`)).token_id
@@ -190,7 +190,7 @@ describe('a JWT of the provider', () => {
       )
     })
 
-  test('is let in within a skew of 60 s, and with an audience list that holds this service', async t => {
+  test('a JWT is accepted within a skew of 60 s, and with an audience list that holds this service', async t => {
     const { authenticate, provider } = await start(t)
     for (const good of [
       { exp: seconds(-50) },
@@ -216,7 +216,7 @@ describe('a JWT of the provider', () => {
     await authenticate(`Bearer ${token}`)
   })
 
-  test('that was too early is let in once its time came', async t => {
+  test('a JWT that was too early is accepted once its time came', async t => {
     const { authenticate, provider, clock } = await start(t)
     const token = provider.token({ nbf: seconds(300) })
     assert.match((await refusalOf(authenticate, token)).message, /not valid yet/)
@@ -393,7 +393,7 @@ describe('RFC 8725: what an attacker may send', () => {
     await given.authenticate(`Bearer ${provider.token({}, { jku: 'http://127.0.0.1:1/' })}`)
   })
 
-  test('without a kid, the only key of its algorithm is meant; with several, none', async t => {
+  test('a JWT without a kid is verified by the only key of its algorithm, and refused when there are several', async t => {
     const rsa = makeSigningKey('rsa', 'RS256')
     const { authenticate, provider } = await start(t, {}, [rsa])
     await authenticate(`Bearer ${provider.token({}, { kid: undefined })}`)
@@ -510,7 +510,7 @@ describe('RFC 8725: what an attacker may send', () => {
     await assertRefused(given, header.slice('Bearer '.length), unsigned, 'gone')
   })
 
-  test('what is not signed by a known key counts as a guess', async t => {
+  test('a JWT that no known key signed counts as a guess', async t => {
     const second = makeSigningKey('first')
     for (const make of [
       (provider: Provider, jti: number) => provider.token({ jti }, {}, second),

@@ -47,7 +47,7 @@ async function messageOf(authenticate: Authenticate, token: string, client?: () 
 const seconds = (offset = 0) => Math.floor(startedMs / 1000) + offset
 
 describe('a link', () => {
-  test('is for its customer, or for one invoice of it; all links of a key for a customer are one bearer', async () => {
+  test('a link opens its customer or one invoice; all links of a key for a customer count as one bearer', async () => {
     const signer = makeLinkSigner()
     const { authenticate } = start(signer.key)
     const whole = await authenticate(`Bearer ${signer.token()}`)
@@ -114,7 +114,7 @@ describe('a link', () => {
       assert.match(await messageOf(authenticate, signer.token(given, head)), message)
     })
 
-  test('is let in for 24 hours, with a minute for other clocks', async () => {
+  test('a link is accepted for 24 hours, with a minute for other clocks', async () => {
     const signer = makeLinkSigner()
     const { authenticate } = start(signer.key)
     const iat = seconds()
@@ -127,7 +127,7 @@ describe('a link', () => {
     assert.equal(maxLinkSeconds, 86_400)
   })
 
-  test('that is from the future is let in once its time came, a minute before it at the earliest', async () => {
+  test('a link from the future is accepted once its time came, a minute before it at the earliest', async () => {
     const signer = makeLinkSigner()
     const { authenticate, clock, now } = start(signer.key)
     clock.offsetMs = -(now() % 1_000)
@@ -137,7 +137,7 @@ describe('a link', () => {
     assert.ok((await authenticate(`Bearer ${token}`)).mayRead('cus_ana'))
   })
 
-  test('of another key, or changed, is refused; a malformed key id never reaches the store', async () => {
+  test('a link of another key, or a changed one, is refused; a malformed key ID never reaches the store', async () => {
     const [signer, other] = [makeLinkSigner(), makeLinkSigner()]
     const { authenticate, asked } = start(signer.key, other.key)
     assert.match(await messageOf(authenticate, signer.token({}, { kid: other.key.kid })), unsigned)

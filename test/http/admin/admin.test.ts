@@ -195,7 +195,7 @@ describe('the admin port', { concurrency: 3 }, () => {
     assert.doesNotMatch(stdout, /wrong\d/)
   })
 
-  it('without CUSTOMER_LINK_KEY makes no links and reports what is missing; up has it too', async t => {
+  it('the admin port without CUSTOMER_LINK_KEY makes no links and reports what is missing; up has the port too', async t => {
     const cli = await createCli(t)
     const up = cli.start(['up', '--port', '0'], { env: { ADMIN_PORT: '0', ADMIN_TOKEN: token } })
     const [, address = ''] = await up.waitFor(/"address":"(http:[^"]+)","msg":"listening for administration"/)

@@ -365,7 +365,7 @@ describe('MCP', () => {
   })
 })
 
-it('is not served unless it is switched on', async t => {
+it('/mcp is not served unless MCP is on', async t => {
   const service = await startService(t, sqlite)
   assertError(await service.get('/mcp', { method: 'POST' }), 404, 'route_not_found')
 })

@@ -29,7 +29,7 @@ describe('the settings of the sign-in by e-mail', { timeout: 600_000 }, () => {
     assert.match(refusalOf('SMTP_FROM', 'Ana <ana@aurora.example>'), /^SMTP_FROM must be a mail address/)
   })
 
-  it('are enough for a mail, from the contact of the page, under the name of the company', async t => {
+  it("without SMTP_FROM, mail comes from the page's contact, under the company's name", async t => {
     const mail = await startMailServer(t)
     const cli = await createCli(t)
     await cli.load(makeInvoice({ customer_email: 'ana@padaria.example' }))
@@ -52,7 +52,7 @@ describe('the settings of the sign-in by e-mail', { timeout: 600_000 }, () => {
     assert.equal((await serve.stop()).code, 0)
   })
 
-  it('are off by default: there is no such path', async t => {
+  it('sign-in by e-mail is off by default: its path is 404', async t => {
     const cli = await createCli(t)
     await cli.load()
     const serve = cli.start(['serve', '--port', '0'])

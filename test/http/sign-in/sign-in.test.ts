@@ -124,7 +124,7 @@ for (const engine of engines)
       assert.ok(Number(refused.headers.get('retry-after')) > 3_000)
     })
 
-    test('what is no request for a link is refused', async () => {
+    test('a malformed request for a link is refused', async () => {
       const source = '192.0.2.8'
       for (const body of [
         '',
