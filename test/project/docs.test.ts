@@ -156,7 +156,7 @@ test('every file, folder, table and setting that the docs name is there', () => 
       readdirSync(join(root, `src/store/${engine}/migrations`)).flatMap(file =>
         [
           ...read(`src/store/${engine}/migrations/${file}`).matchAll(
-            /CREATE (?:UNLOGGED )?TABLE (?:fatura\.)?(\w+)/g,
+            /CREATE (?:(?:UNLOGGED )?TABLE|VIEW) (?:fatura\.)?(\w+)/g,
           ),
         ].map(([, name]) => name),
       ),

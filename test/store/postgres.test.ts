@@ -81,6 +81,7 @@ describe('the second wall', () => {
       ...tables.map(table => `DELETE FROM fatura.${table}`),
       'SELECT summary FROM fatura.invoices ORDER BY issued_at DESC, id DESC LIMIT 10',
       'COPY fatura.invoices TO STDOUT',
+      'SELECT * FROM fatura.invoices_readable',
       'CREATE TABLE fatura.mine (x int)',
       "CREATE FUNCTION fatura.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
       // What writers call has no rights of its own.

@@ -19,6 +19,8 @@ export const tables = placed<Place>({
     'rechecks',
     'corrections',
     'outgoing_webhooks',
+    // A view for people. It is read at the coordinator.
+    'invoices_readable',
   ],
   customer_id: [
     ...['invoices', 'invoice_lines', 'invoice_payments', 'account_entries', 'customers'],

@@ -330,3 +330,23 @@ CREATE TABLE corrections (
   customer_id TEXT NOT NULL,
   found_at    INTEGER NOT NULL
 ) STRICT;
+
+-- For people with sqlite3: no statement of the program reads it.
+CREATE VIEW invoices_readable AS
+SELECT
+  customer_id,
+  id,
+  json_extract(summary, '$.number') AS number,
+  status,
+  CASE
+    WHEN currency IN ('bif', 'clp', 'djf', 'gnf', 'jpy', 'kmf', 'krw', 'mga', 'pyg', 'rwf', 'vnd', 'vuv', 'xaf', 'xof', 'xpf')
+      THEN total_cents
+    WHEN currency IN ('bhd', 'jod', 'kwd', 'omr', 'tnd')
+      THEN printf('%s%d.%03d', iif(total_cents < 0, '-', ''), abs(total_cents) / 1000, abs(total_cents) % 1000)
+    ELSE printf('%s%d.%02d', iif(total_cents < 0, '-', ''), abs(total_cents) / 100, abs(total_cents) % 100)
+  END || ' ' || upper(currency) AS total,
+  strftime('%Y-%m-%dT%H:%M:%SZ', issued_at / 1000, 'unixepoch') AS issued_at,
+  json_extract(document, '$.number') AS document_number,
+  ix_status,
+  json_extract(summary, '$.ix_sync_state') AS ix_sync_state
+FROM invoices;
