@@ -88,6 +88,8 @@ interface DocumentRow {
   body: string | null
   misses: number
   observed_stamp: number
+  /** Of its client when it was issued, as far as it was read: empty for none. */
+  client_tax_id: string | null
 }
 
 interface StreamRow {
@@ -123,7 +125,7 @@ export function openTables(path: string) {
        LEFT JOIN links ON links.customer_id = invoices.customer_id AND links.invoice_id = id`,
     ),
     summary: db.prepare('SELECT summary FROM invoices WHERE id = ?'),
-    documents: db.prepare('SELECT id, status, body, misses, observed_stamp FROM documents'),
+    documents: db.prepare('SELECT id, status, body, misses, observed_stamp, client_tax_id FROM documents'),
     relations: db.prepare('SELECT id FROM document_relations WHERE relations IS NOT NULL'),
     customers: db.prepare('SELECT customer_id, total, counted FROM customers'),
     counts: db.prepare('SELECT customer_id, month, status, currency, ix, n, total_cents FROM counts'),
@@ -165,6 +167,10 @@ function checkShown({ id, document }: Row, charge: Charge | null, hasNotes: bool
   if ((shown.related !== null) !== hasNotes)
     throw new Violation(`${id} shows the documents about ${shown.id} as ${JSON.stringify(shown.related)}`)
 }
+
+/** A tax ID that is corrected later leaves what was issued as it is. */
+const asIssued = (whenIssued: string | null, ofToday: string | null) =>
+  whenIssued === null ? ofToday : whenIssued || null
 
 /** A client's moment until its documents are linked by its tax ID, in transactions of their own. */
 const beingLinked = 1
@@ -427,7 +433,8 @@ export class Invariants {
       const isSame =
         before?.observed_stamp === row.observed_stamp &&
         before.misses === row.misses &&
-        before.body === row.body
+        before.body === row.body &&
+        before.client_tax_id === row.client_tax_id
       if (before !== undefined && row.observed_stamp < before.observed_stamp)
         throw new Violation(`document ${row.id} was replaced by an older answer`)
       documents.set(row.id, isSame ? before : this.checkDocument(row, before))
@@ -503,7 +510,7 @@ export class Invariants {
       const { reference, uid = null, client_id } = JSON.parse(stored.body) as Document
       if (isBeingLinked(taxIds, client_id)) continue
       const isTaxed = client_id !== null && claimants.some(({ invoice }) => invoice.customer_tax_id !== null)
-      const clientTaxId = taxIds.get(client_id) ?? null
+      const clientTaxId = asIssued(stored.client_tax_id, taxIds.get(client_id) ?? null)
       if (isTaxed || this.namedBy({ reference, uid }, clientTaxId, rows).length > 0) continue
       const [first] = claimants.toSorted((a, b) => a.issued_at - b.issued_at || (a.id < b.id ? -1 : 1))
       if (first !== undefined && first.invoice.ix_id !== id)
@@ -573,11 +580,12 @@ export class Invariants {
     const held = this.readAside(true)
     const taxIds = this.readTaxIds()
     const showing = new Map([...rows.values()].map(row => [row.invoice.ix_id, row]))
-    for (const { id, body, misses } of documents.values()) {
+    for (const { id, body, misses, client_tax_id } of documents.values()) {
       if (!body) continue
       const { reference, uid = null, client_id } = JSON.parse(body) as Document
       if (isBeingLinked(taxIds, client_id)) continue
-      const named = this.namedBy({ reference, uid }, taxIds.get(client_id) ?? null, rows)
+      const taxId = asIssued(client_tax_id, taxIds.get(client_id) ?? null)
+      const named = this.namedBy({ reference, uid }, taxId, rows)
       const shown = showing.get(id)
       if (shown !== undefined && shown.claimed !== id && named.join() !== shown.id && !held.has(shown.id))
         throw new Violation(
@@ -902,7 +910,7 @@ export class Invariants {
     const claimed = there.find(({ document }) => document.id === claim.ix_id)
     const isOwn = claimed !== undefined && this.ownerOf(claimed.document, claimed.current) === model.id
     const referring = there.filter(({ document, current }) => {
-      const taxId = this.model.taxIdOf(document.clientId)
+      const taxId = this.clientTaxIdOf(document)
       return this.namedBy(current, taxId, this.rows).join() === model.id
     })
     const inForce = referring.find(({ current }) => current.status !== 'canceled')
@@ -928,8 +936,13 @@ export class Invariants {
     return ix_id === null ? 'not_synced' : 'failed'
   }
 
-  private ownerOf({ id, clientId }: ModelDocument, current: DocumentState): string | null {
-    const clientTaxId = this.model.taxIdOf(clientId)
+  private clientTaxIdOf({ id, clientId }: ModelDocument): string | null {
+    return asIssued(this.documents.get(id)?.client_tax_id ?? null, this.model.taxIdOf(clientId))
+  }
+
+  private ownerOf(document: ModelDocument, current: DocumentState): string | null {
+    const { id } = document
+    const clientTaxId = this.clientTaxIdOf(document)
     const named = this.namedBy(current, clientTaxId, this.rows)
     if (named.length === 1) return named[0] ?? null
     const claimants = this.storedRows().filter(({ id: invoiceId }) => {
