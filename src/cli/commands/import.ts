@@ -86,7 +86,7 @@ async function importFrom(read: ReadInput, store: WriteStore, options: Options):
       )
     if (options.json === true)
       return printResult(jsonLine({ imported: valid, changed, unchanged: valid - changed, invalid: refused }))
-    const skipped = refused === 0 ? '' : `, ${refused} invalid lines skipped`
+    const skipped = refused === 0 ? '' : `, ${refused} invalid ${refused === 1 ? 'line' : 'lines'} skipped`
     printResult(
       `Imported ${valid} ${valid === 1 ? 'invoice' : 'invoices'}: ${changed} new or changed, ${valid - changed} as before${skipped} (${progress.pace(valid)}).\n`,
     )

@@ -61,9 +61,9 @@ const listQuery = parameters({
     examples: ['2026-03-31'],
   }),
   q: text(
-    'Free text. Every word must occur in the ID, number, names, e-mail, tax ID, or the external document’s ID, printed number or ATCUD, ' +
-      'or begin the customer’s ID; ' +
-      'case, accents and separators do not matter, and no character is a wildcard. ' +
+    'Free text. Every word must occur in the number, names, e-mail, tax ID, or the external document’s printed number or ATCUD, ' +
+      'or begin the ID, the external document’s ID or the customer’s ID. ' +
+      'Case, accents and separators do not matter. No character is a wildcard. ' +
       `At most ${maxSearchWords} different words.`,
     { maxLength: 200, examples: ['2026-00012'] },
   ),
