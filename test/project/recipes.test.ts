@@ -155,7 +155,7 @@ const concerned = {
   'store/released': ['is migrated and answers as it did'],
   'export/export': ['has exactly what', 'printed number and ATCUD'],
   'sdk/held-against-the-document': ['the client asks every operation', 'fields and error codes'],
-  'cli/help': ['"fatura (greet|serve|doctor|export)"', 'is checked here for every command'],
+  'cli/help': ['"fatura (greet|serve|doctor|export)"', "every command's help is checked"],
   'project/docs': ['docs/(errors|api|configuration)', 'every default is a value', 'every file, folder'],
 }
 
