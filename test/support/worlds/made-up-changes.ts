@@ -58,9 +58,9 @@ export const madeUpChanges = {
     ],
     files: {
       'src/store/sqlite/migrations/0002.sql': '-- A filter by currency.\n',
-      'src/store/postgres/migrations/0002.sql': `DROP FUNCTION IF EXISTS fatura.list_invoices(text, bigint, bigint, text, text, bigint, bigint);
-DROP FUNCTION IF EXISTS fatura.search_invoices(text, bigint, bigint, text, text, bigint, bigint, bytea[], bytea[], bytea[], bytea[], bigint);
-DROP FUNCTION IF EXISTS fatura.list_counted(text, bigint, bigint, text, text, bigint, bigint);
+      'src/store/postgres/migrations/0002.sql': `DROP FUNCTION IF EXISTS fatura.list_invoices(text, bigint, bigint, text[], text, text, bigint, bigint);
+DROP FUNCTION IF EXISTS fatura.search_invoices(text, bigint, bigint, text[], text, text, bigint, bigint, bytea[], bytea[], bytea[], bytea[], bigint);
+DROP FUNCTION IF EXISTS fatura.list_counted(text, bigint, bigint, text[], text, text, bigint, bigint);
 `,
       'test/http/currency.test.ts': `import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -77,7 +77,7 @@ for (const engine of engines)
   })
 `,
     },
-    commands: ['npm run functions', 'npm run openapi'],
+    commands: ['npm run functions', 'npm run tables', 'npm run openapi'],
   },
   'An export column': {
     insertions: [
