@@ -58,7 +58,10 @@ const typed = {
 }
 
 /** Blocks that cannot be typed here, each with its reason. */
-const notTyped: Readonly<Record<string, string>> = {}
+const notTyped: Readonly<Record<string, string>> = {
+  'docs/admin.md: Looking into the database':
+    'sqlite3 is no part of Fatura; test/store/readable-view.test.ts reads the view',
+}
 
 /** Commands that end otherwise than with exit code 0. */
 const exitCodes: Readonly<Record<string, number>> = {

@@ -275,6 +275,8 @@ describe('sqlite', () => {
     const others = db
       .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'tokens'")
       .all()
+    for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'").all())
+      db.exec(`DROP VIEW ${name}`)
     for (const { name } of others) db.exec(`DROP TABLE ${name}`)
     db.exec('PRAGMA user_version = 0')
     assert.equal(tables(), 1)

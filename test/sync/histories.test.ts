@@ -182,7 +182,10 @@ for (const engine of engines)
         }),
         { numRuns: runs[engine.name] ?? 0, seed: 2026, endOnFailure: true },
       )
-      for (const [name, count] of Object.entries(done))
+      // How often answers overlap depends on the machine: overlap.test.ts makes them overlap.
+      const { overlapped, ...made } = done
+      t.diagnostic(`${overlapped} answers overlapped`)
+      for (const [name, count] of Object.entries(made))
         assert.ok(count > Number(runs[engine.name]) / 10, `${count} ${name}`)
       reportFigure(t, 'R3', `${engine.name}: ${runs[engine.name]} interleavings end equal`)
     })
