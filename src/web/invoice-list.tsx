@@ -87,11 +87,12 @@ function useBalance(etag: string | null) {
   const { client, session, shown } = usePage()
   const changes = useCount(etag)
   const key = `balance ${session.customer}`
-  // What stood in its way, such as a token that was refused, is over once the list is there.
-  const isAgain = etag !== null && shown.get(key)?.data === null
+  // What stood in its way, such as a token that was refused, is over once the list is there: it is asked for once more.
+  const missedAt = useRef<number | null>(null)
+  if (etag !== null && shown.get(key)?.data === null) missedAt.current = changes
   const answer = useAnswer<{ data: CustomerBalance | null }>(
     call => client.balance(session.customer, call).catch(() => ({ data: null })),
-    [changes, isAgain, client],
+    [changes, missedAt.current === changes, client],
   )
   if (answer !== null) shown.set(key, answer)
   // Back from an invoice, the last one is shown at once.

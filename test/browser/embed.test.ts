@@ -187,6 +187,8 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
       assert.match((await next).url(), /\/invoice\/in_0012\b/)
       const lists = watched.requests.slice(before).filter(url => /\/(invoices|summary|balance)\b/.test(url))
       assert.deepEqual(lists, [])
+      const balances = watched.requests.filter(url => /\/balance\b/.test(url))
+      assert.equal(balances.length, 2, 'one was refused, one answered')
     },
   )
 
