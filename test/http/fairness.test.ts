@@ -31,12 +31,13 @@ for (const engine of engines) {
       // Until more than 52 come at once: on a busy machine some are answered before the last are sent.
       while (refused.length === 0) {
         const [flood, others] = await Promise.all([
-          Promise.all(Array.from({ length: 200 }, () => service.list('?q=in_59', { token: greedy }))),
+          // Fewer than the 200 reads that may wait for a connection to PostgreSQL.
+          Promise.all(Array.from({ length: 150 }, () => service.list('?q=in_59', { token: greedy }))),
           Promise.all(Array.from({ length: 2 }, () => service.list('?q=in_59', { token: other }))),
         ])
         const found = flood.filter(({ status }) => status === 200)
         refused = flood.filter(({ status }) => status === 429)
-        assert.equal(found.length + refused.length, 200)
+        assert.equal(found.length + refused.length, 150)
         assert.ok(found.length >= 2)
         for (const { status, json } of [...found, ...others])
           assert.deepEqual([status, json.total], [200, 11], JSON.stringify(json))
