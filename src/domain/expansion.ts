@@ -50,12 +50,15 @@ export interface PaymentMoment {
   hasPage: boolean
 }
 
-/** Where it stands in a text, and nowhere else: inside a JSON string, a quote has a backslash before it. */
-const stored = /,"overdue":(?:false|"(\d{4}-\d\d-\d\d)"),"payable":(true|false),/g
+/**
+ * What the request decides in a stored `payment`: members that are not simply false. The text stands nowhere else in an answer: inside a
+ * JSON string, a quote has a backslash before it.
+ */
+const undecided = /,"overdue":(?:"(\d{4}-\d\d-\d\d)","payable":(true|false)|false,"payable":true),/g
 
 /** Completes stored texts by the day of the request. */
 export function completeExpansions(text: string, { day, hasPage }: PaymentMoment): string {
-  return text.replace(stored, (_, dueDate: string | undefined, isPayable: string) => {
+  return text.replace(undecided, (_, dueDate: string | undefined, isPayable = 'true') => {
     const isOverdue = dueDate !== undefined && dueDate < day
     return `,"overdue":${isOverdue},"payable":${hasPage && isPayable === 'true'},`
   })

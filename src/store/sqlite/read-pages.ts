@@ -135,11 +135,14 @@ function readSummaries(prepare: Prepare, { expand }: InvoiceQuery, rowids: reado
   return statement.get(JSON.stringify(rowids))?.summaries as string
 }
 
-/** A summary as it is sent: what `expand` adds stands at its end. */
+/**
+ * A summary as it is sent: what `expand` adds stands at its end. The summary's last brace is cut off as a byte: SQLite would count the
+ * characters of a text twice.
+ */
 function shownOf(expand: readonly Expansion[] = []): string {
   if (expand.length === 0) return 'summary'
-  const members = expand.map(name => `',"${name}":' || ${expansionSql(name, 'sqlite', '')}`)
-  return `substr(summary, 1, length(summary) - 1) || ${members.join(' || ')} || '}'`
+  const members = expand.map(name => `',"${name}":', ${expansionSql(name, 'sqlite', '')}`)
+  return `concat(substr(CAST(summary AS BLOB), 1, octet_length(summary) - 1), ${members.join(', ')}, '}')`
 }
 
 type Value = string | number
