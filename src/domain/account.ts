@@ -1,4 +1,4 @@
-/** The domain: the entries that an invoice makes in its customer's account. Pure. */
+/** Computes the entries that an invoice adds to its customer's account. Pure functions. */
 import { inFavourCents } from './balance.ts'
 import { dayOf } from './calendar.ts'
 import { isInForce } from './document.ts'
@@ -7,9 +7,11 @@ import type { DocumentAbout, Invoice, InvoiceDocument } from './invoice.ts'
 import { type PaymentFacts, toPayCents } from './payment.ts'
 
 /**
- * `balance`: what the invoice took over of the customer's balance. `refund`: what was paid or credited and is not in the account any
- * more: given back, or put to the balance at the payment platform. `receipt`: one without a payment of its amount. `other`: what
- * stands in documents alone.
+ * Types of account entries.
+ * `balance`: the part of the customer's earlier balance that the invoice took over.
+ * `refund`: an amount that was paid or credited, and was then given back or moved to the customer's balance at the payment platform.
+ * `receipt`: a receipt without a known payment of the same amount.
+ * `other`: a difference that only documents explain.
  */
 export const entryTypes = [
   ...(['invoice', 'balance', 'credit_note', 'debit_note', 'payment', 'receipt'] as const),
@@ -17,26 +19,31 @@ export const entryTypes = [
 ] as const
 export type EntryType = (typeof entryTypes)[number]
 
-/** A certified document; the payment platform's record; or a sum of the platform's alone, without a day of its own. */
+/**
+ * Proof of an account entry.
+ * `document`: a certified document.
+ * `platform`: a record of the payment platform.
+ * `sum`: only totals of the payment platform, which often name no day.
+ */
 export const entryProofs = ['document', 'platform', 'sum'] as const
 export type EntryProof = (typeof entryProofs)[number]
 
 export interface AccountEntry {
-  /** YYYY-MM-DD. Of what has no day of its own, the latest before it. */
+  /** Day of the entry, YYYY-MM-DD. An entry without a day of its own gets the latest day of the entries before it. */
   day: string
   type: EntryType
   proof: EntryProof
-  /** Of the certified document, as printed. */
+  /** Printed number of the certified document. Null when no document is known. */
   number: string | null
-  /** What it adds to what is owed: a credit is negative. */
+  /** Change of the customer's debt. A credit is negative. */
   cents: number
 }
 
-type Proved = Omit<AccountEntry, 'day'> & { day: string | null }
+type ProvedEntry = Omit<AccountEntry, 'day'> & { day: string | null }
 
 /**
- * In the order in which they follow from each other. Their sum is what the invoice adds to the balance: what is to be paid of it, less
- * what it leaves in the customer's favour.
+ * Returns the entries of one invoice: opening, notes, payments and closing, in this order. The amounts of all entries add up to what
+ * remains to be paid of the invoice, less what the invoice leaves in the customer's favour.
  */
 export function entriesOf(
   invoice: Invoice,
@@ -52,13 +59,12 @@ export function entriesOf(
   const sum = proved.reduce((all, { cents }) => all + cents, 0)
   const owed = toPayCents(invoice, facts) - inFavourCents(invoice, facts, document)
   const entries = [...proved, closingOf(invoice, facts, owed - sum)]
-  return placeInTime(entries.filter(({ type, cents }) => cents !== 0 || isTold.includes(type)))
+  return fillMissingDays(entries.filter(({ type, cents }) => cents !== 0 || keptAtZero.includes(type)))
 }
 
-/** Types that are told even when nothing changes by them. */
-const isTold: readonly EntryType[] = ['invoice', 'receipt']
+const keptAtZero: readonly EntryType[] = ['invoice', 'receipt']
 
-function placeInTime(entries: readonly Proved[]): AccountEntry[] {
+function fillMissingDays(entries: readonly ProvedEntry[]): AccountEntry[] {
   let latest = ''
   return entries.map(entry => {
     const day = entry.day ?? latest
@@ -67,25 +73,27 @@ function placeInTime(entries: readonly Proved[]): AccountEntry[] {
   })
 }
 
-/** The invoice and the balance that it took over: credit only as far as there was something to take it off. */
-function openingOf(invoice: Invoice, facts: PaymentFacts, document: InvoiceDocument | null): Proved[] {
+/**
+ * Returns the entry of the invoice and the entry of the balance that it took over. A credit counts only up to the amount of the invoice.
+ */
+function openingOf(invoice: Invoice, facts: PaymentFacts, document: InvoiceDocument | null): ProvedEntry[] {
   const { total_cents, issued_at } = invoice
   const { starting_balance_cents, pre_payment_credit_cents } = facts
   const day = document?.date ?? dayOf(Date.parse(issued_at))
   const number = document?.number ?? null
-  const most = Math.max(total_cents - pre_payment_credit_cents, 0)
-  const balance = Math.max(starting_balance_cents, -most)
+  const usableCredit = Math.max(total_cents - pre_payment_credit_cents, 0)
+  const balance = Math.max(starting_balance_cents, -usableCredit)
   return [
     { type: 'invoice', proof: number === null ? 'platform' : 'document', day, number, cents: total_cents },
     { type: 'balance', proof: 'platform', day, number: null, cents: balance },
   ]
 }
 
-/** Credit and debit notes in force, and what the platform has of credit notes beyond these. */
-function notesOf(invoice: Invoice, facts: PaymentFacts, document: InvoiceDocument | null): Proved[] {
+/** Returns the entries of credit and debit notes in force. One more entry holds the credit that only the payment platform knows. */
+function notesOf(invoice: Invoice, facts: PaymentFacts, document: InvoiceDocument | null): ProvedEntry[] {
   const inForce = (document?.related ?? []).filter(isInForce)
   const noteOf = (type: EntryType, sign: 1 | -1) => (note: DocumentAbout) =>
-    ({ ...entryOf(type, note), cents: sign * amountIn(note, document, invoice.currency) }) as Proved
+    ({ ...entryOf(type, note), cents: sign * amountIn(note, document, invoice.currency) }) as ProvedEntry
   const credits = inForce.filter(isCredit).map(noteOf('credit_note', -1))
   const debits = inForce.filter(({ type }) => type === 'DebitNote').map(noteOf('debit_note', 1))
   const documented = credits.reduce((sum, { cents }) => sum - cents, 0)
@@ -93,14 +101,17 @@ function notesOf(invoice: Invoice, facts: PaymentFacts, document: InvoiceDocumen
   return [...credits, bySum('credit_note', -rest), ...debits]
 }
 
-/** Payments with their days, each with the receipt of its amount; what is known to be paid beyond them; receipts without a payment. */
-function paymentsOf(invoice: Invoice, facts: PaymentFacts, document: InvoiceDocument | null): Proved[] {
+/**
+ * Returns one entry per payment, with the number of the receipt of the same amount. One entry follows for amounts paid without a known
+ * payment. The last entries are the receipts without a payment.
+ */
+function paymentsOf(invoice: Invoice, facts: PaymentFacts, document: InvoiceDocument | null): ProvedEntry[] {
   const receipts = (document?.related ?? []).filter(each => isInForce(each) && /Receipt$/.test(each.type))
   const payments = facts.payments
     .filter(({ amount_cents }) => amount_cents !== 0)
-    .map(({ amount_cents, paid_at }): Proved => {
-      const place = receipts.findIndex(each => amountIn(each, document, invoice.currency) === amount_cents)
-      const [receipt] = place === -1 ? [] : receipts.splice(place, 1)
+    .map(({ amount_cents, paid_at }): ProvedEntry => {
+      const index = receipts.findIndex(each => amountIn(each, document, invoice.currency) === amount_cents)
+      const [receipt] = index === -1 ? [] : receipts.splice(index, 1)
       const day = paid_at === null ? null : dayOf(Date.parse(paid_at))
       return {
         type: 'payment',
@@ -120,8 +131,8 @@ function paymentsOf(invoice: Invoice, facts: PaymentFacts, document: InvoiceDocu
   ]
 }
 
-/** What is left between the entries and what is owed. */
-function closingOf({ status }: Invoice, facts: PaymentFacts, cents: number): Proved {
+/** Returns the entry that closes the gap between the other entries and what is owed. */
+function closingOf({ status }: Invoice, facts: PaymentFacts, cents: number): ProvedEntry {
   if (status === 'open') return bySum('other', cents)
   if (cents > 0) return bySum('refund', cents)
   if (status === 'paid') return bySum('other', cents)
@@ -136,15 +147,15 @@ function closingDay({ closed_at }: PaymentFacts): string | null {
   return closed_at === null ? null : dayOf(Date.parse(closed_at))
 }
 
-function entryOf(type: EntryType, { date, number }: DocumentAbout): Omit<Proved, 'cents'> {
+function entryOf(type: EntryType, { date, number }: DocumentAbout): Omit<ProvedEntry, 'cents'> {
   return { type, proof: 'document', day: date, number }
 }
 
-function bySum(type: EntryType, cents: number): Proved {
+function bySum(type: EntryType, cents: number): ProvedEntry {
   return { type, proof: 'sum', day: null, number: null, cents }
 }
 
-/** The entries as they are stored: `[day, currency, cents, text]` each, the text being what is sent of an entry by itself. */
+/** An account entry as the store keeps it. `entry` is the JSON text of the fields that do not depend on other entries. */
 export type StoredEntry = [day: string, currency: string, cents: number, entry: string]
 
 export function storedEntries(...of: Parameters<typeof entriesOf>): StoredEntry[] {
@@ -155,36 +166,39 @@ export function storedEntries(...of: Parameters<typeof entriesOf>): StoredEntry[
   })
 }
 
-/** An entry of a statement, as it is sent. */
+/** One entry of a statement, as the API sends it. */
 export interface StatementEntry extends Omit<AccountEntry, 'cents'> {
   invoice_id: string
-  /** The payment platform's number of the invoice. */
+  /** Number of the invoice at the payment platform. */
   invoice_number: string | null
   currency: string
   debit_cents: number
   credit_cents: number
-  /** Of its currency, after this entry: negative is in the customer's favour. Exact in the JSON, rounded beyond 2^53. */
+  /**
+   * Balance in the entry's currency after this entry. Negative means in the customer's favour. Exact in the JSON. A JavaScript `number`
+   * rounds values above 2^53.
+   */
   balance_cents: number
 }
 
-/** The sums of a currency: exact in the JSON, rounded in a `number` beyond 2^53. */
+/** Totals of one currency in a statement. Exact in the JSON. A JavaScript `number` rounds values above 2^53. */
 export interface StatementSum {
   currency: string
-  /** The balance before the first day. */
+  /** Balance before the first day of the period. */
   opening_cents: number
-  /** Of the whole period. */
+  /** Debits of the whole period, not only of this page. */
   debit_cents: number
   credit_cents: number
   closing_cents: number
 }
 
-/** A customer's account in a period, as it is sent. */
+/** One page of a customer's account statement, as the API sends it. */
 export interface AccountStatement {
   from: string | null
   to: string | null
-  /** In the order of their codes. */
+  /** Sorted by currency code. */
   currencies: readonly StatementSum[]
-  /** Of this page: the earliest day first. */
+  /** Entries of this page, the earliest day first. */
   entries: readonly StatementEntry[]
   page: number
   page_size: number
@@ -192,7 +206,7 @@ export interface AccountStatement {
   total_pages: number
 }
 
-/** The days of a statement, both inclusive. */
+/** First and last day of a statement, both included. */
 export interface StatementPeriod {
   from?: string | undefined
   to?: string | undefined
@@ -200,24 +214,27 @@ export interface StatementPeriod {
 
 export interface StatementQuery extends StatementPeriod {
   page?: number | undefined
-  /** 1 to 200. */
+  /** Number of entries on a page, 1 to 200. */
   page_size?: number | undefined
 }
 
-/** What the store is asked for. */
+/** Parameters with which the store reads one page of a statement. */
 export interface AccountQuery {
   customer_id: string
-  /** Days, both inclusive; absent: from the first, up to the last. */
+  /** First day, included. Undefined means no limit. */
   from?: string | undefined
   to?: string | undefined
-  /** At least 1. Above the last page, the last page is meant. */
+  /** Page number, at least 1. A number above the last page means the last page. */
   page: number
   page_size: number
 }
 
 export const entriesOfPage = { default: 50, max: 200 } as const
 
-/** What a statement is made of. Sums are by currency; `earlier` are of the entries before the page. */
+/**
+ * What the store found for one page of a statement. The keys of both maps are currencies. `opening` sums the entries before the period.
+ * `earlier` sums the entries of the period before this page.
+ */
 export interface FoundEntries {
   opening: ReadonlyMap<string, bigint>
   period: readonly { currency: string; count: number; debit: bigint; credit: bigint }[]
@@ -228,7 +245,7 @@ export interface FoundEntries {
 
 export type ExactStatement = ReturnType<typeof composeStatement>
 
-/** Every currency that has an entry up to the last day has its sums. */
+/** Builds a statement. It lists every currency that has an entry on or before the last day. */
 export function composeStatement(found: FoundEntries, { from = null, to = null, page_size }: Composed) {
   const { opening, period, earlier, page } = found
   const codes = [...new Set([...opening.keys(), ...period.map(({ currency }) => currency)])].sort()
@@ -243,7 +260,7 @@ export function composeStatement(found: FoundEntries, { from = null, to = null, 
     const balance_cents = (running.get(currency) ?? 0n) + BigInt(cents)
     running.set(currency, balance_cents)
     const amounts = { debit_cents: Math.max(cents, 0), credit_cents: Math.max(-cents, 0), balance_cents }
-    return { day, ...(JSON.parse(text) as ToldOfEntry), currency, ...amounts }
+    return { day, ...(JSON.parse(text) as EntryText), currency, ...amounts }
   })
   const total = period.reduce((sum, { count }) => sum + count, 0)
   const total_pages = Math.ceil(total / page_size)
@@ -256,4 +273,4 @@ interface Composed {
   page_size: number
 }
 
-type ToldOfEntry = Pick<StatementEntry, 'type' | 'proof' | 'number' | 'invoice_id' | 'invoice_number'>
+type EntryText = Pick<StatementEntry, 'type' | 'proof' | 'number' | 'invoice_id' | 'invoice_number'>

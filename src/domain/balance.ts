@@ -1,55 +1,55 @@
-/** The domain: what a customer has to pay, since when, and what stands in its favour. Pure. */
+/** Computes what a customer has to pay, since when, and which credit the customer has. Pure functions. */
 import { dayMs } from './calendar.ts'
 import { creditedCents, isFullyCredited } from './document-json.ts'
 import type { Invoice, InvoiceDocument } from './invoice.ts'
 import { type PaymentFacts, toPayCents } from './payment.ts'
 
-/** A customer's balance, as it is sent. Sums are exact in the JSON, and rounded in a `number` beyond 2^53. */
+/** A customer's balance, as the API sends it. Sums are exact in the JSON. A JavaScript `number` rounds values above 2^53. */
 export interface CustomerBalance {
-  /** The UTC day, YYYY-MM-DD, by which days overdue are counted. */
+  /** UTC day of the answer, YYYY-MM-DD. Days overdue are counted up to this day. */
   day: string
-  /** In the order of their codes. */
+  /** Sorted by currency code. */
   currencies: readonly CurrencyBalance[]
-  /** The open invoices, the oldest due first. */
+  /** Open invoices, the earliest due day first. */
   invoices: readonly OpenInvoice[]
-  /** How many open invoices there are beside these. */
+  /** Number of open invoices that are not in `invoices`. */
   more: number
 }
 
 export interface CurrencyBalance {
   currency: string
-  /** What is to be paid of open invoices: nothing is taken off it. */
+  /** Amount to pay of all open invoices. The customer's credit is not subtracted. */
   remaining_cents: number
   count: number
-  /** The part of it whose due day has passed. */
+  /** Amount to pay of the invoices whose due day has passed. */
   overdue_cents: number
   overdue_count: number
-  /** The oldest due day that has passed; null when none has. */
+  /** The earliest due day that has passed. Null when no invoice is overdue. */
   overdue_since: string | null
-  /** The same sum by days overdue. */
+  /** `remaining_cents` split by days overdue. */
   aging: Record<AgingBucket, number>
-  /** What open invoices leave in the customer's favour. */
+  /** Credit that open invoices leave in the customer's favour. */
   credit_cents: number
   credit_count: number
 }
 
 export interface OpenInvoice
   extends Pick<Invoice, 'id' | 'number' | 'issued_at' | 'currency' | 'total_cents'> {
-  /** As printed on its certified document; null without one. */
+  /** Printed number of the certified document. Null without a document. */
   document_number: string | null
   paid_cents: number
-  /** What is to be paid; 0 for an invoice in the customer's favour. */
+  /** Amount to pay. 0 for an invoice in the customer's favour. */
   remaining_cents: number
-  /** What it leaves in the customer's favour. */
+  /** Credit that the invoice leaves in the customer's favour. */
   credit_cents: number
-  /** YYYY-MM-DD; null without one: then it is due at once, and never overdue. */
+  /** Due day, YYYY-MM-DD. An invoice without a due day (null) is due at once and never overdue. */
   due_date: string | null
   days_overdue: number
-  /** Whether it can be paid on the payment platform's page. */
+  /** True when the invoice can be paid on the payment platform's page. */
   can_be_paid: boolean
 }
 
-/** Days overdue, each from the first number of days up. */
+/** Groups of days overdue. Each number is the lowest number of days in its group. */
 const buckets = [
   ['not_overdue_cents', Number.NEGATIVE_INFINITY],
   ['overdue_1_30_cents', 1],
@@ -60,11 +60,11 @@ const buckets = [
 export type AgingBucket = (typeof buckets)[number][0]
 export const agingBuckets = buckets.map(([name]) => name)
 
-/** A customer's open invoices of one currency and due day. */
+/** Sums of a customer's open invoices that have the same currency and due day. */
 export interface OpenSum {
   currency: string
   due_date: string | null
-  /** All of them. */
+  /** Number of all open invoices, including those with nothing to pay. */
   count: number
   to_pay_count: number
   to_pay_cents: bigint
@@ -72,14 +72,15 @@ export interface OpenSum {
   in_favour_cents: bigint
 }
 
-/** How many open invoices a balance shows. */
+/** Maximum number of open invoices that a balance lists. */
 export const openInvoicesShown = 100
 
 type Billed = Pick<Invoice, 'status' | 'total_cents' | 'currency'>
 
 /**
- * What an open invoice leaves in the customer's favour: a negative total, once what was owed before is taken off, and credit notes of
- * its certified document that the payment platform was not told of. It took the others off what remains.
+ * Returns the credit that an open invoice leaves in the customer's favour. One part is a negative total, less what the customer owed
+ * before. The other part is certified credit notes that the payment platform does not know. Credit notes that the platform knows have
+ * already reduced the amount to pay.
  */
 export function inFavourCents(
   { status, total_cents, currency }: Billed,
@@ -92,7 +93,7 @@ export function inFavourCents(
   return ofTotal + Math.max(0, certified - pre_payment_credit_cents)
 }
 
-/** Whole days from the due day to a day; 0 until it has passed, and without a due day. */
+/** Returns the whole days from the due day to `day`. Returns 0 without a due day and before the due day has passed. */
 export function daysOverdue(dueDate: string | null, day: string): number {
   if (dueDate === null) return 0
   return Math.max(0, Math.round((Date.parse(day) - Date.parse(dueDate)) / dayMs))
@@ -105,7 +106,7 @@ export function bucketOf(days: number): AgingBucket {
 type ExactSums<T> = { [Name in keyof T]: T[Name] extends number ? number | bigint : T[Name] }
 export type ExactBalance = Omit<ExactSums<CurrencyBalance>, 'aging'> & { aging: Record<AgingBucket, bigint> }
 
-/** The sums by currency, in the order of their codes. */
+/** Returns the sums of each currency, sorted by currency code. */
 export function sumBalances(sums: readonly OpenSum[], day: string): ExactBalance[] {
   const byCurrency = [...Map.groupBy(sums, ({ currency }) => currency)]
   return byCurrency.sort(([a], [b]) => (a < b ? -1 : 1)).map(([currency, of]) => balanceOf(currency, of, day))
@@ -158,7 +159,10 @@ export function describeOpenInvoice(
   }
 }
 
-/** Whether an invoice is to be paid on the payment platform's page: something of it remains, and its certified document is not credited whole. */
+/**
+ * Tells whether the invoice can be paid on the payment platform's page. Something must remain to be paid, and credit notes must not cover
+ * the whole certified document.
+ */
 export function isPayable(invoice: Billed, facts: PaymentFacts, document: InvoiceDocument | null): boolean {
   return toPayCents(invoice, facts) > 0 && !isFullyCredited(document, invoice.currency)
 }

@@ -1,33 +1,37 @@
-/** Calendar days, written YYYY-MM-DD, in UTC. */
+/** Functions for calendar days, written YYYY-MM-DD. Days are in UTC unless a time zone is given. */
 
 export const dayMs = 86_400_000
 
-/** Whether there is such a day, so that the 31st of February is not taken for a day of March. */
+/** Returns false for a day that does not exist. JavaScript would read 31 February as a day of March. */
 export function isCalendarDay(text: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
   const day = new Date(`${text}T00:00:00.000Z`)
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
 }
 
-/** Of the years of four digits, whose texts are in the order of time. */
+/** Limits of the years with four digits. Texts of these years sort in the order of time. */
 const writableMs = { from: Date.parse('0000-01-01'), before: Date.parse('9999-12-31') + dayMs }
 
-/** Milliseconds of an ISO 8601 text with a time zone. Null for any other text, and for a day or a time that does not exist. */
+/**
+ * Reads an ISO 8601 time with a time zone and returns milliseconds. Returns null for any other text, and for a day or time that does not
+ * exist.
+ */
 export function readMoment(text: string): number | null {
   const [, day = '', rest = ''] =
     /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d))$/.exec(text) ?? []
   if (!isCalendarDay(day)) return null
   const moment = Date.parse(day + rest)
-  // A time zone can lead out of these years. What is no number is not within them either.
+  // A time zone can move a moment out of the years with four digits. Comparisons with NaN are false, so a time that does not exist gives
+  // null.
   return moment >= writableMs.from && moment < writableMs.before ? moment : null
 }
 
-/** The day of a moment in milliseconds. */
+/** Returns the UTC day of a moment in milliseconds. */
 export function dayOf(moment: number): string {
   return new Date(moment).toISOString().slice(0, 10)
 }
 
-/** The day of a moment in milliseconds, in a time zone. */
+/** Returns a function that converts a moment in milliseconds to its day in the time zone. */
 export function dayIn(timeZone: string): (moment: number) => string {
   if (timeZone === 'UTC') return dayOf
   const format = new Intl.DateTimeFormat('en-US', {
@@ -50,7 +54,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** The month of a moment, written YYYY-MM. */
+/** Returns the UTC month, YYYY-MM, of a moment in milliseconds. */
 export function monthOf(moment: number): string {
   return dayOf(moment).slice(0, 7)
 }
@@ -61,13 +65,13 @@ export function lastDayOf(month: string): string {
   return dayOf(day.getTime())
 }
 
-/** The working day that is so many after a day. They are Monday to Friday: public holidays count as any other day. */
+/** Returns the day that lies `count` working days after `day`. Monday to Friday are working days, even on public holidays. */
 export function addWorkingDays(day: string, count: number): string {
   let at = Date.parse(day)
-  for (let left = count; left > 0; ) {
+  for (let remaining = count; remaining > 0; ) {
     at += dayMs
     const weekday = new Date(at).getUTCDay()
-    if (weekday !== 0 && weekday !== 6) left--
+    if (weekday !== 0 && weekday !== 6) remaining--
   }
   return dayOf(at)
 }

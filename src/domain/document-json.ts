@@ -1,4 +1,4 @@
-/** The document of an invoice as it is sent, made when either changes. */
+/** Builds the certified document of an invoice as the API sends it. The JSON is rebuilt when the document or the invoice changes. */
 import {
   type Amounts,
   creditTypes,
@@ -13,7 +13,7 @@ import {
 import { type DocumentAbout, type Invoice, type InvoiceDocument, qrPath } from './invoice.ts'
 import { decimalsOf, fromMillionths, toMillionths } from './money.ts'
 
-/** Codes of currencies by name: those in use beside the English ones, which Node knows. */
+/** Currency codes by name. These names are in use, but `Intl.DisplayNames` does not know them. */
 const codes = new Map([
   ['euros', 'eur'],
   ['united states dollar', 'usd'],
@@ -30,18 +30,21 @@ for (const code of Intl.supportedValuesOf('currency').map(each => each.toLowerCa
   codes.set(names.of(code)?.toLowerCase() ?? code, code)
 }
 
-/** The code of a currency from its name or code; null when it is not known here. */
+/** Returns the currency code for a name or a code, such as "Euro" or "EUR". Null when the currency is unknown. */
 export function currencyOf(name: string | null): string | null {
   return codes.get(name?.normalize('NFC').trim().replace(/\s+/g, ' ').toLowerCase() ?? '') ?? null
 }
 
-/** Whether the document is in another currency than its invoice, so that only `multicurrency` tells the invoice's total. */
+/** Tells whether document and invoice have different currencies. Only `multicurrency` then holds the invoice's total. */
 export function isForeign(document: Amounts, invoice: Pick<Invoice, 'currency'>): boolean {
   const currency = currencyOf(document.currency)
   return currency !== null && currency !== invoice.currency
 }
 
-/** A decimal in the currency's smallest unit, rounded half away from zero; null when the decimal cannot be read, or is no exact number. */
+/**
+ * Converts a decimal to the currency's smallest unit, rounded half away from zero. Returns null when the decimal cannot be read or is too
+ * large for an exact number.
+ */
 export function toSmallest(decimal: string, currency: string): number | null {
   const millionths = toMillionths(decimal)
   if (millionths === null) return null
@@ -104,7 +107,7 @@ function describeRelated(other: RelatedDocument, invoiceCurrency: string): Docum
   }
 }
 
-/** The total in the invoice's own currency, with its rate; null when there is none beside the account's. */
+/** Returns the document's total in the invoice's currency, with the exchange rate. Null when the document has no such total. */
 function convertedOf(amounts: Amounts): InvoiceDocument['in_invoice_currency'] {
   if (!amounts.multicurrency) return null
   const { currency: name, total } = amounts.multicurrency
@@ -114,7 +117,10 @@ function convertedOf(amounts: Amounts): InvoiceDocument['in_invoice_currency'] {
   return { currency, total_cents: toSmallest(total, currency), rate: rate === null ? null : Number(rate) }
 }
 
-/** How many of the invoice's currency one of the account's is worth: most creators give it so, and some the other way round. */
+/**
+ * Returns how many units of the invoice's currency one unit of the account's currency is worth. Some creators record the reverse rate. The
+ * rate that fits both totals better is taken.
+ */
 export function exchangeRateOf({ total, multicurrency }: Amounts): string | null {
   const [rate, own, theirs] = [multicurrency?.rate ?? '', total, multicurrency?.total ?? ''].map(toPrecise)
   if (!rate) return null
@@ -131,13 +137,19 @@ export function exchangeRateOf({ total, multicurrency }: Amounts): string | null
 const million = 1_000_000n
 const precise = million * million
 
-/** A decimal without its sign in parts of `precise`: the yen's rate the other way round begins with zeros. */
+/**
+ * Converts a decimal, without its sign, to units of 10^-12. So many digits are needed because the reverse rate of the yen begins with
+ * zeros.
+ */
 function toPrecise(decimal: string): bigint | null {
   const [, whole, fraction = ''] = /^-?(\d+)(?:\.(\d*))?$/.exec(decimal.trim()) ?? []
   return whole === undefined ? null : BigInt(whole + fraction.slice(0, 12).padEnd(12, '0'))
 }
 
-/** A document as it is stored with its invoice: the text that is sent, and the sum of its credit notes in force, in the invoice's currency. */
+/**
+ * Returns the columns that store a document with its invoice: the JSON text, and the sum of credit notes in force in the invoice's
+ * currency.
+ */
 export function documentColumns(
   document: InvoiceDocument | null,
   invoiceCurrency: string,
@@ -148,7 +160,7 @@ export function documentColumns(
   }
 }
 
-/** Whether credit notes in force take back all of a document: what it certifies is owed no more. */
+/** Tells whether credit notes in force cover the whole document, so that nothing of it is owed. */
 export function isFullyCredited(document: InvoiceDocument | null, invoiceCurrency: string): boolean {
   if (document === null) return false
   const gross = document.gross_cents ?? document.total_cents
@@ -156,7 +168,7 @@ export function isFullyCredited(document: InvoiceDocument | null, invoiceCurrenc
   return (whole ?? 0) > 0 && creditedCents(document, invoiceCurrency) >= (whole ?? 0)
 }
 
-/** The sum of a document's credit notes in force, in the invoice's currency. */
+/** Returns the sum of a document's credit notes in force, in the invoice's currency. */
 export function creditedCents(document: InvoiceDocument | null, invoiceCurrency: string): number {
   const notes = (document?.related ?? []).filter(each => isCredit(each) && isInForce(each))
   return notes.reduce((sum, note) => sum + amountIn(note, document, invoiceCurrency), 0)
@@ -167,8 +179,8 @@ export function isCredit({ type }: Pick<DocumentAbout, 'type'>): boolean {
 }
 
 /**
- * What a document about another amounts to in the invoice's currency, whatever its sign: by its own total in it, else by its share of the
- * document; 0 when neither is known.
+ * Returns the amount of a credit note, debit note or receipt in the invoice's currency, without sign. The note's own total in this currency
+ * is preferred. Otherwise the note's amount is converted in proportion to the document's totals. Returns 0 when neither is known.
  */
 export function amountIn(
   note: DocumentAbout,

@@ -1,7 +1,7 @@
-/** The domain: the certified document of an invoice, and what ties the two together. */
+/** The certified document of an invoice, and the claim that ties it to the invoice. */
 import { fromMillionths, toMillionths } from './money.ts'
 
-/** The types that certify an invoice, with the codes printed before series and number. */
+/** Document types that certify an invoice. The value is the code printed before series and number. */
 const certifyingCodes = {
   Invoice: 'FT',
   InvoiceReceipt: 'FR',
@@ -12,7 +12,7 @@ const certifyingCodes = {
 export type DocumentType = keyof typeof certifyingCodes
 export const documentTypes = Object.keys(certifyingCodes) as DocumentType[]
 
-/** Credit notes, debit notes and receipts only refer to an invoice. Those of MOSS have no code of their own. */
+/** Types of documents that refer to an invoice and do not certify it. The MOSS types have no printed code. */
 export const relatedTypes = [
   'CreditNote',
   'DebitNote',
@@ -30,57 +30,57 @@ const typeCodes: Readonly<Record<string, string>> = {
 /** Types of documents that take back what an invoice charged. */
 export const creditTypes: readonly string[] = ['CreditNote', 'VatMossCreditNote']
 
-/** What a document charges. A field that an answer leaves out is absent, or stays as it was stored; one that it gives as nothing is null. */
+/** Amounts of a document. An absent field was missing in the answer, and a stored value stays. A null field was empty in the answer. */
 export interface Amounts {
-  /** Decimal text in the currency's major unit, such as "12.34": what is to be paid, less the tax withheld. */
+  /** Amount to pay after withheld tax, as decimal text in the currency's major unit, such as "12.34". */
   total: string
-  /** The name of the account's currency, such as "Euro": every amount but `multicurrency` is in it. */
+  /** Name of the account's currency, such as "Euro". All amounts except `multicurrency` are in this currency. */
   currency: string | null
-  /** As `total`, and so is the next. */
+  /** Amount before taxes, as decimal text in the currency's major unit. */
   before_taxes?: string | null
-  /** The whole tax, as the system gives it. */
+  /** Sum of all taxes as the invoicing system states it, as decimal text. */
   taxes_total?: string | null
-  /** Tax that the client withholds, in percent of `before_taxes`, as decimal text; null for none. */
+  /** Tax that the client withholds, in percent of `before_taxes`, as decimal text. Null when nothing is withheld. */
   retention?: string | null
-  /** The total in the invoice's own currency; null when there is none beside the account's. */
+  /** Total in the invoice's currency. Null when all amounts are only in the account's currency. */
   multicurrency?: Multicurrency | null
 }
 
-/** A document as the invoicing system had it at one moment. */
+/** A document in the state that the invoicing system reported at one moment. */
 export interface Document extends Amounts {
   id: number
   type: DocumentType
-  /** The system's own word; `deleted` when the document is known to be gone. */
+  /** The invoicing system's own word for the status. `deleted` when the document is known to be gone. */
   status: string
-  /** Its reference: an invoice's id, by the convention. */
+  /** Reference text of the document. By convention it names the invoice. */
   reference: string | null
-  /** An id that its creator gave: some put the invoice's id here. */
+  /** The document's `proprietary_uid`, which its creator sets. Some creators put the invoice's ID here. */
   uid?: string
-  /** The printed number, such as "6/G"; null before it is issued. */
+  /** Printed number, such as "6/G". Null before the document is issued. */
   number: string | null
-  /** The day it carries, as YYYY-MM-DD. */
+  /** Date on the document, YYYY-MM-DD. */
   date: string | null
   client_id: number | null
   /** Series and number, such as "A/123", without the type's code. */
   series_number?: string | null
-  /** The tax authority's code of the series and the number, such as "ABCD1234-123". */
+  /** The tax authority's code for series and number, such as "ABCD1234-123". */
   atcud?: string | null
-  /** As `date`. */
+  /** Due day, YYYY-MM-DD. */
   due_date?: string | null
-  /** By rate, the highest first, unknown rates last; null when the parts do not add up to the totals. */
+  /** Taxes by rate, the highest rate first and an unknown rate last. Null when the parts do not add up to the totals. */
   taxes?: readonly DocumentTax[] | null
-  /** The reason for which no tax is due, such as "M07". */
+  /** Code of the reason why no tax is due, such as "M07". */
   exemption_code?: string | null
-  /** The client's tax ID and name as the document has them: clients are edited later. */
+  /** The client's tax ID as it stands on the document. The client's own record may be edited later. */
   tax_id?: string | null
   buyer_name?: string | null
-  /** Where it can be paid at a cash machine; null when it cannot. */
+  /** Data to pay at a Portuguese cash machine. Null when the document cannot be paid there. */
   multibanco?: Multibanco | null
-  /** The system's names of fields that did not fit, and were left out. */
+  /** Names of the fields whose values had an unexpected form and were left out, joined by commas. */
   left_out?: string
 }
 
-/** Fields that a list may leave out, and a document by itself has. */
+/** Fields that a list of documents may omit. A document fetched by itself always has these fields. */
 export const wholeFields = [
   'series_number',
   'atcud',
@@ -91,7 +91,7 @@ export const wholeFields = [
   'exemption_code',
 ] as const satisfies readonly (keyof Document)[]
 
-/** And those that a document by itself may be without. */
+/** Fields that any answer may omit. A document fetched by itself may lack those that are not in `wholeFields`. */
 export const optionalFields = [
   ...wholeFields,
   'retention',
@@ -101,41 +101,41 @@ export const optionalFields = [
   'multibanco',
 ] as const satisfies readonly (keyof Document)[]
 
-/** Decimal texts: the rate in percent, null when it is not known; amounts in the currency's major unit. */
+/** Tax of one rate, as decimal texts. The rate is in percent, and null when unknown. Amounts are in the currency's major unit. */
 export interface DocumentTax {
   rate: string | null
   base: string
   tax: string
 }
 
-/** What is typed at a Portuguese cash machine to pay. */
+/** Numbers that a customer types at a Portuguese cash machine to pay. */
 export interface Multibanco {
-  /** Five digits. */
+  /** Number of the payee, five digits. */
   entity: string
-  /** Nine digits. */
+  /** Number of the payment, nine digits. */
   reference: string
 }
 
-/** Decimal texts, as the system gives them. */
+/** A total in a currency other than the account's. Rate and total are decimal texts from the invoicing system. */
 export interface Multicurrency {
-  /** How many of the currency one of the account's is worth; from some creators the other way round. */
+  /** Units of this currency that one unit of the account's currency is worth. Some creators record the reverse rate. */
   rate: string | null
-  /** Its code, such as "usd"; its name where no code is known for it. */
+  /** Currency code, such as "usd", or the currency's name when its code is unknown. */
   currency: string
   total: string
 }
 
-/** The type by the printed number: the system gives some invoice-receipts out as invoices. */
+/** Returns the document type that the printed number shows. The invoicing system reports some invoice-receipts as `Invoice`. */
 export function printedTypeOf({ type, series_number }: PrintedNumber): string {
   return type === 'Invoice' && /^FR[ /]/.test(series_number ?? '') ? 'InvoiceReceipt' : type
 }
 
-/** The code before series and number, such as FT; null for a type that has none. */
+/** Returns the code printed before series and number, such as FT. Null for a type without a code. */
 export function printedCodeOf(number: PrintedNumber): string | null {
   return typeCodes[printedTypeOf(number)] ?? null
 }
 
-/** The number as printed, such as "FR A/123"; null before it is issued. */
+/** Returns the printed number, such as "FR A/123". Null before the document is issued. */
 export function printedNumberOf(number: PrintedNumber): string | null {
   const { series_number } = number
   if (!series_number) return null
@@ -143,19 +143,21 @@ export function printedNumberOf(number: PrintedNumber): string | null {
   return code === null || /^[A-Z]{2,3} /.test(series_number) ? series_number : `${code} ${series_number}`
 }
 
-/** A document in a line for people, with the day it carries. */
+/** Returns a text for people, such as "document 7 of 2026-03-01". */
 export function nameDocument({ id, date }: Pick<Document, 'id' | 'date'>): string {
   return `document ${id} of ${date ?? 'an unknown day'}`
 }
 
-/** What the document charges, before any tax is withheld: decimal text in the account's currency; null when it is not known. */
+/**
+ * Returns the amount that the document charges before any tax is withheld, as decimal text in the account's currency. Null when unknown.
+ */
 export function grossOf({ total, before_taxes, taxes_total, retention }: Amounts): string | null {
   const [base, tax] = [before_taxes, taxes_total].map(each => (each ? toMillionths(each) : null))
   if (base != null && tax != null) return fromMillionths(base + tax)
   return isNothing(retention) ? total : null
 }
 
-/** The tax that the client withholds; null for none, and when it is not known. */
+/** Returns the withheld tax as decimal text. Null when nothing is withheld or the amount is unknown. */
 export function withheldOf(amounts: Amounts): string | null {
   if (isNothing(amounts.retention)) return null
   const [gross, total] = [grossOf(amounts) ?? '', amounts.total].map(toMillionths)
@@ -164,19 +166,19 @@ export function withheldOf(amounts: Amounts): string | null {
 
 const isNothing = (percent: string | null | undefined) => !percent || toMillionths(percent) === 0n
 
-/** A document about another: a credit note, a debit note, a receipt. */
+/** A credit note, debit note or receipt that refers to another document. */
 export interface RelatedDocument extends PrintedNumber, Amounts {
   id: number
-  /** The system's own word, as the next. */
+  /** `type` and `status` are the invoicing system's own words. */
   type: string
   status: string
   date: string | null
-  /** As of a document, and so is the next. */
+  /** Taxes by rate, the highest rate first. Null when the parts do not add up to the totals. */
   taxes?: readonly DocumentTax[] | null
   exemption_code?: string | null
 }
 
-/** The rest of what the invoicing system has on a document. */
+/** Facts about a document that the invoicing system reports separately: its QR code, and the documents that refer to it. */
 export interface Relations {
   has_qr: boolean
   documents: readonly RelatedDocument[]
@@ -190,12 +192,12 @@ interface PrintedNumber {
 export const claimedStates = ['creating', 'synced', 'failed', 'ignored'] as const
 export type ClaimedState = (typeof claimedStates)[number]
 
-/** The creator's record of the document, kept with the invoice. Null where nothing readable is recorded. */
+/** What the document's creator recorded with the invoice. A field is null when nothing readable is recorded. */
 export interface Claim {
   state: ClaimedState | null
   ix_id: number | null
   ix_type: DocumentType | null
-  /** ISO 8601, UTC, with milliseconds. */
+  /** ISO 8601 in UTC, with milliseconds. */
   created_at: string | null
   attempted_at: string | null
   error: string | null
@@ -210,18 +212,21 @@ export const noClaim: Claim = {
   error: null,
 }
 
-/** A second print of a document, which certifies what its original does, and nothing by itself. */
+/** Status of a second print of a document. It certifies the same as its original, and nothing by itself. */
 export const copyStatus = 'second_copy'
 
-/** A document of these certifies nothing: a draft not yet, a canceled one no longer. */
+/** Statuses of documents that certify nothing. A draft does not certify yet, and a canceled document no longer does. */
 export const notInForce: readonly string[] = ['draft', 'canceled', 'deleted']
 
-/** Of a copy alone, nobody knows whether its original is in force. */
+/** Tells whether a document is in force by its status. A second print never is, because its original may be canceled. */
 export function isInForce({ status }: Pick<Document, 'status'>): boolean {
   return !notInForce.includes(status) && status !== copyStatus
 }
 
-/** The status of a document; of a copy, that of its original among `others`, and the copy's own when it is not among them. */
+/**
+ * Returns the document's status. A second print has the status of its original among `others`, or keeps its own when the original is
+ * missing.
+ */
 export function originalStatusOf(document: Document, others: readonly Document[]): string {
   if (document.status !== copyStatus) return document.status
   const number = numberOf(document)
@@ -231,11 +236,11 @@ export function originalStatusOf(document: Document, others: readonly Document[]
 
 const numberOf = (document: Document) => printedNumberOf(document) ?? document.number
 
-/** A document that is missing so often in a row counts as gone. */
+/** A document counts as gone after this number of consecutive answers without it. */
 export const missesToBelieve = 2
 
-/** Statuses that still change, in the lists' words; documents of others are read again only now and then. */
+/** Statuses that may still change, in the words of document lists. Documents with other statuses are rarely read again. */
 export const openInLists = ['draft', 'sent'] as const
 
-/** The same in the documents' words: `sent` is the lists' word for `final`. */
+/** Statuses that may still change, in the words of single documents. Lists use `sent` for `final`. */
 export const openDocumentStatuses = ['draft', 'final', 'sent'] as const

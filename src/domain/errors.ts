@@ -1,4 +1,4 @@
-/** Every error the API can answer, with its HTTP status and its meaning. Imports nothing. */
+/** All error codes of the API, with HTTP status and meaning. Imports nothing. */
 export const errorCodes = {
   invalid_request: { status: 400, meaning: 'The request itself is malformed. `message` explains why.' },
   invalid_parameter: {
@@ -71,12 +71,12 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes
 
-/** An error that is meant for the client: its message is sent as it is, and its cause only logged. */
+/** An error for the client. The message is sent unchanged. The cause is only logged. */
 export class ApiError extends Error {
   readonly code: ErrorCode
-  /** The parameter at fault. */
+  /** Name of the request parameter that caused the error. */
   readonly param: string | undefined
-  /** Seconds until a retry makes sense. */
+  /** Seconds after which a retry makes sense. */
   readonly retryAfter: number | undefined
 
   constructor(

@@ -1,56 +1,59 @@
-/** The domain: the members that `expand` adds to an invoice, as they are sent. */
+/** The fields that the parameter `expand` adds to an invoice, as the API sends them. */
 
-/** What `expand` adds that stands beside the summary in columns of its own. */
+/** Values of `expand` whose texts the store keeps in columns beside the summary. */
 export const briefs = ['document', 'payment'] as const
 
-/** What `expand` adds to an invoice of a list and to a detail. */
+/** All values of the parameter `expand`. */
 export const expansions = [...briefs, 'taxes'] as const
 export type Expansion = (typeof expansions)[number]
 
-/** Absent unless `expand` asks for it. */
+/** Fields that `expand` adds. A field is absent when the request does not ask for it. */
 export interface Expanded {
-  /** Null until a certified document is associated and was read. */
+  /** Null until a certified document is linked and was read. */
   document?: DocumentBrief | null
   payment?: PaymentBrief
-  /** By rate, as certified, else as the payment platform has them; null when neither is known. */
+  /** Taxes by rate, from the certified document or else from the payment platform. Null when neither is known. */
   taxes?: readonly TaxOfRate[] | null
 }
 
-/** The certified document in short. */
+/** Short form of the certified document. */
 export interface DocumentBrief {
-  /** As printed, such as "FR A/123"; null before it is issued, and so is the next but one. */
+  /** Printed number, such as "FR A/123". `number` and `atcud` are null before the document is issued. */
   number: string | null
-  /** The invoicing system's own word, as the status. */
+  /** `type` and `status` are the invoicing system's own words. */
   type: string
   atcud: string | null
-  /** YYYY-MM-DD, as the next. */
+  /** `date` and `due_date` are written YYYY-MM-DD. */
   date: string | null
   due_date: string | null
   status: string
-  /** Path of its PDF on the service's host; null while it is a draft. */
+  /** Path of the PDF on this service's host. Null while the document is a draft. */
   pdf: string | null
 }
 
-/** What is owed on an invoice and what was paid. */
+/** Amounts owed and paid of an invoice. */
 export interface PaymentBrief {
-  /** YYYY-MM-DD, in UTC; null without one: then it is due at once, and never overdue. */
+  /** Due day, YYYY-MM-DD, in UTC. An invoice without a due day (null) is due at once and never overdue. */
   due_date: string | null
   paid_cents: number
-  /** What is to be paid: of an open invoice alone, and never negative. */
+  /** Amount to pay. Never negative, and 0 unless the invoice is open. */
   remaining_cents: number
-  /** Whether something is to be paid and the due day has passed. */
+  /** True when something is to be paid and the due day has passed. */
   overdue: boolean
-  /** Whether it can be paid on the payment platform's page. */
+  /** True when the invoice can be paid on the payment platform's page. */
   payable: boolean
   /** Sum of the certified document's credit notes in force. */
   credited_cents: number
 }
 
-/** The tax of a rate. A field that is not known is null. */
+/** Tax of one rate. An unknown value is null. */
 export interface TaxOfRate {
   rate_percent: number | null
   base_cents: number | null
   tax_cents: number
-  /** The payment platform's own word for the reason of the rate, such as `reverse_charge`. Absent where the tax is the document's. */
+  /**
+   * The payment platform's own word for the reason of the rate, such as `reverse_charge`. Absent when the tax comes from the certified
+   * document.
+   */
   reason?: string | null
 }

@@ -1,4 +1,4 @@
-/** The domain: what `expand` adds to an invoice, stored with it as the text that is sent. Pure. */
+/** Builds the fields of `expand` as JSON texts, which are stored with the invoice. Pure functions. */
 import { isPayable } from './balance.ts'
 import { creditedCents } from './document-json.ts'
 import type { briefs, DocumentBrief, Expansion, PaymentBrief } from './expanded.ts'
@@ -6,7 +6,9 @@ import { downloadPath, type Invoice, type InvoiceDocument } from './invoice.ts'
 import { type PaymentFacts, toPayCents } from './payment.ts'
 import { taxesOf } from './taxes.ts'
 
-/** Columns of an invoice. Of `overdue` is stored the day after which it is true, until a request knows its day. */
+/**
+ * Columns of an invoice with the stored texts of `expand`. `overdue` holds the due day until a request replaces the day by true or false.
+ */
 export interface ExpansionColumns {
   expanded_document: string
   expanded_payment: string
@@ -42,21 +44,21 @@ function briefDocument({ customer_id, id }: Invoice, document: InvoiceDocument):
   return { number, type, atcud, date, due_date, status, pdf }
 }
 
-/** What an expanded answer depends on beside the records. */
+/** Facts of a request that complete the stored texts of `expand`. */
 export interface PaymentMoment {
-  /** YYYY-MM-DD, in UTC. */
+  /** Day of the request, YYYY-MM-DD, in UTC. */
   day: string
-  /** Whether the payment platform's page is named. */
+  /** True when the settings allow customers to pay on the payment platform's page. */
   hasPage: boolean
 }
 
 /**
- * What the request decides in a stored `payment`: members that are not simply false. The text stands nowhere else in an answer: inside a
- * JSON string, a quote has a backslash before it.
+ * Matches the members of a stored `payment` that depend on the request. It skips a settled payment, where both are false. It cannot match
+ * inside a JSON string, because quotes have a backslash there.
  */
 const undecided = /,"overdue":(?:"(\d{4}-\d\d-\d\d)","payable":(true|false)|false,"payable":true),/g
 
-/** Completes stored texts by the day of the request. */
+/** Sets `overdue` and `payable` in stored texts to their values at the time of the request. */
 export function completeExpansions(text: string, { day, hasPage }: PaymentMoment): string {
   return text.replace(undecided, (_, dueDate: string | undefined, isPayable = 'true') => {
     const isOverdue = dueDate !== undefined && dueDate < day
@@ -64,7 +66,10 @@ export function completeExpansions(text: string, { day, hasPage }: PaymentMoment
   })
 }
 
-/** The members of one invoice that are asked for, each with a comma before it, to stand at an object's end. */
+/**
+ * Returns the requested fields of one invoice as JSON text. Each field begins with a comma, so the text fits before the closing brace of an
+ * object.
+ */
 export function expandOne(
   expand: readonly Expansion[],
   ...[invoice, facts, document]: Parameters<typeof expansionColumns>

@@ -1,19 +1,19 @@
-/** Invoices as a table for spreadsheets, as the language's own Excel opens it: of the page, and of `fatura export --format csv-pt`. */
+/** Writes invoices as CSV that Excel opens in Portuguese or English. Used by the billing page and by `fatura export --format csv-pt`. */
 import type { Expanded } from './expanded.ts'
 import type { Invoice } from './invoice.ts'
 import { describeDocument, invoiceWords, documentTypeWords as types } from './invoice-words.ts'
 import { includedTaxOf, writeAmount } from './money.ts'
 import { sumBases, writeTaxes } from './taxes.ts'
 
-/** Without the mark, Excel takes the text for one without accents; a line that names the separator would defeat it. */
+/** Without this mark, Excel shows accents wrongly. A line such as `sep=;` would disable the mark. */
 export const byteOrderMark = '\ufeff'
 
-/** Whether an invoice is for the books: a draft is only where drafts are asked for. */
+/** Tells whether an invoice belongs in the books. A draft does so only when drafts were asked for. */
 export function isForBooks({ status }: Pick<Invoice, 'status'>, asked: string | undefined): boolean {
   return status !== 'draft' || asked === 'draft'
 }
 
-/** `dayOf` returns the day of a moment in milliseconds, YYYY-MM-DD. */
+/** Creates a writer of CSV rows. `dayOf` converts a moment in milliseconds to a day, YYYY-MM-DD. */
 export function createInvoiceCsv(language: 'pt' | 'en', dayOf: (moment: number) => string) {
   const [separator, point] = language === 'pt' ? [';', ','] : [',', '.']
   const words = invoiceWords[language]
@@ -71,10 +71,10 @@ export function createInvoiceCsv(language: 'pt' | 'en', dayOf: (moment: number) 
   }
 }
 
-/** Beginnings of formulas in spreadsheets; also in the wide forms that some fold into the plain ones. */
+/** Characters that begin a formula in spreadsheets. Some programs convert the wide forms to the plain characters. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/
 
-/** An apostrophe before a formula makes it text. */
+/** Puts an apostrophe before a formula, so that spreadsheets treat it as text. */
 export function defuse(text: string): string {
   return formula.test(text) ? `'${text}` : text
 }

@@ -1,4 +1,4 @@
-/** The JSON texts that are sent, made when an invoice is saved: no request serializes an invoice. */
+/** Builds the JSON texts that the API sends. The texts of an invoice are built when it is saved, so no request serializes an invoice. */
 import type { ExactStatement } from './account.ts'
 import type { CustomerBalance, ExactBalance, OpenSum } from './balance.ts'
 import {
@@ -13,20 +13,19 @@ import {
   onlySummary,
 } from './invoice.ts'
 
-/** The summary as the JSON text that is sent: made once, when the invoice is saved. */
 export function serializeSummary(invoice: Invoice): string {
   return JSON.stringify(onlySummary(invoice))
 }
 
-/** The lines as the JSON text that is sent. */
 export function serializeLines(lines: readonly Line[]): string {
   return JSON.stringify(lines.map(onlyLine))
 }
 
 /**
- * The detail as the JSON text that is sent. `summary` is text of `serializeSummary`, `lines` of `serializeLines` or null when
- * unavailable, `expansions` of `writeExpansions`. The summary is not parsed: the detail's fields are cut out of it and put into the detail's order. A
- * field begins where `,"name":` stands, and nowhere else: inside a JSON string, a quote has a backslash before it.
+ * Builds the JSON text of the detail. `summary` comes from `serializeSummary`. `lines` comes from `serializeLines`, or is null when
+ * unavailable. `expansions` comes from `expandOne`.
+ * The summary is not parsed. Its fields are cut out and put into the detail's order. A field begins at `,"name":`, which cannot occur
+ * inside a JSON string, because quotes have a backslash there.
  */
 export function serializeDetail(summary: string, lines: string | null, expansions = ''): string {
   const at = (field: string) => summary.indexOf(field)
@@ -45,7 +44,7 @@ export function serializeDetail(summary: string, lines: string | null, expansion
   return `${upToNumber}${customer}${display}${issued}${fromSubtotal},"lines":${lines ?? '[]'},"lines_source":"${source}","downloads":{"ix":${ix},"payments":"${payments}"}${expansions}}`
 }
 
-/** One page of the list as the JSON text that is sent. `summaries` are texts of `serializeSummary`, joined by commas. */
+/** Builds the JSON text of one page of the list. `summaries` holds texts of `serializeSummary`, joined by commas. */
 export function serializePage(
   { summaries, page, total }: { summaries: string; page: number; total: number },
   pageSize: number,
@@ -53,7 +52,10 @@ export function serializePage(
   return `{"invoices":[${summaries}],"page":${page},"page_size":${pageSize},"total":${total},"total_pages":${countPages(total, pageSize)},"source":"synchronized_records"}`
 }
 
-/** A customer's sums as the JSON text that is sent; written by hand, because JSON.stringify takes no bigint. `open` are its open invoices. */
+/**
+ * Builds the JSON text of a customer's sums by hand, because JSON.stringify rejects bigints. `open` holds the sums of the customer's open
+ * invoices.
+ */
 export function serializeSums(
   sums: readonly InvoiceSum[],
   credited: ReadonlyMap<string, bigint>,
@@ -81,7 +83,6 @@ export function serializeSums(
   return `{"currencies":[${currencies.join(',')}]}`
 }
 
-/** A customer's balance as the JSON text that is sent. */
 export function serializeBalance(
   { day, invoices, more }: Omit<CustomerBalance, 'currencies'>,
   balances: readonly ExactBalance[],
@@ -89,12 +90,11 @@ export function serializeBalance(
   return `{"day":"${day}","currencies":[${balances.map(writeExact).join(',')}],"invoices":${JSON.stringify(invoices)},"more":${more}}`
 }
 
-/** A statement as the JSON text that is sent. */
 export function serializeStatement(statement: ExactStatement): string {
   return writeExact(statement)
 }
 
-/** A value as JSON, with every digit of its bigints. */
+/** Returns a value as JSON text. A bigint keeps all its digits. */
 function writeExact(value: unknown): string {
   if (typeof value === 'bigint') return String(value)
   if (Array.isArray(value)) return `[${value.map(writeExact).join(',')}]`

@@ -1,4 +1,4 @@
-/** The states of an invoice in words that its customer understands: on the page and in its CSV. */
+/** Words that describe the states of an invoice to its customer, on the billing page and in CSV files. */
 import type { Invoice, InvoiceStatus, SyncState } from './invoice.ts'
 
 export type Translated = readonly [pt: string, en: string]
@@ -11,7 +11,7 @@ const status: Record<InvoiceStatus, Translated> = {
   uncollectible: ['Incobrável', 'Written off'],
 }
 
-/** By `ix_status`, as far as its values are known. */
+/** Words for the known values of `ix_status`. */
 const document: Record<string, Translated> = {
   draft: ['Rascunho', 'Draft'],
   sent: ['Emitido', 'Issued'],
@@ -22,7 +22,7 @@ const document: Record<string, Translated> = {
   deleted: ['Eliminado', 'Deleted'],
 }
 
-/** Types of certified documents, as far as they are known. */
+/** Words for the known types of certified documents. */
 export const documentTypeWords: Readonly<Record<string, Translated>> = {
   Invoice: ['Fatura', 'Invoice'],
   InvoiceReceipt: ['Fatura-recibo', 'Invoice-receipt'],
@@ -35,7 +35,7 @@ const syncState: Record<SyncState, Translated> = {
   not_synced: ['Ainda por emitir', 'Not issued yet'],
   creating: ['Em emissão', 'Being issued'],
   synced: ['Emitido', 'Issued'],
-  // A creator tries again: its customer waits, and has nothing to do.
+  // The creator of documents retries after a failure. The customer only has to wait, so the words are those of `creating`.
   failed: ['Em emissão', 'Being issued'],
   ignored: ['Não necessário', 'None needed'],
 }
@@ -45,7 +45,7 @@ export const few = (count: number, one: string, many: string) => (count === 1 ? 
 export type Texts = Record<string, Translated | ((...values: never[]) => Translated)>
 type Chosen<Text> = Text extends (...values: infer Values) => unknown ? (...values: Values) => string : string
 
-/** The texts of a language, out of those of both; a text with values in it is a function of them. */
+/** Returns the texts of one language. A text that contains values becomes a function of these values. */
 export function chooseWords<Both extends Texts>(texts: Both, language: 'pt' | 'en') {
   const index = language === 'pt' ? 0 : 1
   const chosen = Object.entries(texts).map(([name, text]) => [
@@ -63,12 +63,12 @@ const wordsIn = (language: 'pt' | 'en') => ({
 
 export const invoiceWords = { pt: wordsIn('pt'), en: wordsIn('en') }
 
-/** A status that nobody translated yet is returned as it is. */
+/** Describes the certified document of an invoice. A status without a translation is returned unchanged. */
 export function describeDocument(
   { status, ix_sync_state, ix_status }: Pick<Invoice, 'status' | 'ix_sync_state' | 'ix_status'>,
   words: ReturnType<typeof wordsIn>,
 ): string {
   if (ix_status !== null) return words.document[ix_status] ?? ix_status
-  // An invoice that was cancelled before it had a document gets none.
+  // An invoice that was voided before it had a document never gets one.
   return words.syncState[status === 'void' && ix_sync_state === 'not_synced' ? 'ignored' : ix_sync_state]
 }

@@ -1,4 +1,4 @@
-/** The domain: invoices, in the contract's own words. */
+/** Types of invoices, with the field names of the API's contract. */
 import type { Claim, Multibanco } from './document.ts'
 import type { Expanded, Expansion } from './expanded.ts'
 import type { PaymentFacts } from './payment.ts'
@@ -6,13 +6,13 @@ import type { PaymentFacts } from './payment.ts'
 export const invoiceStatuses = ['draft', 'open', 'paid', 'void', 'uncollectible'] as const
 export type InvoiceStatus = (typeof invoiceStatuses)[number]
 
-/** Statuses that still change at the platform: an uncollectible invoice may still be paid. */
+/** Statuses that may still change at the payment platform. An uncollectible invoice may still be paid. */
 export const unsettledStatuses = ['draft', 'open', 'uncollectible'] as const satisfies InvoiceStatus[]
 
 export const syncStates = ['not_synced', 'creating', 'synced', 'failed', 'ignored'] as const
 export type SyncState = (typeof syncStates)[number]
 
-/** An invoice summary: an element of the list. */
+/** An invoice summary, which is an element of the list. */
 export interface Invoice {
   id: string
   number: string | null
@@ -48,99 +48,99 @@ export interface Line {
   currency: string
 }
 
-/** The key of a record, and the order in which records are walked through. */
+/** Key of an invoice, and the order in which all invoices are read. */
 export interface InvoiceKey {
   customer_id: string
   id: string
 }
 
-/** A key of maps and sets. */
+/** Returns a text key for maps and sets. */
 export function keyOf({ customer_id, id }: InvoiceKey): string {
   return `${customer_id} ${id}`
 }
 
-/** The record that a writer hands to the store. `lines` is null when they are not known, never a part of them. */
+/** An invoice as the connector hands it to the store. `lines` is null when the lines are unknown, and otherwise holds all lines. */
 export interface InvoiceRecord {
   invoice: Invoice
   lines: readonly Line[] | null
-  /** The payment platform's record of its document; absent for an invoice from elsewhere. */
+  /** The payment platform's record of the certified document. Absent for an invoice that did not come from the payment platform. */
   claim?: Claim
-  /** The associated document as far as it was read. Absent: none. */
+  /** The linked document as far as it was read. Absent means no document. */
   document?: InvoiceDocument | null
-  /** What is owed and what was paid. Absent: derived from status and total. */
+  /** Amounts owed and paid. When absent, they are derived from status and total. */
   payment?: PaymentFacts
 }
 
-/** The certified document that is associated with an invoice, as it is sent. A field that is not known is null. */
+/** The certified document of an invoice, as the API sends it. An unknown value is null. */
 export interface InvoiceDocument {
   id: number
-  /** The invoicing system's own word, as the next. */
+  /** `type` and `status` are the invoicing system's own words. */
   type: string
   status: string
-  /** As printed, such as "FR A/123"; null before it is issued, and so are the next two. */
+  /** Printed number, such as "FR A/123". `number`, `series` and `atcud` are null before the document is issued. */
   number: string | null
   series: string | null
   atcud: string | null
-  /** YYYY-MM-DD, as the next. */
+  /** `date` and `due_date` are written YYYY-MM-DD. */
   date: string | null
   due_date: string | null
   before_tax_cents: number | null
   tax_cents: number | null
-  /** Before and with taxes: what the document charges. */
+  /** Amount that the document charges: `before_tax_cents` plus `tax_cents`. */
   gross_cents: number | null
-  /** Tax that the client withholds, in percent of the amount before taxes; null for none. */
+  /** Tax that the client withholds, in percent of the amount before taxes. Null when nothing is withheld. */
   retention_percent: number | null
   retention_cents: number | null
-  /** What is to be paid: the gross amount less the retention. */
+  /** Amount to pay: `gross_cents` less `retention_cents`. */
   total_cents: number | null
-  /** The document's own currency, which its amounts are in: the account's at the invoicing system. */
+  /** Currency of the document's amounts, which is the account's currency at the invoicing system. */
   currency: string
   in_invoice_currency: ConvertedTotal | null
-  /** The highest rate first, and one that is not known last. */
+  /** Taxes by rate, the highest rate first and an unknown rate last. */
   taxes: readonly { rate_percent: number | null; base_cents: number; tax_cents: number }[] | null
-  /** The reason for which no tax is due, such as M07. */
+  /** Code of the reason why no tax is due, such as M07. */
   exemption_code: string | null
-  /** The buyer as printed, and what is typed at a Portuguese cash machine to pay. */
+  /** Name of the buyer as printed on the document. */
   buyer_name: string | null
   buyer_tax_id: string | null
   multibanco: Multibanco | null
-  /** Path of the QR code's image on the service's host; null when there is none. */
+  /** Path of the QR code's image on this service's host. Null without a QR code. */
   qr_path: string | null
-  /** Credit notes, debit notes and receipts; null until they were read. */
+  /** Credit notes, debit notes and receipts that refer to the document. Null until they were read. */
   related: readonly DocumentAbout[] | null
 }
 
-/** A document about another, as it is sent. */
+/** A credit note, debit note or receipt, as the API sends it. */
 export type DocumentAbout = Pick<
   InvoiceDocument,
   'id' | 'type' | 'number' | 'date' | 'gross_cents' | 'total_cents' | 'in_invoice_currency' | 'status'
 >
 
-/** A document's total in the invoice's own currency, where that is not the document's. */
+/** A document's total in the invoice's currency. Present when the document has another currency. */
 export interface ConvertedTotal {
   currency: string
   total_cents: number | null
-  /** How many of this currency one of the document's is worth. */
+  /** Units of this currency that one unit of the document's currency is worth. */
   rate: number | null
 }
 
 export type LinesSource = 'payments' | 'none'
 
-/** One invoice whole, as it is sent. */
+/** All data of one invoice, as the API sends it. */
 export interface InvoiceDetail
   extends Omit<
       Invoice,
       'customer_name' | 'customer_email' | 'company_name' | 'customer_tax_id' | 'ix_created_at'
     >,
     Expanded {
-  /** All of them, or none. */
+  /** All lines of the invoice, or no line when the lines are unknown. */
   lines: readonly Line[]
   lines_source: LinesSource
-  /** Paths on the service's host. */
+  /** Paths of the PDFs on this service's host. */
   downloads: { ix: string | null; payments: string }
 }
 
-/** One page of a list, as it is sent. */
+/** One page of the list, as the API sends it. */
 export interface InvoiceList {
   invoices: readonly (Invoice & Expanded)[]
   page: number
@@ -150,31 +150,31 @@ export interface InvoiceList {
   source: 'synchronized_records'
 }
 
-/** Of a customer's invoices of one currency, status and UTC month of issue, as 2026-03. */
+/** Sum of a customer's invoices that have the same currency, status and UTC month of issue. A month is written like 2026-03. */
 export type InvoiceSum = Record<'currency' | 'month', string> &
   Omit<StatusSum, 'total_cents'> & { total_cents: bigint }
 
-/** A sum as it is sent: beyond 2^53, its digits are exact in the JSON, and rounded in a `number`. */
+/** Sum of the invoices of one status, as the API sends it. Exact in the JSON. A JavaScript `number` rounds values above 2^53. */
 export type StatusSum = { status: InvoiceStatus; count: number; total_cents: number }
 
-/** A customer's sums, as they are sent: by currency, in each by status, and by month and status. */
+/** A customer's sums, as the API sends them: for each currency by status, and by month and status. */
 export interface CustomerSummary {
   currencies: readonly {
     currency: string
-    /** What is to be paid of open invoices: exact in the JSON as the other sums. Nothing is taken off it. */
+    /** Amount to pay of open invoices, exact in the JSON. The customer's credit is not subtracted. */
     remaining_cents: number
-    /** Sum of the certified documents' credit notes in force of open invoices. */
+    /** Sum of credit notes in force on the certified documents of open invoices. */
     credited_cents: number
     statuses: readonly StatusSum[]
     months: readonly ({ month: string } & StatusSum)[]
   }[]
 }
 
-/** The filters of a list, by the names of its parameters. One that is undefined or empty is none. */
+/** Filters of a list, named like the request's parameters. An undefined or empty filter does not apply. */
 export interface InvoiceFilters {
   status?: InvoiceStatus | undefined
   ix_status?: string | undefined
-  /** YYYY-MM-DD, in UTC, inclusive. */
+  /** `date_from` and `date_to` are UTC days, YYYY-MM-DD, both included. */
   date_from?: string | undefined
   date_to?: string | undefined
   q?: string | undefined
@@ -182,7 +182,7 @@ export interface InvoiceFilters {
 
 export interface ListQuery extends InvoiceFilters {
   page?: number | undefined
-  /** 1 to 50. */
+  /** Number of invoices on a page, 1 to 50. */
   page_size?: number | undefined
   expand?: readonly Expansion[] | undefined
 }
@@ -199,11 +199,11 @@ const parameters: Readonly<Record<keyof ListQuery, true>> = {
 }
 export const listParameters = Object.keys(parameters)
 
-/** The two systems a PDF can come from, named as in the download paths. */
+/** Systems from which a PDF can come, named as in the download paths. */
 export const documentKinds = ['ix', 'payments'] as const
 export type DocumentKind = (typeof documentKinds)[number]
 
-/** The reason for which an invoice has no PDF of a kind: no document is associated with it, or only a draft. Null when there should be one. */
+/** Returns why an invoice has no PDF of the kind: no document is linked, or only a draft exists. Null when there should be a PDF. */
 export function findNoPdf(
   kind: DocumentKind,
   { status, ix_id, ix_status }: Pick<Invoice, 'status' | 'ix_id' | 'ix_status'>,
@@ -213,8 +213,7 @@ export function findNoPdf(
 }
 
 /**
- * The contract's fields in the contract's order: what is sent, and nothing else. One by one: to give JSON.stringify a list of
- * names takes five times as long.
+ * Copies the contract's fields in the contract's order, and nothing else. `JSON.stringify` with a list of names takes five times as long.
  */
 export const onlySummary = (invoice: Invoice): Invoice => ({
   id: invoice.id,
@@ -253,7 +252,7 @@ export const onlyLine = (line: Line): Line => ({
 
 const fieldsOf = <Row extends object>(only: (row: Row) => Row) =>
   Object.keys(only({} as Row)) as (string & keyof Row)[]
-// Pure: the page, which uses neither, is bundled without them.
+// With this annotation the bundler leaves both constants out of the billing page, which does not use them.
 export const invoiceFields = /* @__PURE__ */ fieldsOf(onlySummary)
 export const lineFields = /* @__PURE__ */ fieldsOf(onlyLine)
 
@@ -265,7 +264,7 @@ const invoiceId = new RegExp(invoiceIdPattern)
 export const isCustomerId = (value: string) => customerId.test(value)
 export const isInvoiceId = (value: string) => invoiceId.test(value)
 
-/** In characters. It stands in indexes, whose entries have a limit; documents' statuses are single words. */
+/** Maximum length in characters. The status stands in indexes, and index entries have a size limit. */
 export const longestIxStatus = 255
 
 export function isIxStatus(value: string): boolean {
@@ -275,7 +274,7 @@ export function isIxStatus(value: string): boolean {
 export const defaultPageSize = 10
 export const maxPageSize = 50
 
-/** The page asked for: below 1 is the first. The store lowers one above the last to the last. */
+/** Returns a page number of at least 1. The store lowers a number above the last page to the last page. */
 export function clampPage(page = 1): number {
   return Math.min(Math.max(page, 1), Number.MAX_SAFE_INTEGER)
 }

@@ -1,25 +1,26 @@
-/** Amounts as people write them: the records count in a currency's smallest unit. No floats. Imports nothing. */
+/** Writes amounts for people. Records count in a currency's smallest unit. Uses no floating-point numbers. Imports nothing. */
 
-/** Currencies that the payment platform counts in whole units. Not ISK and UGX: without decimals, and yet counted in hundredths. */
+/**
+ * Currencies that the payment platform counts in whole units. ISK and UGX are missing on purpose: the platform counts them in hundredths.
+ */
 const withoutDecimals = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' '))
 const withThreeDecimals = new Set('bhd jod kwd omr tnd'.split(' '))
 
-/** The most decimals that any currency has. */
 export const maxDecimals = 3
 
-/** Decimals of a currency's smallest unit, as the payment platform counts. */
+/** Returns the number of decimals in which the payment platform counts a currency. */
 export function decimalsOf(currency: string): number {
   return withoutDecimals.has(currency) ? 0 : withThreeDecimals.has(currency) ? maxDecimals : 2
 }
 
 type Amounts = Record<'subtotal_cents' | 'discount_cents' | 'tax_cents' | 'total_cents', number>
 
-/** The tax if the prices include it, so that it is a part of the subtotal; 0 if it is added. */
+/** Returns the tax that the subtotal contains when prices include tax. Returns 0 when tax is added to the subtotal. */
 export function includedTaxOf({ subtotal_cents, discount_cents, tax_cents, total_cents }: Amounts): number {
   return subtotal_cents - discount_cents === total_cents ? tax_cents : 0
 }
 
-/** The amount as a decimal: "-12.34" of -1234 eur. */
+/** Returns an amount in the smallest unit as decimal text. For example, -1234 in eur gives "-12.34". */
 export function writeAmount(smallest: number | bigint, currency: string): string {
   const decimals = decimalsOf(currency)
   const digits = String(smallest)
@@ -29,14 +30,14 @@ export function writeAmount(smallest: number | bigint, currency: string): string
   return smallest < 0 ? `-${text}` : text
 }
 
-/** A decimal in millionths, with any digits beyond them left out; null when it cannot be read. */
+/** Converts decimal text to millionths and drops further digits. Returns null when the text is not a decimal. */
 export function toMillionths(decimal: string): bigint | null {
   const [, sign, whole = '', fraction = ''] = /^([+-]?)(\d+)(?:\.(\d*))?$/.exec(decimal.trim()) ?? []
   if (sign === undefined) return null
   return BigInt(whole + fraction.slice(0, 6).padEnd(6, '0')) * (sign === '-' ? -1n : 1n)
 }
 
-/** The reverse, without zeros at its end. */
+/** Converts millionths to decimal text, without trailing zeros. */
 export function fromMillionths(amount: bigint): string {
   const digits = String(amount < 0n ? -amount : amount).padStart(7, '0')
   const fraction = digits.slice(-6).replace(/0+$/, '')

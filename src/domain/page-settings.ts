@@ -1,34 +1,34 @@
-/** The service's settings in the billing page: written by the service, read by the page. Imports nothing. */
+/** Settings that the service writes into the billing page and that the page reads. Imports nothing. */
 
-/** The company whose page it is. */
+/** The company to which the billing page belongs. */
 export interface Brand {
   name: string | null
-  /** Address of an image. */
+  /** URL of the logo image. */
   logo: string | null
-  /** #rrggbb. */
+  /** Colour of buttons and links, as #rrggbb. */
   accent: string | null
-  /** A mail address, or an https one. */
+  /** E-mail address or https URL of the customer support. */
   support: string | null
-  /** The seller's, on every printed page of a statement. */
+  /** Tax ID of the seller, for every printed page of a statement. */
   taxId: string | null
   address: string | null
   /** Time zone of the days in CSV files. */
   timeZone: string
 }
 
-/** The systems whose PDFs can be downloaded: a button for another one could only fail. */
+/** The systems whose PDFs can be downloaded. The page shows no button for other systems. */
 export interface Downloads {
   ix: boolean
   payments: boolean
 }
 
 export interface PageSettings {
-  /** Origins whose pages may show this one in a frame. */
+  /** Origins whose pages may show the billing page in a frame. */
   embedOrigins: readonly string[]
-  /** Whether open invoices have a button to pay. */
+  /** True when open invoices have a button to pay. */
   pay: boolean
   downloads: Downloads
-  /** Whether links are sent to the e-mail addresses of customers. */
+  /** True when customers can get a sign-in link by e-mail. */
   signIn: boolean
   brand: Brand
 }

@@ -1,52 +1,58 @@
-/** The domain: what is owed on an invoice and what was paid, as the payment platform has it. Never part of the contract's summary or detail. */
+/** Amounts owed and paid of an invoice, as the payment platform reports them. The contract's summary and detail do not contain them. */
 
-/** What the facts of an invoice follow from, beside what is told of them. */
+/** Fields of an invoice from which missing payment facts are derived. */
 interface Billed {
   status: string
   total_cents: number
 }
 
 export interface PaymentFacts {
-  /** YYYY-MM-DD, in UTC; null when the platform collects by itself, or when nothing is known. */
+  /** Due day, YYYY-MM-DD, in UTC. Null when the platform collects automatically, and when nothing is known. */
   due_date: string | null
-  /** What is to be paid in all: the total with the balance of before, less credit notes before payment. Never negative at the platform. */
+  /**
+   * Whole amount to pay: the total plus the starting balance, less credit notes before payment. The platform never reports a negative
+   * amount.
+   */
   amount_due_cents: number
   amount_paid_cents: number
-  /** What is still to be paid: what is due, less what was paid. */
+  /** Amount still to pay: `amount_due_cents` less `amount_paid_cents`. */
   amount_remaining_cents: number
-  /** Credit notes of before the payment, which lower what is due, and of after it, which do not. */
+  /** Sum of credit notes before the payment. They reduce the amount due, unlike credit notes after the payment. */
   pre_payment_credit_cents: number
   post_payment_credit_cents: number
-  /** The customer's balance of before, which the invoice takes over: negative is credit, positive is owed. */
+  /** The customer's earlier balance that the invoice takes over. Negative is credit, positive is owed. */
   starting_balance_cents: number
-  /** When it was paid, voided or given up: ISO 8601, UTC, with milliseconds; null before, and when it is not known. */
+  /**
+   * Time when the invoice was paid, voided or written off: ISO 8601 in UTC, with milliseconds. Null before that time, and when it is
+   * unknown.
+   */
   closed_at: string | null
-  /** By rate and reason, the highest rate first; null when it is not known. */
+  /** Taxes by rate and reason, the highest rate first. Null when unknown. */
   taxes: readonly TaxByRate[] | null
-  /** In the order of their moments, those that are not paid yet last. */
+  /** Payments in the order of their times, unpaid ones last. */
   payments: readonly Payment[]
 }
 
-/** A field that is not known is null. */
+/** Tax of one rate. An unknown value is null. */
 export interface TaxByRate {
   rate_percent: number | null
   base_cents: number | null
   tax_cents: number
-  /** The platform's own word for the reason of the rate, such as `reverse_charge`. */
+  /** The payment platform's own word for the reason of the rate, such as `reverse_charge`. */
   reason: string | null
 }
 
-/** A payment of an invoice. Several invoices may share one. */
+/** A payment of an invoice. Several invoices may share one payment. */
 export interface Payment {
-  /** Of the PaymentIntent (`pi_…`), or of what else paid. */
+  /** ID of the PaymentIntent (`pi_…`) or of another kind of payment. */
   id: string
-  /** What it paid of this invoice; 0 until it is paid. */
+  /** Amount that the payment paid of this invoice. 0 until it is paid. */
   amount_cents: number
-  /** ISO 8601, UTC, with milliseconds; null until it is paid. */
+  /** Time of the payment: ISO 8601 in UTC, with milliseconds. Null until it is paid. */
   paid_at: string | null
 }
 
-/** One by one, in one order: equal facts are equal texts. */
+/** Copies the fields one by one in a fixed order, so that equal facts give equal JSON texts. */
 export const onlyPaymentFacts = (facts: PaymentFacts): PaymentFacts => ({
   due_date: facts.due_date,
   amount_due_cents: facts.amount_due_cents,
@@ -75,20 +81,19 @@ const onlyPayment = (payment: Payment): Payment => ({
 
 const fieldNames = Object.keys(onlyPaymentFacts({} as PaymentFacts)) as (keyof PaymentFacts)[]
 
-/** Names of the facts that differ. */
+/** Returns the names of the facts that differ. */
 export function changedFacts(before: PaymentFacts, after: PaymentFacts): (keyof PaymentFacts)[] {
   const [one, other] = [onlyPaymentFacts(before), onlyPaymentFacts(after)]
   return fieldNames.filter(name => JSON.stringify(one[name]) !== JSON.stringify(other[name]))
 }
 
-/** The facts as the text that is stored. */
 export function serializePaymentFacts(facts: PaymentFacts): string {
   return JSON.stringify(onlyPaymentFacts(facts))
 }
 
 /**
- * Completes what is known of an invoice's payment from its status and total, by the platform's own arithmetic. A paid invoice
- * was paid whole, nothing remains of a void one, and of every other what is due remains but for what was paid.
+ * Derives missing payment facts from status and total, by the payment platform's own arithmetic. A paid invoice is paid in full. Nothing
+ * remains of a void invoice. Of any other invoice, the amount due less the amount paid remains.
  */
 export function completePaymentFacts(
   { status, total_cents }: Billed,
@@ -114,7 +119,7 @@ export function completePaymentFacts(
   }
 }
 
-/** What is to be paid now, or at its due day: of an open invoice alone, and never negative. */
+/** Returns the amount to pay now or on the due day. Never negative, and 0 unless the invoice is open. */
 export function toPayCents({ status }: Billed, facts: PaymentFacts): number {
   return status === 'open' ? Math.max(facts.amount_remaining_cents, 0) : 0
 }

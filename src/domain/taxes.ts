@@ -1,10 +1,13 @@
-/** The domain: the taxes of an invoice by rate, as books want them. Pure. */
+/** Lists the taxes of an invoice by rate, for bookkeeping. Pure functions. */
 import type { TaxOfRate } from './expanded.ts'
 import type { Invoice, InvoiceDocument } from './invoice.ts'
 import { writeAmount } from './money.ts'
 import type { PaymentFacts } from './payment.ts'
 
-/** As certified, where the document is in the invoice's currency; else as the payment platform has them; null when neither knows. */
+/**
+ * Returns the certified document's taxes when they are known and in the invoice's currency. Otherwise returns the payment platform's taxes.
+ * Null when neither is known.
+ */
 export function taxesOf(
   { currency }: Pick<Invoice, 'currency'>,
   facts: PaymentFacts | null,
@@ -14,7 +17,7 @@ export function taxesOf(
   return certified ?? facts?.taxes ?? null
 }
 
-/** What is taxed, at all rates together; null when a base is not known. */
+/** Returns the sum of the tax bases of all rates. Null when a base is unknown. */
 export function sumBases(taxes: readonly TaxOfRate[] | null): number | null {
   if (taxes === null) return null
   return taxes.reduce<number | null>(
@@ -23,7 +26,7 @@ export function sumBases(taxes: readonly TaxOfRate[] | null): number | null {
   )
 }
 
-/** Rate, base and tax of each, as in "23% 90.00 20.70; 6% 10.00 0.60"; `?` is not known. */
+/** Writes rate, base and tax of each rate, such as "23% 90.00 20.70; 6% 10.00 0.60". A question mark stands for an unknown value. */
 export function writeTaxes(taxes: readonly TaxOfRate[] | null, currency: string): string | null {
   if (taxes === null) return null
   const write = (amount: number | null) => (amount === null ? '?' : writeAmount(amount, currency))

@@ -1,4 +1,4 @@
-/** Links an invoice to its document, and derives `ix_sync_state`: pure, one rule after the other. */
+/** Links an invoice to its certified document and derives `ix_sync_state`. Pure functions. */
 import { copyStatus, type Document, originalStatusOf } from '../document.ts'
 import { type Invoice, keyOf, type SyncState } from '../invoice.ts'
 import type { Claimed, KnownDocument } from './known.ts'
@@ -19,18 +19,18 @@ import type { Naming } from './reference.ts'
 
 export interface Link {
   fields: LinkFields
-  /** The rule that decided, in words for people. */
+  /** The rule that decided, as a text for people. */
   why: string
-  /** Every document that fits, where more than one does. */
+  /** IDs of all documents that fit, when more than one fits. */
   candidates: readonly number[]
-  /** Why the recorded document belongs to another invoice; null when it does not. */
+  /** Reason why the recorded document belongs to another invoice. Null when it does not. */
   refusal: LinkRefusal | null
 }
 
 /**
- * `own` holds the last link; `known` the documents that it claims, is linked to, or is named by; `claimants` all invoices that
- * claim one of these, or have a payment or a number that one names. The first rule that fits decides. A document that was found
- * before is given up only after the system answered twice that it is gone.
+ * Derives the link of one invoice. The first rule that fits decides. `own` is the invoice with its last link. `known` are the documents
+ * that the invoice claims, is linked to, or is named by. `claimants` are all invoices that claim one of these documents, or have a payment
+ * or number that one of them names. A linked document is given up only after the invoicing system answered twice that it is gone.
  */
 export function deriveLink(
   own: Claimed,
@@ -68,11 +68,11 @@ export function deriveLink(
 
 interface Candidate {
   document: Document
-  /** The names that tie it to the invoice; none where it is only recorded. */
+  /** Names that tie the document to the invoice. Empty when the document is only recorded with the invoice. */
   names: readonly Naming[]
 }
 
-/** The documents that certify the invoice, the best first: a copy is one only where its original is not among them. */
+/** Returns the documents that certify the invoice, the best first. A second print counts only when its original is not in the list. */
 function findCandidates(
   invoice: Invoice,
   claimedId: number | null,
@@ -100,14 +100,14 @@ function hasOriginal(document: Document, others: readonly Document[]): boolean {
   return document.status === copyStatus && originalStatusOf(document, others) !== copyStatus
 }
 
-/** As in "referring to in_a" and "whose proprietary_uid is pi_1, its payment". */
+/** Returns a text such as "referring to in_a" or "whose proprietary_uid is pi_1, its payment". */
 function describeTie({ document, names: [name] }: Candidate): string {
   const isUid = name?.field === 'proprietary_uid'
   const tie = isUid ? `whose proprietary_uid is ${document.uid}` : `referring to ${document.reference}`
   return name === undefined || name.kind === 'id' ? tie : `${tie}, its ${name.kind}`
 }
 
-/** The state of an invoice that no document certifies. Null: the last link stays. */
+/** Returns the sync state of an invoice that no document certifies. A null state keeps the last link. */
 function deriveWithout(
   { invoice, claim }: Claimed,
   known: readonly KnownDocument[],
@@ -146,7 +146,7 @@ function deriveWithout(
   return { state: 'not_synced', why: obstacle ?? 'no document claims it, and none is recorded' }
 }
 
-/** Why the last document is kept, though none is found now; null when it is not. */
+/** Returns why the last document is kept although no document was found now. Null when it is not kept. */
 function keepsDocument({ ix_id }: Invoice, known: readonly KnownDocument[]): string | null {
   if (ix_id === null) return null
   const before = known.find(({ id }) => id === ix_id)

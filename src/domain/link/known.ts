@@ -1,28 +1,28 @@
-/** What is known of documents and invoices when they are linked: what the store finds, and what it is asked for. */
+/** Data that linking reads from the store, and the names by which the store finds this data. */
 import type { Claim, Document, Relations } from '../document.ts'
 import type { Invoice } from '../invoice.ts'
 
 export interface KnownDocument {
   id: number
-  /** As it was last seen; null when it never was. */
+  /** The document as last seen. Null when it was never seen. */
   document: Document | null
-  /** Number of answers in a row that there is no such document. */
+  /** Number of consecutive answers that there is no such document. */
   misses: number
   observed_stamp: number
   /**
-   * Tax ID of the client that it is made out to: the document's own, else its client's when it was issued, as far as that was seen.
-   * Null when there is none, or it was not read.
+   * Tax ID of the client on the document. If the document has none, the tax ID of the client's record when the document was issued. Null
+   * when there is none or it was not read.
    */
   client_tax_id: string | null
-  /** Null or absent when they were not read. */
+  /** Null or absent when the relations were not read. */
   relations?: Relations | null
 }
 
-/** An invoice from the payment platform, and what is recorded there of its document. */
+/** An invoice of the payment platform, with what the platform records of its document. */
 export interface Claimed {
   invoice: Invoice
   claim: Claim
-  /** IDs of its payments. */
+  /** IDs of the invoice's payments. */
   payments: readonly string[]
 }
 
@@ -31,7 +31,7 @@ export interface TiedNames {
   invoices: readonly string[]
 }
 
-/** What invoices are found by: documents that they claim or are tied to, their IDs, their payments and their numbers. */
+/** Names by which the store finds invoices: claimed or linked documents, invoice IDs, payments and numbers. */
 export interface InvoiceNames extends TiedNames {
   payments: readonly string[]
   numbers: readonly string[]

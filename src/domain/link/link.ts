@@ -1,4 +1,4 @@
-/** Whose a document is: pure. */
+/** Decides which invoice owns a document. Pure functions. */
 import { type Claim, missesToBelieve } from '../document.ts'
 import { type Invoice, keyOf } from '../invoice.ts'
 import type { Claimed, KnownDocument } from './known.ts'
@@ -12,16 +12,16 @@ import {
   namesOf,
 } from './reference.ts'
 
-/** The convention with the creator of documents, as far as it differs between companies. */
+/** Settings of the convention with the creator of documents. Companies may choose other values. */
 export const defaultRules = {
-  /** What a document's reference may be. */
+  /** Templates that a document's reference may follow. */
   references: defaultTemplates,
   ignoreZero: false,
-  /** Invoices issued before this day, YYYY-MM-DD, need no document. */
+  /** Invoices issued before this day, YYYY-MM-DD, need no document. Null means that no day is set. */
   ignoreBefore: null as string | null,
-  /** How long a document may stay `creating` before it counts as failed. */
+  /** Time in milliseconds that a document may stay `creating` before it counts as failed. */
   creatingTimeoutMs: 60 * 60 * 1000,
-  /** Whether an invoicing system is connected. Without one, stored links stay. */
+  /** True when an invoicing system is connected. Without one, stored links stay unchanged. */
   isConnected: true,
 }
 export type LinkRules = typeof defaultRules
@@ -33,18 +33,19 @@ export interface LinkRefusal {
   why: string
 }
 
-/** Tax ID of an anonymous client: Portugal's "Consumidor Final". */
+/** Tax ID of an anonymous client in Portugal ("Consumidor Final"). */
 export const anonymousTaxId = '999999990'
 
-/** The names that decide whose a document is, and the invoices that have them. */
+/** The names that decide who owns a document, and the IDs of the invoices that have these names. */
 export interface Resolved {
   names: readonly Naming[]
   ids: ReadonlySet<string>
 }
 
 /**
- * The invoices that a document names. An ID names one invoice, stored or not. A payment names those of `claimants` that have it;
- * where none has, a number names those that have it and whose customer is the document's client.
+ * Finds the invoices that a document names. An ID names one invoice, stored or not. A payment names the `claimants` that have this payment.
+ * A number counts only when no payment was found. It names the `claimants` that have this number and whose customer is the document's
+ * client.
  */
 export function resolveNames(
   { document, client_tax_id }: KnownDocument,
@@ -66,7 +67,7 @@ export function resolveNames(
   return { names: all, ids: new Set() }
 }
 
-/** Numbers of two companies may be equal: one counts only together with the same client. */
+/** Two companies may use the same invoice number. A number therefore counts only when the customer is the document's client. */
 function hasName({ invoice, payments }: Claimed, { kind, value }: Name, clientTaxId: string | null): boolean {
   return kind === 'payment'
     ? payments.includes(value)
@@ -78,16 +79,17 @@ function isSameClient({ customer_tax_id }: Invoice, clientTaxId: string | null):
   return isSameTaxId(customer_tax_id ?? '', clientTaxId ?? '')
 }
 
-/** Whether the document names the invoice and no other, as the convention allows it. */
+/** Tells whether the document names this invoice and no other, in a form that a template allows. */
 export function namesOnly({ names, ids }: Resolved, { id }: Invoice): boolean {
   return ids.size === 1 && ids.has(id) && names.some(({ template }) => template !== null)
 }
 
 /**
- * Why a document does not belong to the invoice; null when it may. A document has one owner: the invoice that it names. Where it
- * names none, the first of the invoices that claim it, by issue and then by id, except those whose customer has another tax ID
- * than the document's client; where it names several, the first of these that claim it. `claimants` are all that claim it, or
- * have a payment or a number that it names.
+ * Returns why a document does not belong to the invoice. Null when it may belong to it. `claimants` are all invoices that claim the
+ * document, or have a payment or a number that it names.
+ * A document has one owner. If it names one invoice, this invoice owns it. If it names several, the first of them that claims it is the
+ * owner. If it names none, the owner is the first invoice that claims it and whose customer does not have another tax ID than the
+ * document's client. Invoices are ordered by time of issue and then by ID.
  */
 export function findRefusal(
   known: KnownDocument,
@@ -121,8 +123,8 @@ export function findRefusal(
 }
 
 /**
- * Whether an invoice loses the document at once, however many others do: because another invoice owns it, or because it names
- * several. Where nobody else owns it, as when only its client's tax ID differs, many losses at a time may be held back.
+ * Tells whether an invoice loses the document at once. It does when another invoice owns the document or the document names several
+ * invoices. Other losses may be held back when many happen together, for example when only the client's tax ID differs.
  */
 export function isLostAtOnce(
   known: KnownDocument,
@@ -141,14 +143,14 @@ export function isLostAtOnce(
   )
 }
 
-/** As in "its reference names payment pi_1 of in_a and in_b". */
+/** Returns a text such as "its reference names payment pi_1 of in_a and in_b". */
 function describeNamed([name]: readonly Naming[], ids: ReadonlySet<string>): string {
   if (name === undefined) return 'it names nothing'
   const owners = name.kind === 'id' ? '' : ` of ${listWords([...ids].sort())}`
   return `its ${name.field} names ${describeName(name)}${owners}`
 }
 
-/** As in "in_a, in_b and in_c". */
+/** Returns a text such as "in_a, in_b and in_c". */
 export function listWords(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
 }
@@ -158,7 +160,7 @@ function isOtherClient({ customer_tax_id }: Invoice, clientTaxId: string | null)
   return !isSameTaxId(customer_tax_id ?? '', clientTaxId ?? '')
 }
 
-/** Why the recorded document does not belong to the invoice; null when it may, is unknown, or is gone. */
+/** Returns why the recorded document does not belong to the invoice. Null when it may belong to it, is unknown, or is gone. */
 export function findClaimRefusal(
   invoice: Invoice,
   claim: Claim,
@@ -170,26 +172,29 @@ export function findClaimRefusal(
   return claimed === undefined || isGone(claimed) ? null : findRefusal(claimed, invoice, claimants, rules)
 }
 
-/** A total order: no two invoices of a store have the same customer and id. */
+/** Orders invoices by time of issue. No two invoices compare as equal, because customer and ID are unique in a store. */
 function byIssue(a: Invoice, b: Invoice): number {
   const keyOf = ({ issued_at, id, customer_id }: Invoice) => `${issued_at} ${id} ${customer_id}`
   const [left, right] = [keyOf(a), keyOf(b)]
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-/** Whether it names nobody: none at all, or that of an anonymous client. */
+/** True for an absent tax ID and for the one of anonymous clients. */
 export function isNobody(taxId: string | null): boolean {
   return isSameTaxId(taxId ?? '', '')
 }
 
-/** Ignores separators and case; a country prefix may be missing on one side, but not differ. That of an anonymous client is none. */
+/**
+ * Compares tax IDs without separators and case. A country prefix may be missing on one side, but two prefixes must be equal. The tax ID of
+ * an anonymous client counts as empty.
+ */
 export function isSameTaxId(a: string, b: string): boolean {
   const [left, right] = [bare(a), bare(b)]
   const without = (text: string) => text.replace(/^[A-Z]{2}(?=.)/, '')
   return left === right || without(left) === right || left === without(right)
 }
 
-/** Greece is EL in VAT numbers, and GR among countries. */
+/** VAT numbers of Greece begin with EL, although its country code is GR. */
 function bare(text: string): string {
   const taxId = text
     .normalize('NFKC')
@@ -199,7 +204,7 @@ function bare(text: string): string {
   return taxId.replace(/^PT/, '') === anonymousTaxId ? '' : taxId
 }
 
-/** Whether the document certifies the invoice by what it names, whatever is recorded. */
+/** Tells whether the names in the document tie it to the invoice, whatever claims are recorded. */
 export function isTiedByName(
   known: KnownDocument,
   invoice: Invoice,
@@ -209,7 +214,9 @@ export function isTiedByName(
   return namesOnly(resolveNames(known, claimants, rules), invoice)
 }
 
-/** Why a document that has a name of the invoice is not tied to it; null when it is, is gone, or has none. */
+/**
+ * Returns why a document that has a name of the invoice is not tied to it. Null when the document is tied, is gone, or has no such name.
+ */
 export function findObstacle(
   known: KnownDocument,
   invoice: Invoice,
@@ -234,7 +241,7 @@ export function findObstacle(
   return `${subject}, but ${compareClients(invoice, client_tax_id)}`
 }
 
-/** Why the customer does not count as the document's client. */
+/** Returns why the customer does not count as the document's client. */
 function compareClients({ customer_tax_id }: Invoice, clientTaxId: string | null): string {
   if (!customer_tax_id) return 'the customer has no tax ID to compare'
   if (clientTaxId === null) return "its client's tax ID is not known"
@@ -246,7 +253,7 @@ export function isGone({ document, misses }: KnownDocument): boolean {
   return misses >= missesToBelieve || document?.status === 'deleted'
 }
 
-/** Why an invoice needs no document; null when it does. */
+/** Returns why an invoice needs no document. Null when it needs one. */
 export function ignoredBecause(invoice: Invoice, claim: Claim, rules: LinkRules): string | null {
   const { ignoreZero, ignoreBefore } = rules
   if (claim.state === 'ignored') return 'it is recorded as ignored'

@@ -1,14 +1,17 @@
-/** What a document's reference names, by the templates of the convention: an invoice, a payment or a printed number. Pure. */
+/**
+ * Finds the names in a document's reference by the templates of the convention. A name is an invoice ID, a payment or an invoice number.
+ * Pure functions.
+ */
 import type { Document } from '../document.ts'
 import { type Invoice, isInvoiceId } from '../invoice.ts'
 
-/** What may stand in a template, in braces. */
+/** Kinds of names that a template may hold, written in braces. */
 const nameKinds = ['id', 'payment', 'number'] as const
 type NameKind = (typeof nameKinds)[number]
 
-/** A reference as companies write it: one name with fixed text around it, as in `Order #{payment}`. */
+/** Format of a company's references: one name with fixed text around it, such as `Order #{payment}`. */
 export interface Template {
-  /** As it was given. */
+  /** The template as it was configured. */
   text: string
   kind: NameKind
   before: string
@@ -20,21 +23,24 @@ export interface Name {
   value: string
 }
 
-/** A name that a document has. */
+/** A name that was found in a document. */
 export interface Naming extends Name {
-  /** Null for an invoice's plain ID that no template allows: it ties nothing, and keeps others from the document. */
+  /**
+   * The template that matched. Null for a plain invoice ID that no template allows. Such an ID ties the document to no invoice, but other
+   * names in the document no longer count.
+   */
   template: string | null
   field: 'reference' | 'proprietary_uid'
 }
 
-/** An invoice and its payments: all that a document can name it by. */
+/** An invoice and its payments. A document can name the invoice by any of these. */
 export interface Named {
   invoice: Pick<Invoice, 'id' | 'number'>
-  /** IDs of its payments. */
+  /** IDs of the invoice's payments. */
   payments: readonly string[]
 }
 
-/** Null when it is no template: a text with one of the names in braces, once, and no other braces. */
+/** Reads a template. Returns null unless the text has exactly one known name in braces, and no other braces or control characters. */
 export function readTemplate(text: string): Template | null {
   const [, before = '', kind, after = ''] = /^([^{}]*)\{(\w+)\}([^{}]*)$/.exec(text) ?? []
   const known = nameKinds.find(each => each === kind)
@@ -47,7 +53,7 @@ export const defaultTemplates: readonly Template[] = [
   { text: '{payment}', kind: 'payment', before: '', after: '' },
 ]
 
-/** As PaymentIntents are named. */
+/** Format of PaymentIntent IDs. */
 const paymentId = /^pi_\w{1,252}$/
 
 const isName: Record<NameKind, (value: string) => boolean> = {
@@ -56,7 +62,10 @@ const isName: Record<NameKind, (value: string) => boolean> = {
   number: value => value !== '',
 }
 
-/** The names that a document has. An invoice's ID outweighs all others, and one in the reference that of the `proprietary_uid`. */
+/**
+ * Returns the names in a document. An invoice ID outweighs all other names. An ID in the reference outweighs an ID in the
+ * `proprietary_uid`.
+ */
 export function namesIn(
   { reference, uid }: Pick<Document, 'reference' | 'uid'>,
   templates: readonly Template[],
@@ -79,14 +88,14 @@ function read(text: string | null, field: Naming['field'], templates: readonly T
   })
 }
 
-/** What stands in the place of the name, without regard to what it is. */
+/** Returns the text between the fixed parts of the template, unchecked. Null when the fixed parts do not match. */
 function valueIn(text: string, { before, after }: Template): string | null {
   const isLongEnough = text.length >= before.length + after.length
   if (!isLongEnough || !text.startsWith(before) || !text.endsWith(after)) return null
   return text.slice(before.length, text.length - after.length)
 }
 
-/** A creator's own ID may always be an invoice's. */
+/** A `proprietary_uid` may always be a plain invoice ID, whatever templates are configured. */
 function withPlainId(templates: readonly Template[]): readonly Template[] {
   return templates.some(({ text }) => text === plainId.text) ? templates : [...templates, plainId]
 }
@@ -99,29 +108,29 @@ export function namesOf({ invoice, payments }: Named): Name[] {
   ]
 }
 
-/** Every text that has one of the names as a reference or as a `proprietary_uid`. */
+/** Returns every text that, as a reference or a `proprietary_uid`, has one of the names. */
 export function referencesTo(names: readonly Name[], templates: readonly Template[]): string[] {
   return withPlainId(templates).flatMap(template => referencesBy(template, names))
 }
 
-/** The references by one template. */
+/** Returns the references that one template makes of the names. */
 export function referencesBy({ kind, before, after }: Template, names: readonly Name[]): string[] {
   return names
     .filter(name => name.kind === kind && isName[kind](name.value))
     .map(({ value }) => before + value + after)
 }
 
-/** Names of one kind, each once. */
+/** Returns the values of all names of one kind, without duplicates. */
 export function valuesOf(kind: NameKind, names: readonly Name[]): string[] {
   return [...new Set(names.filter(name => name.kind === kind).map(({ value }) => value))]
 }
 
-/** One text for a name, other than that of any other name. */
+/** Returns a unique key of a name. */
 export function nameKey({ kind, value }: Name): string {
   return `${kind} ${value}`
 }
 
-/** The name for people. */
+/** Returns the name as a text for people. */
 export function describeName({ kind, value }: Name): string {
   return kind === 'id' ? value : `${kind} ${value}`
 }

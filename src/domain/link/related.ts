@@ -1,16 +1,19 @@
-/** What is to be read before links are derived: the documents of invoices, and the other invoices that may own these. Pure. */
+/**
+ * Determines what must be read before links are derived: the documents of invoices, and other invoices that may own these documents. Pure
+ * functions.
+ */
 import type { Document } from '../document.ts'
 import type { PaymentFacts } from '../payment.ts'
 import type { Claimed, DocumentNames, InvoiceNames, KnownDocument } from './known.ts'
 import type { LinkRules } from './link.ts'
 import { nameKey, namesIn, namesOf, referencesTo, valuesOf } from './reference.ts'
 
-/** IDs of the payments that paid an invoice, or are to pay it. */
+/** Returns the IDs of all payments of an invoice, paid or not. */
 export function paymentIds(facts: Pick<PaymentFacts, 'payments'> | undefined): string[] {
   return facts?.payments.map(({ id }) => id) ?? []
 }
 
-/** The documents that invoices claim, are tied to, or are named by. */
+/** Returns the documents that the invoices claim, are linked to, or are named by. */
 export function documentsOf(given: readonly Claimed[], { references }: LinkRules): DocumentNames {
   return {
     ids: [...new Set(given.flatMap(({ invoice, claim }) => [claim.ix_id ?? [], invoice.ix_id ?? []].flat()))],
@@ -18,7 +21,6 @@ export function documentsOf(given: readonly Claimed[], { references }: LinkRules
   }
 }
 
-/** The invoices that documents name. */
 export function invoicesNamedBy(
   documents: readonly Pick<Document, 'reference' | 'uid'>[],
   { references }: LinkRules,
@@ -31,7 +33,10 @@ export function invoicesNamedBy(
   }
 }
 
-/** The invoices that may own one of the documents. One that an ID names is this invoice's alone. */
+/**
+ * Returns what finds the invoices that may own one of the documents. A document that names an invoice ID is left out, because only that
+ * invoice may own it.
+ */
 export function claimantsOf(
   documents: readonly KnownDocument[],
   rules: LinkRules,
@@ -47,7 +52,7 @@ function hasId(document: Document, { references }: LinkRules): boolean {
 
 export type Related = ReturnType<typeof relate>
 
-/** Which of these documents name an invoice, and which of these invoices may own a document. */
+/** Finds which documents name an invoice, and which invoices may own a document. */
 export function relate(
   documents: readonly KnownDocument[],
   claimants: readonly Claimed[],
@@ -60,16 +65,16 @@ export function relate(
   const having = groupByAll(claimants, claimed => namesOf(claimed).map(nameKey))
   const claiming = Map.groupBy(claimants, ({ claim }) => claim.ix_id)
   return {
-    /** The documents that name an invoice, alone or with others. */
+    /** Returns the documents that name the invoice, alone or together with other invoices. */
     naming: (claimed: Claimed) => [
       ...new Set(namesOf(claimed).flatMap(name => byName.get(nameKey(name)) ?? [])),
     ],
-    /** The invoices that claim a document, or have a name that it has. */
+    /** Returns the invoices that claim the document or have a name that the document holds. */
     claimants(known: KnownDocument): Claimed[] {
       const named = (namesOfDocument.get(known) ?? []).flatMap(name => having.get(nameKey(name)) ?? [])
       return [...new Set([...(claiming.get(known.id) ?? []), ...named])]
     },
-    /** Whether some invoice has a number that the document names, whoever the client is. */
+    /** Tells whether some invoice has a number that the document names, whoever the document's client is. */
     isNumbered: (known: KnownDocument) =>
       (namesOfDocument.get(known) ?? []).some(name => name.kind === 'number' && having.has(nameKey(name))),
   }
