@@ -10,7 +10,7 @@ export interface CustomerBalance {
   day: string
   /** Sorted by currency code. */
   currencies: readonly CurrencyBalance[]
-  /** Open invoices, the earliest due day first. */
+  /** Open invoices. Overdue ones come first, then those without a due day, then the rest. */
   invoices: readonly OpenInvoice[]
   /** Number of open invoices that are not in `invoices`. */
   more: number

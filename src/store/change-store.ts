@@ -1,26 +1,27 @@
-/** The part of the store's contract that is the feed of changes and the outgoing webhooks that follow it. */
+/** The part of the store's contract for the feed of changes, and for the outgoing webhooks that follow the feed. */
 import type { Change } from '../domain/change.ts'
 
-/** A change as it is stored; `at` is in milliseconds. */
+/** A change as it is stored. `at` is in milliseconds. */
 export type StoredChange = Omit<Change, 'at' | 'cursor'> & {
-  /** Its place in the feed that it was read from. */
+  /** Position in the feed from which the change was read. */
   seq: number
   at: number
 }
 
 export interface ChangePage {
   changes: StoredChange[]
-  /** The place behind the last of them. */
+  /** Position behind the last change of the page. */
   next: number
-  /** The life of the store that these places belong to. */
+  /** Life of the store to which the positions belong. */
   life: string
 }
 
 export interface ChangeReads {
   /**
-   * Changes after a place, of a customer or of all, in the order of their commits. Null when some of them are pruned, and where the
-   * place is none of this store: of another life, or beyond the feed's end. A replica may be behind: it is out of reach then.
-   * Without a place there are none, and `next` is the feed's end. A place in a customer's feed is its version.
+   * Returns changes of one customer or of all customers after a position, in the order of their commits. A position in a customer's feed is
+   * the customer's version. Without a position, no changes are returned and `next` is the end of the feed.
+   * Returns null when some of the changes are pruned, and when the position belongs to another life or lies beyond the end of the feed. A
+   * replica that is behind throws `StoreUnavailable` instead.
    */
   readChanges(
     customerId: string | null,
@@ -30,24 +31,24 @@ export interface ChangeReads {
   ): Promise<ChangePage | null>
 }
 
-/** How many changes one transaction removes: some tenths of a second. */
+/** Number of changes that one transaction removes. This takes some tenths of a second. */
 export const pruneAtOnce = 10_000
 
 export const webhookStates = ['active', 'paused', 'disabled'] as const
 
-/** An address, and a cursor on the feed of all customers. Moments are in milliseconds. */
+/** A webhook: its URL, and a cursor in the feed of all customers. Times are in milliseconds. */
 export interface OutgoingWebhook {
   id: string
   url: string
-  /** Null: every customer. */
+  /** Null means all customers. */
   customers: readonly string[] | null
-  /** For HMAC signatures, as the receiver has it: `whsec_` and base64. */
+  /** Secret of the HMAC signatures in the receiver's format: `whsec_` and base64. */
   secret: string
-  /** For Ed25519 signatures: PKCS #8 in base64. */
+  /** Private key of the Ed25519 signatures: PKCS #8 in base64. */
   private_key: string
-  /** All changes up to this one are delivered. */
+  /** All changes up to this position are delivered. */
   cursor: number
-  /** `disabled`: it failed for too long, or answered 410. */
+  /** `disabled` means that deliveries failed for too long, or that the receiver answered 410. */
   state: (typeof webhookStates)[number]
   attempts: number
   next_at: number | null
@@ -57,10 +58,10 @@ export interface OutgoingWebhook {
 
 export type Delivery = Pick<OutgoingWebhook, 'cursor' | 'state' | 'attempts' | 'next_at' | 'error'>
 
-/** Each is a transaction of its own. */
+/** Commands that change webhooks. Each call is a transaction of its own. */
 export interface WebhookCommands {
   addWebhook(webhook: OutgoingWebhook): Promise<void>
-  /** False when there is no such webhook. */
+  /** Returns false when there is no such webhook. */
   changeWebhook(
     id: string,
     change: Pick<OutgoingWebhook, 'state'> & { cursor: number | null },

@@ -1,44 +1,50 @@
-/** The connector's own part of the contract: whose data it is, which process may write, and records that did not fit. */
+/** The connector's part of the store's contract: bound accounts, the lease, and records that were set aside. */
 import type { InvoiceKey } from '../domain/invoice.ts'
 
-/** An account of an upstream system. The records of that system all come from it. */
+/** An account of an upstream system. All records of this system come from this account. */
 export interface BoundAccount {
   system: string
   /** The system's own name for the account. */
   account: string
-  /** In milliseconds. */
+  /** Time in milliseconds. */
   bound_at: number
 }
 
-/** The process that may write as the connector. No clock is compared: a process that waits takes over when `beats` stood still. */
+/**
+ * The right of one process to write as the connector. No clocks are compared. A waiting process takes over when `beats` has stopped
+ * growing.
+ */
 export interface Lease {
-  /** The holder's name for people; null when nobody holds it. */
+  /** The holder's name for people. Null when nobody holds the lease. */
   holder: string | null
-  /** Grows with every holder: a late commit of an earlier one is recognized by it. */
+  /** Fence token, which grows with every new holder. A late commit of an earlier holder is recognized by its smaller epoch. */
   epoch: number
-  /** Grows for as long as the holder lives, and with each of its commits. */
+  /** Grows as long as the holder lives, and with each of its commits. */
   beats: number
-  /** The store's life: a restored backup begins another. */
+  /** The store's life. A restored backup begins a new life. */
   life: string
 }
 
-/** A record of an upstream system that could not be stored as it was answered. It is asked for again later, and nothing waits for it. */
+/**
+ * A record of an upstream system that could not be stored as it was answered. The connector asks for it again later. No other record waits
+ * for it.
+ */
 export interface SetAside {
   system: string
   kind: string
   id: string
   reason: string
-  /** The stamp before the last question about it; 0 when it is not known. */
+  /** Stamp before the last question about the record. 0 when unknown. */
   asked_stamp: number
-  /** In milliseconds: when it is asked for again; null when that is not by itself. */
+  /** Time in milliseconds when the connector asks for the record again. Null when it does not do so by itself. */
   due_at: number | null
-  /** In milliseconds: when it was first and last set aside. */
+  /** Time in milliseconds when the record was first set aside. `last_at` is the time of the last try. */
   first_at: number
   last_at: number
   tries: number
 }
 
-/** Kinds of invoices that fit and are not stored as they are now. Their reason is a word. */
+/** Kinds of set-aside invoices that were readable but are not stored in their current state. Their reason is a single word. */
 export const refusedKinds = ['refused', 'outdated'] as const
 export type RefusedKind = (typeof refusedKinds)[number]
 
@@ -52,16 +58,16 @@ export const refusalReasons = [
 ] as const
 export type RefusalReason = (typeof refusalReasons)[number]
 
-/** Kind of invoices that are to be looked at again once all of the store is in reach. */
+/** Kind of invoices that wait until every node of the database can be reached again. */
 export const waitingKind = 'waiting'
 
-/** Kind of invoices of which two answers differ, and either may be the newer one. */
+/** Kind of invoices for which two overlapping answers differ. Either answer may be the newer one. */
 export const overlappedKind = 'overlapped'
 
 export const invoiceRecordKinds = ['invoice', waitingKind, overlappedKind] as const
 export const documentRecordKinds = ['document', 'client', 'relations', 'field'] as const
 
-/** Kinds of records that are set aside, but for the refused ones, by system. */
+/** Kinds of set-aside records by system, without the refused kinds. */
 export const setAsideKinds = {
   stripe: invoiceRecordKinds,
   invoicexpress: documentRecordKinds,
@@ -73,29 +79,31 @@ export type DocumentRecordKind = (typeof documentRecordKinds)[number]
 
 export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
 
-/** Systems whose records lists look at again. */
+/** Systems whose records are checked again by lists of all records. */
 export const recheckedSystems = ['stripe', 'invoicexpress'] as const
 
-/** What lists of everything looked at again within a day, and what of it they had to correct though nothing had announced it. */
+/**
+ * Result of checking a system's records again within a day. `corrected` counts the records that had changed although no event announced it.
+ */
 export interface Recheck {
   system: string
   checked: number
   corrected: number
 }
 
-/** An invoice that a list corrected: an event about it may be on its way. */
+/** An invoice that a list of all invoices corrected. An event about the same change may still arrive. */
 export interface Correction extends InvoiceKey {
-  /** In milliseconds. */
+  /** Time in milliseconds. */
   found_at: number
 }
 
-/** Losses of an invoice: a draft itself, an invoice its document. */
+/** What an invoice can lose. A draft can be deleted, and an invoice can lose its document. */
 export type Loss = (typeof setAsideKinds.deletion_guard)[number]
 
 export interface SetAsideCount {
   system: string
   kind: string
-  /** Null unless the kind is a refused one. */
+  /** The reason of a refused kind. Null for all other kinds. */
   reason: string | null
   count: number
 }
@@ -103,46 +111,52 @@ export interface SetAsideCount {
 export interface ConnectorReads {
   listBoundAccounts(): Promise<BoundAccount[]>
   readLease(): Promise<Lease>
-  /** Records tried longest ago first, unless the newest are wanted; of one system when one is given. */
+  /**
+   * Returns set-aside records, of one system when `system` is given. Records that were tried longest ago come first, unless `newestFirst`
+   * is set.
+   */
   listSetAside(
     limit: number,
     system?: string,
     options?: Partial<Pick<SetAside, 'kind' | 'id' | 'reason'>> & { dueAt?: number; newestFirst?: boolean },
   ): Promise<SetAside[]>
-  /** Sums of the hour of a moment and the 23 hours before it, by system. */
+  /** Returns the sums of the hour that contains `at` and of the 23 hours before it, by system. */
   readRechecks(at: number): Promise<Recheck[]>
   listCorrections(): Promise<Correction[]>
-  /** How many paid invoices, issued before a moment in milliseconds, have no document in force though they need one. */
+  /** Counts paid invoices that need a document but have none in force, issued before a moment in milliseconds. */
   countUncertified(issuedBefore: number): Promise<number>
-  /** How many are set aside, by system and kind; those of a refused kind by reason, too. */
+  /** Counts set-aside records by system and kind. Refused kinds are also counted by reason. */
   countSetAside(): Promise<SetAsideCount[]>
-  /** Customers together whose rows one node holds; null where one server holds all. Asks none of these nodes. */
+  /** Groups customers whose rows lie on the same node. Returns null when one server holds all rows. The nodes themselves are not asked. */
   groupByNode(customers: readonly string[]): Promise<string[][] | null>
 }
 
-/** Each is a transaction of its own. */
+/** Writes of the lease. Each call is a transaction of its own. */
 export interface LeaseWrites {
-  /** Takes the lease over from what was seen of it; null when it changed since. */
+  /** Takes over the lease that was read as `seen`. Returns null when the lease has changed since. */
   takeLease(seen: Lease, holder: string): Promise<Lease | null>
-  /** Shows that the holder lives. Returns the beats so far; null when the lease is another's by now. */
+  /** Shows that the holder lives. Returns the number of beats, or null when another process holds the lease. */
   renewLease(epoch: number): Promise<number | null>
-  /** Lets the next one have it at once. Does nothing when it is another's by now. */
+  /** Frees the lease, so that another process can take it at once. Does nothing when another process holds it already. */
   releaseLease(epoch: number): Promise<void>
 }
 
 export interface ConnectorWrites {
-  /** Adds a beat, which nobody else does until the transaction ends. Returns the beats so far; null when the lease is another's by now. */
+  /**
+   * Adds a beat. No other process can do so until the transaction ends. Returns the number of beats, or null when another process holds the
+   * lease.
+   */
   beatLease(epoch: number): Promise<number | null>
   saveBoundAccount(account: BoundAccount): Promise<void>
-  /** How many drafts there are, or how many invoices with a document. */
+  /** Counts what a loss could affect: all drafts, or all invoices with a document. */
   countAtRisk(loss: Loss): Promise<number>
-  /** Adds to the hour of a moment, and forgets what is older than a week. */
+  /** Adds to the sums of the hour that contains `at`. Removes sums that are older than a week. */
   addRecheck(recheck: Recheck, at: number): Promise<void>
-  /** Of one that is there already, the moment changes. */
+  /** Saves corrections. An invoice that has a correction already gets the new time. */
   saveCorrections(corrections: readonly Correction[]): Promise<void>
-  /** Removes those found until a moment; returns those that were there. */
+  /** Removes corrections that were found up to a moment. Returns the removed corrections. */
   removeCorrections(ids: readonly string[], foundUntil?: number): Promise<InvoiceKey[]>
-  /** By their ids, of whatever system and kind. */
+  /** Returns all set-aside records with one of the IDs, of any system and kind. */
   findSetAside(ids: readonly string[]): Promise<SetAside[]>
   listSetAsideIds(system: string, kind: string): Promise<string[]>
   setAside(

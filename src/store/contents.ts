@@ -1,21 +1,24 @@
-/** All that a store holds: copies and comparisons walk this list, and a test holds it against the tables of both engines. */
+/** Lists everything that a store holds. Copies and comparisons use this list. A test compares it with the tables of both engines. */
 
 export type Value = string | number | null
 
-/** A thing as it lies in a store: its values in the order of its kind's columns. */
+/** One item of a store: its values in the order of its kind's columns. */
 export type Content = readonly Value[]
 
 export interface Kind {
   names: readonly [one: string, several: string]
   tables: readonly string[]
   columns: readonly string[]
-  /** The first columns: the key and the order of things. */
+  /** Number of leading columns that form the key. Items are sorted by this key. */
   keyLength: number
-  /** Whether the source had a thing once that only a copy's target holds; else it comes from elsewhere, and is refused. */
+  /**
+   * True when an item that only the target of a copy holds may have been deleted in the source. Without it, such an item is foreign and the
+   * copy is refused.
+   */
   mayGo?: true
 }
 
-/** In the order in which a copy writes them: the freshness of the rest comes last. */
+/** Kinds of items in the order in which a copy writes them. Streams come last, because they state how fresh all other data is. */
 export const kinds = {
   boundAccounts: {
     names: ['account', 'accounts'],
@@ -144,14 +147,14 @@ export const kinds = {
 
 export type KindName = keyof typeof kinds
 
-export function tellCount(kind: KindName, n: number): string {
+export function formatCount(kind: KindName, n: number): string {
   const [one, several] = kinds[kind].names
   return `${n} ${n === 1 ? one : several}`
 }
 
 export const kindNames = Object.keys(kinds) as KindName[]
 
-/** Tables that no copy carries over, each with the reason. */
+/** Tables that a copy leaves out, each with the reason. */
 export const otherTables = {
   customers: 'made from the invoices',
   invoice_payments: 'made from the invoices',
@@ -169,12 +172,12 @@ export const otherTables = {
 } as const
 
 export interface ContentsReads {
-  /** Things of a kind in the order of their keys, from the first one after a key. */
+  /** Returns items of a kind, sorted by key, starting behind the key `after`. */
   readContents(kind: KindName, after: Content | null, limit: number): Promise<Content[]>
 }
 
 export interface ContentsWrites {
-  /** Puts things as they are, whatever was there under their keys; but what was revoked stays revoked. */
+  /** Writes items in place of those with the same keys. A token or key that was revoked stays revoked. */
   writeContents(kind: KindName, contents: readonly Content[]): Promise<void>
   removeContents(kind: KindName, contents: readonly Content[]): Promise<void>
 }

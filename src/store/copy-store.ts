@@ -1,23 +1,23 @@
-/** From one store to another, of whatever engine: all that a store holds, checked first and compared at the end. */
+/** Copies everything from one store to another, of any engine. The target is checked first. Both stores are compared at the end. */
 import { createHash } from 'node:crypto'
 import { pruneAtOnce } from './change-store.ts'
-import { type Content, type Kind, type KindName, kindNames, kinds, tellCount } from './contents.ts'
+import { type Content, formatCount, type Kind, type KindName, kindNames, kinds } from './contents.ts'
 import { type OperatorStore, StoreError, type WriteStore, type WriteTransaction } from './store.ts'
 
 const batchSize = 500
 
 export type Digest = Awaited<ReturnType<typeof digestStore>>
 
-export type OnThings = (kind: KindName, done: number) => void
+export type OnItems = (kind: KindName, done: number) => void
 
-/** Throws unless the target holds nothing but what the source holds or held: it is empty, or an earlier copy. */
-export async function checkTarget(from: OperatorStore, to: WriteStore, onProgress: OnThings): Promise<void> {
+/** Throws when the target holds items that the source never had. An empty store and an earlier copy are accepted. */
+export async function checkTarget(from: OperatorStore, to: WriteStore, onProgress: OnItems): Promise<void> {
   const foreign: string[] = []
   for (const name of kindNames) {
     let extra = 0
-    for await (const [wanted, present] of walkBoth(from, to, name, onProgress))
+    for await (const [wanted, present] of pairItems(from, to, name, onProgress))
       if (wanted === null && present !== null && !(await mayGo(from, name, present))) extra++
-    if (extra > 0) foreign.push(tellCount(name, extra))
+    if (extra > 0) foreign.push(formatCount(name, extra))
   }
   if (foreign.length > 0)
     throw new StoreError(
@@ -25,19 +25,21 @@ export async function checkTarget(from: OperatorStore, to: WriteStore, onProgres
     )
 }
 
-/** Whether something that only the target holds is gone from the source, and not from elsewhere. */
+/** Tells whether an item that only the target holds may have been deleted in the source. Otherwise the item came from another source. */
 async function mayGo(from: OperatorStore, name: KindName, [, id]: Content): Promise<boolean> {
   if (name === 'invoices') return (await from.findTombstone(String(id))) !== null
   return 'mayGo' in kinds[name]
 }
 
-/** Writes what is missing or differs, and removes what the source no longer has: an interrupted copy goes on where it was. */
-export async function copyStore(from: OperatorStore, to: WriteStore, onProgress: OnThings) {
+/**
+ * Writes items that are missing or differ, and removes items that the source no longer has. An interrupted copy can therefore be run again.
+ */
+export async function copyStore(from: OperatorStore, to: WriteStore, onProgress: OnItems) {
   const result = { written: 0, alike: 0, removed: 0 }
   for (const name of kindNames) {
     const write = inBatches(to, (tx, batch) => tx.writeContents(name, batch))
     const remove = inBatches(to, (tx, batch) => tx.removeContents(name, batch))
-    for await (const [wanted, present] of walkBoth(from, to, name, onProgress)) {
+    for await (const [wanted, present] of pairItems(from, to, name, onProgress)) {
       if (wanted !== null && present !== null && isAlike(name, wanted, present)) result.alike++
       else if (wanted !== null) {
         result.written++
@@ -50,7 +52,7 @@ export async function copyStore(from: OperatorStore, to: WriteStore, onProgress:
     await remove.flush()
     await write.flush()
   }
-  // The target's feed begins here: cursors of the source mean nothing there.
+  // The target's feed begins after the copy. Cursors of the source are not valid in the target.
   while ((await to.transaction(tx => tx.pruneChanges(Infinity, pruneAtOnce))) > 0);
   await to.renewLife()
   return result
@@ -72,8 +74,8 @@ function inBatches(store: WriteStore, work: (tx: WriteTransaction, batch: Conten
   }
 }
 
-/** The number of things of each kind, and SHA-256 over all of them, in the order of their kinds and keys. */
-export async function digestStore(store: OperatorStore, onProgress: OnThings) {
+/** Returns the number of items of each kind, and a SHA-256 over all items in the order of their kinds and keys. */
+export async function digestStore(store: OperatorStore, onProgress: OnItems) {
   const hash = createHash('sha256')
   const counts = Object.fromEntries(kindNames.map(name => [name, 0])) as Record<KindName, number>
   for (const name of kindNames) {
@@ -86,14 +88,17 @@ export async function digestStore(store: OperatorStore, onProgress: OnThings) {
   return { counts, sha256: hash.digest('hex') }
 }
 
-/** A token or a key may be revoked in the target alone: a copy never gives it back. The last stamp only rises. */
+/**
+ * Returns the values that a comparison covers. A revocation may exist in the target alone, because a copy never undoes it. The target's
+ * last stamp may be higher.
+ */
 function compared(name: KindName, content: Content): Content {
   if (name === 'stamps') return []
   const revokedAt = revocationOf(name)
   return revokedAt === -1 ? content : content.toSpliced(revokedAt, 1)
 }
 
-/** The column of the revocation; -1 for things that cannot be revoked. */
+/** Returns the index of the column `revoked_at`. Returns -1 for items that cannot be revoked. */
 function revocationOf(name: KindName): number {
   return (kinds[name].columns as readonly string[]).indexOf('revoked_at')
 }
@@ -101,7 +106,7 @@ function revocationOf(name: KindName): number {
 function isAlike(name: KindName, wanted: Content, present: Content): boolean {
   const revokedAt = revocationOf(name)
   if (revokedAt !== -1 && present[revokedAt] !== wanted[revokedAt]) return wanted[revokedAt] === null
-  // The target keeps the last observation, too.
+  // The target keeps its own last stamp when that is higher.
   if (name === 'stamps') return Number(present[0]) >= Number(wanted[0])
   return wanted.every((value, i) => value === present[i])
 }
@@ -116,12 +121,15 @@ async function* readAll(store: OperatorStore, name: KindName): AsyncGenerator<Co
   }
 }
 
-/** Pairs the things of equal keys; null stands where one side has none. What is read of one side is not changed meanwhile. */
-async function* walkBoth(
+/**
+ * Yields the items of both stores in pairs with equal keys. Null stands for an item that one store lacks. Items that were not yielded yet
+ * must not be changed meanwhile.
+ */
+async function* pairItems(
   from: OperatorStore,
   to: WriteStore,
   name: KindName,
-  onProgress: OnThings,
+  onProgress: OnItems,
 ): AsyncGenerator<[Content | null, Content | null]> {
   const [left, right] = [readAll(from, name), readAll(to, name)]
   let [a, b] = [await next(left), await next(right)]
@@ -139,7 +147,7 @@ async function next(contents: AsyncGenerator<Content>): Promise<Content | null> 
   return done ? null : value
 }
 
-/** Keys are numbers, or texts in the order of their bytes. */
+/** Compares two keys. Numbers are compared as numbers, texts by their bytes. */
 function compareKeys({ keyLength }: Kind, a: Content, b: Content): number {
   for (let i = 0; i < keyLength; i++) {
     const [left, right] = [a[i], b[i]]

@@ -1,13 +1,13 @@
-/** The documents' part of the contract, out of the API's reach: documents, their ties to invoices, the journal. */
+/** The part of the store's contract for documents, their links to invoices, and the journal. The API has no access to it. */
 import type { Claim, Document, DocumentType, Relations } from '../domain/document.ts'
 import type { Invoice, InvoiceDocument, InvoiceKey } from '../domain/invoice.ts'
 import type { Claimed, DocumentNames, InvoiceNames, KnownDocument, TiedNames } from '../domain/link/known.ts'
 import type { PaymentFacts } from '../domain/payment.ts'
 
-/** A document of an invoice whose relations are to be read. */
+/** A document of an invoice whose relations have to be read. */
 export interface RelationsKey extends DocumentKey {
   hasQr: boolean
-  /** Whether only lists brought it, and left fields out. */
+  /** True when only lists have returned the document. Lists omit some fields. */
   isPartial: boolean
 }
 
@@ -22,19 +22,19 @@ export interface DocumentKey {
 }
 
 export interface ClaimedDocument extends DocumentKey {
-  /** How often in a row it was missed; null when it was never asked for, and never seen. */
+  /** Number of consecutive answers without the document. Null when it was never asked for and never seen. */
   misses: number | null
   observed_stamp: number
 }
 
-/** One thing that happened to an invoice. Moments are in milliseconds. */
+/** One event in the history of an invoice. Times are in milliseconds. */
 export interface JournalEntry extends InvoiceKey {
-  /** Its key, such as an event's id: the same thing is kept once. */
+  /** Key of the entry, such as an event's ID. An entry with the same key is stored only once. */
   cause: string
   type: string
-  /** Time by the clock of the system where it happened; null when not known. */
+  /** Time by the clock of the system where the event happened. Null when unknown. */
   happened_at: number | null
-  /** When it was looked at here. */
+  /** Time when the connector looked at the event. */
   at: number
   outcome: JournalOutcome
   detail: string
@@ -43,36 +43,36 @@ export interface JournalEntry extends InvoiceKey {
 export const journalOutcomes = ['applied', 'unchanged', 'overlapped', 'ignored'] as const
 export type JournalOutcome = (typeof journalOutcomes)[number]
 
-/** An invoice with all that is known of its document. */
+/** An invoice with everything that is known of its document. */
 export interface LinkedInvoice extends InvoiceKey {
   summary: string
   payment: PaymentFacts
   observed_stamp: number
-  /** Null for an invoice that did not come from the payment platform, such as an imported one. */
+  /** Null for an invoice that did not come from the payment platform, such as an imported invoice. */
   claim: Claim | null
   document: KnownDocument | null
-  /** Tax ID of the client that the document is made out to; undefined when the client was not read. */
+  /** Tax ID of the client on the document. Undefined when the client was not read. */
   client_tax_id: string | null | undefined
 }
 
-/** A document of a span of days, with the invoices that are tied to it. */
+/** A document that is dated in a given period, with the invoices linked to it. */
 export interface DatedDocument {
   document: Document
-  /** Whether the system answered often enough that there is no such document. */
+  /** True when the invoicing system answered often enough that there is no such document. */
   isGone: boolean
-  /** Null when they were not read. */
+  /** Null when the relations were not read. */
   relations: Relations | null
   client_tax_id: string | null
   invoices: readonly Invoice[]
 }
 
-/** A document with others about it, of which one at least may carry a day of the asked month. */
+/** A document with the documents that refer to it. At least one of them may be dated in the requested month. */
 export interface RelatedDocuments extends Omit<DatedDocument, 'isGone' | 'invoices'> {
   relations: Relations
   invoices: readonly { invoice: Invoice; payment: PaymentFacts }[]
 }
 
-/** `before` is null for one that was not stored. */
+/** A saved document. `before` is null when it was not stored before. */
 export interface ReplacedDocument {
   before: Document | null
   after: Document
@@ -80,79 +80,93 @@ export interface ReplacedDocument {
 
 export interface DocumentWrites {
   /**
-   * A later observation stays, and so do fields that are not given. Relations of a changed document are due again. Returns those
-   * that were new or not as they were stored.
+   * Saves documents. A document that was observed later stays unchanged, and so do fields that are not given. The relations of a changed
+   * document are read again. Returns the documents that were new or differed from the stored ones.
    */
   saveDocuments(documents: readonly Document[], observedAt: number): Promise<ReplacedDocument[]>
-  /** There is no such document. Not counted again when it was missed after `unlessSince` already. */
+  /** Records the answer that there is no such document. Does not count it when the document was missed after `unlessSince` already. */
   missDocument(id: number, observedAt: number, unlessSince?: number): Promise<void>
   saveClient(id: number, taxId: string | null, observedAt: number): Promise<void>
-  /** The tax ID of a client that was read for the first time: its documents issued so far keep it, whatever it becomes. */
+  /**
+   * Keeps the tax ID of a client that was read for the first time. Documents issued so far keep this tax ID, even when the client is edited
+   * later.
+   */
   keepClientTaxId(clientId: number, taxId: string | null): Promise<void>
-  /** Null when it is not wanted; without a moment when it was not read. */
+  /** Returns null when the client was never asked for. `observed_stamp` is 0 until the client was read. */
   findClient(id: number): Promise<{ tax_id: string | null; observed_stamp: number } | null>
-  /** Has clients read that were not yet. */
+  /** Marks clients to be read, if they were not read yet. */
   askForClients(ids: readonly number[]): Promise<void>
-  /** Null: those that are stored stay. */
+  /** Records that relations were read. Null keeps the stored relations. */
   saveRelations(id: number, relations: Relations | null, observedAt: number): Promise<void>
-  /** The documents are the transaction's alone until its end: no other decides at the same time whose they are. */
+  /** Returns documents and locks them until the transaction ends. No other transaction can decide about their owners meanwhile. */
   findDocuments(wanted: DocumentNames): Promise<KnownDocument[]>
   findClaimants(wanted: Omit<InvoiceNames, 'invoices'>): Promise<Claimed[]>
-  /** Deleted invoices with one of these IDs, of whatever customer. */
+  /** Returns deleted invoices with one of these IDs, of any customer. */
   findTombstones(ids: readonly string[]): Promise<InvoiceKey[]>
-  /** The invoices from the payment platform that have one of the names. */
+  /** Returns the invoices of the payment platform that have one of the names. */
   findLinked(wanted: Partial<InvoiceNames>): Promise<InvoiceKey[]>
-  /** Replaces the document's part of the invoices, and nothing else. Each is there already. */
+  /** Replaces the document's part of stored invoices, and nothing else. */
   saveDerivedLinks(invoices: readonly Relinked[]): Promise<void>
-  /** The newest fifty of an invoice are kept. */
+  /** Saves journal entries. Only the newest fifty entries of each invoice are kept. */
   saveEntries(entries: readonly JournalEntry[]): Promise<void>
 }
 
 export interface DocumentReads {
-  /** Documents that may still change, or of some days, last looked at before a stamp; in the order of their ids, after one. */
+  /**
+   * Returns documents that may still change, or documents dated in a period, last observed before a stamp. Sorted by ID, starting behind
+   * `after`.
+   */
   readDocuments(
     which: 'open' | { from: string; to: string },
     observedBefore: number,
     after: number,
     limit: number,
   ): Promise<DocumentKey[]>
-  /** The documents that invoices claim or are tied to, in the order of their ids, after one of them. */
+  /** Returns the documents that invoices claim or are linked to, sorted by ID, starting behind `after`. */
   readClaimed(after: number, limit: number): Promise<ClaimedDocument[]>
-  /** Clients that are wanted, not read since a moment; in the order of their ids, after one of them. */
+  /** Returns wanted clients that were not read since `readBefore`, sorted by ID, starting behind `after`. */
   readClients(readBefore: number, after: number, limit: number): Promise<number[]>
-  /** Issued documents of invoices whose relations were not read since a moment, those that changed first, then the newest. */
+  /**
+   * Returns issued documents of invoices whose relations were not read since `readBefore`. Changed documents come first, then the newest.
+   */
   readDueRelations(readBefore: number, limit: number): Promise<RelationsKey[]>
-  /** Invoices whose document is claimed to be in the making. */
+  /** Returns invoices whose document is recorded as being created. */
   readCreating(after: InvoiceKey | null, limit: number): Promise<InvoiceKey[]>
-  /** The day of the first invoice of all, in milliseconds; null without any. */
+  /** Returns the day of the very first invoice in milliseconds. Null without any invoice. */
   readFirstIssued(): Promise<number | null>
-  /** Invoices with what is known of their documents, in the order of their keys; of one customer when one is given. */
+  /** Returns invoices with what is known of their documents, sorted by key. A given `customerId` limits them to one customer. */
   readLinked(after: InvoiceKey | null, limit: number, customerId: string | null): Promise<LinkedInvoice[]>
   findLinkedById(invoiceId: string): Promise<LinkedInvoice[]>
-  /** Documents by their ids and their references, as committed, in the order of their ids. */
+  /** Returns committed documents by their IDs and references, sorted by ID. */
   findDocuments(wanted: DocumentNames): Promise<KnownDocument[]>
-  /** The invoices from the payment platform that claim one of the documents, or have one of the payments or numbers. */
+  /** Returns the invoices of the payment platform that claim one of the documents, or have one of the payments or numbers. */
   findClaimants(wanted: Omit<InvoiceNames, 'invoices'>): Promise<Claimed[]>
-  /** Documents of a client, in the order of their ids, after one of them. */
+  /** Returns the documents of a client, sorted by ID, starting behind `after`. */
   readOfClient(clientId: number, after: number, limit: number): Promise<Document[]>
-  /** Documents that are in force, in the order of their ids, after one of them; of a span of days when one is given. */
+  /** Returns documents in force, sorted by ID, starting behind `after`. Given `days` limit them to a period. */
   readInForce(
     after: number,
     limit: number,
     days: { from: string; to: string } | null,
   ): Promise<KnownDocument[]>
-  /** Documents of a span of days, of any status, in the order of their days and ids, after one of them. */
+  /** Returns documents of a period with any status, sorted by day and ID, starting behind `after`. */
   readDated(
     days: { from: string; to: string },
     after: Pick<Document, 'date' | 'id'> | null,
     limit: number,
   ): Promise<DatedDocument[]>
-  /** Documents about which another one is dated in a month, YYYY-MM, in the order of their ids, after one of them. */
+  /**
+   * Returns documents to which another document dated in the month refers. The month is written YYYY-MM. Sorted by ID, starting behind
+   * `after`.
+   */
   readRelated(month: string, after: number, limit: number): Promise<RelatedDocuments[]>
-  /** Names of the documents that an invoice claims or is tied to, and of the invoices that came from the payment platform. */
+  /**
+   * Returns which of the given documents are claimed by or linked to an invoice, and which of the given invoices came from the payment
+   * platform.
+   */
   findTied(wanted: TiedNames): Promise<TiedNames>
-  /** Newest first. */
+  /** Returns the journal of an invoice, the newest entry first. */
   readJournal(key: InvoiceKey): Promise<JournalEntry[]>
-  /** When an invoice was seen deleted; null when it was not. */
+  /** Returns the key of a deleted invoice and the stamp of its deletion. Null when the invoice was not seen deleted. */
   findTombstone(invoiceId: string): Promise<(InvoiceKey & { observed_stamp: number }) | null>
 }

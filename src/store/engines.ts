@@ -1,4 +1,4 @@
-/** From an address to an engine. An engine is loaded only when it is used. */
+/** Opens a store by its address. The code of an engine is loaded only when it is used. */
 import { existsSync } from 'node:fs'
 import type { StoreFacts } from './facts.ts'
 import type { OnRewrite } from './migrations.ts'
@@ -18,25 +18,25 @@ const addressForm =
 
 const isServer = (url: string) => /^postgres(ql)?:\/\//.test(url)
 
-/** The path in an address of SQLite; null for what is no such address. */
+/** Returns the path in an address of SQLite. Null for any other text. */
 function pathOf(url: string): string | null {
   const path = url.startsWith('sqlite:') ? url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '') : ''
   return path === '' || path === ':memory:' ? null : path
 }
 
-/** The file of a store, which is made when it is needed; null for a server, whose store is made by `fatura migrate` alone. */
+/** Returns the file of an SQLite store, which is created when needed. Null for a server, whose store only `fatura migrate` creates. */
 function fileOf(url: string): string | null {
   const file = isServer(url) ? null : pathOf(url)
   if (file === null && !isServer(url)) throw new StoreError(`DATABASE_URL ${addressForm}.`)
   return file
 }
 
-/** The file of a store, for who must not touch it; null for a server, and for what is no address. */
+/** Returns the file of a store, so that other code can avoid writing to it. Null for a server and for an invalid address. */
 export function storeFileOf(url: string): string | null {
   return isServer(url) ? null : pathOf(url)
 }
 
-/** The fault of an address, as in "must be …"; null when it is one. */
+/** Returns what is wrong with an address, such as "must be …". Null for a valid address. */
 export function findAddressProblem(url: string): string | null {
   if (/,(sqlite:|postgres(ql)?:\/\/)/.test(url)) return addressForm
   if (!isServer(url)) return findPathProblem(pathOf(url))
@@ -54,19 +54,22 @@ function findPathProblem(path: string | null): string | null {
   return null
 }
 
-/** Opens for reading only, on a schema of exactly this version. */
+/** Opens a store for reading only. The schema must have exactly this version. */
 export async function openReadStore(url: string): Promise<ReadStore> {
   const file = fileOf(url)
   if (file !== null) return (await import('./sqlite/reader.ts')).openSqliteReader(file)
   return (await import('./postgres/reader.ts')).openPostgresReader(url)
 }
 
-/** Why searches of this store cannot run below pages in this process; null when they can. PostgreSQL searches elsewhere. */
+/**
+ * Returns why searches in this process cannot run at a lower priority than other reads. Null when they can. PostgreSQL runs searches in its
+ * own processes.
+ */
 export async function findSearchObstacle(url: string): Promise<Error | null> {
   return isServer(url) ? null : (await import('./sqlite/thread-priority.ts')).findPriorityObstacle()
 }
 
-/** Opens for commands that only look: the store's connections refuse to write. */
+/** Opens a store for commands that only read. The connections refuse to write. */
 export async function openOperatorStore(url: string): Promise<OperatorStore> {
   const file = fileOf(url)
   return file === null
@@ -74,7 +77,10 @@ export async function openOperatorStore(url: string): Promise<OperatorStore> {
     : (await import('./sqlite/operator.ts')).openSqliteOperator(file)
 }
 
-/** Opens for writing, on a schema of exactly this version; creates nothing. It waits for another writer as `wait` has it, each time. */
+/**
+ * Opens a store for writing. The schema must have exactly this version, and nothing is created. `wait` says how long each write waits for
+ * another writer.
+ */
 export async function openWriteStore(url: string, wait: LockWait = {}): Promise<WriteStore> {
   const file = fileOf(url)
   return file === null
@@ -96,7 +102,7 @@ export async function openConnectorStores(
   }
 }
 
-/** Looks at a store of whatever version, and changes nothing. */
+/** Reads a store of any schema version. Never writes. */
 export async function readFacts(url: string): Promise<StoreFacts> {
   const file = fileOf(url)
   return file === null
@@ -104,19 +110,22 @@ export async function readFacts(url: string): Promise<StoreFacts> {
     : (await import('./sqlite/read-facts.ts')).readSqliteFacts(file)
 }
 
-/** Damages, in the engine's words; empty when nothing is found, null where a server looks after its files itself. */
+/**
+ * Returns the damages that the engine finds, in the engine's words. Empty when there are none. Null for a server, which checks its own
+ * files.
+ */
 export async function findDamage(url: string, isDeep: boolean): Promise<readonly string[] | null> {
   const file = fileOf(url)
   return file === null ? null : (await import('./sqlite/read-facts.ts')).findDamage(file, isDeep)
 }
 
-/** The size of the write-ahead log beside a store's file, in bytes; null for a server. */
+/** Returns the size of the write-ahead log in bytes. Null for a server. */
 export async function readLogBytes(url: string): Promise<number | null> {
   const file = fileOf(url)
   return file === null ? null : (await import('./sqlite/database.ts')).readLogBytes(file)
 }
 
-/** Brings the schema to this version, creating the store when there is none; returns the version before and after. */
+/** Migrates the schema to this version, and creates the store when it is missing. Returns the version before and after. */
 export async function migrateStore(url: string, onRewrite?: OnRewrite, wait?: LockWait) {
   const file = fileOf(url)
   return file === null
@@ -124,13 +133,13 @@ export async function migrateStore(url: string, onRewrite?: OnRewrite, wait?: Lo
     : (await import('./sqlite/migrations.ts')).migrateSqlite(file, onRewrite, wait)
 }
 
-/** Whether there is no store at an address at which one would be created. */
+/** Tells whether the address names a file that does not exist yet. */
 export function isMissing(url: string): boolean {
   const file = fileOf(url)
   return file !== null && !existsSync(file)
 }
 
-/** Creates or migrates a store that lives in a file. */
+/** Creates or migrates a store that is a file. Does nothing for a server. */
 export async function prepareStore(url: string, wait?: LockWait): Promise<void> {
   if (fileOf(url) !== null) await migrateStore(url, undefined, wait)
 }

@@ -1,20 +1,20 @@
-/** Facts of a store, read without changing it, whatever its schema's version: for others to judge. */
+/** Facts about a store of any schema version. Reading them never changes the store. */
 export interface StoreFacts {
   engine: string
   schema: number
   needed: number
-  /** The schema's fault, and what to do; null when it is this Fatura's. */
+  /** What is wrong with the schema, and what to do about it. Null when the schema fits this version of Fatura. */
   schemaProblem: string | null
-  /** Whether the API's way of opening it refuses to write. */
+  /** True when a connection that is opened like the API's refuses to write. */
   isReadOnly: boolean
   server: ServerFacts | null
   file: FileFacts | null
 }
 
-/** The versions of PostgreSQL that the suite runs on. */
+/** Versions of PostgreSQL on which the test suite runs. */
 export const supportedMajors = { oldest: 15, newest: 18 } as const
 
-/** The reason why a server or its database cannot be used, and what to do about it; null when it can. */
+/** Returns why a server or its database cannot be used, and what to do about it. Null when it can be used. */
 export function whatServerLacks({ major, encoding }: Pick<ServerFacts, 'major' | 'encoding'>) {
   if (major < supportedMajors.oldest)
     return {
@@ -30,42 +30,42 @@ export function whatServerLacks({ major, encoding }: Pick<ServerFacts, 'major' |
 }
 
 export interface NodeFacts {
-  /** Host and port. */
+  /** Host and port of the node. */
   at: string
-  /** Why it did not answer; null when it did. */
+  /** Reason why the node did not answer. Null when it answered. */
   failure: string | null
   isStandby: boolean
   isReadOnly: boolean
-  /** Transactions that were prepared over a minute ago, and neither committed nor rolled back since. */
+  /** Number of transactions that were prepared over a minute ago and are still neither committed nor rolled back. */
   stuck: number
   isPublic: boolean
 }
 
 export interface ServerFacts {
   major: number
-  /** Encoding of the database, as PostgreSQL names it; UTF8 unless it was made otherwise. */
+  /** Encoding of the database as PostgreSQL names it, such as UTF8. */
   encoding: string
-  /** In milliseconds since the epoch. */
+  /** Time of the server's clock, in milliseconds since the epoch. */
   clock: number
-  /** Delay of a replica, in milliseconds; null on a primary. */
+  /** Delay of a replica in milliseconds. Null on a primary. */
   lag: number | null
-  /** Tables and functions that do not lie on Citus as they should; null where there is no Citus. */
+  /** Tables and functions that are not distributed on Citus as they should be. Null without Citus. */
   misplaced: readonly string[] | null
   nodes: readonly NodeFacts[] | null
-  /** Whether each session has its own prepared statements: not behind a pooler in transaction mode that knows of none. */
+  /** True when each session has its own prepared statements. False behind a pooler in transaction mode that does not support them. */
   keepsStatements: boolean
   role: string
-  /** The schema's tables, and those of them that the role may not both read and write. */
+  /** All tables of the schema. `unwritable` lists the tables that the role cannot both read and write. */
   tables: readonly string[]
   unwritable: readonly string[]
 }
 
 export interface FileFacts {
   path: string
-  /** `wal` unless something changed it. */
+  /** SQLite's journal mode, which is `wal` unless something changed it. */
   journalMode: string
   logBytes: number
-  /** Whether this user may write the file and its folder: SQLite needs both. */
+  /** True when this user may write both the file and its folder. SQLite needs both. */
   isWritable: boolean
   isPublic: boolean
   isOpenToAll: boolean
@@ -75,6 +75,6 @@ export interface ConnectionUse {
   kind: string
   open: number
   idle: number
-  /** Reads that are on their way, or wait for a connection. */
+  /** Number of reads that are running or wait for a connection. */
   reads: number
 }

@@ -1,4 +1,7 @@
-/** A schema grows by one SQL file a version, some with a pass over the rows. A store keeps the hash of each: it is known by content, not by a number. */
+/**
+ * Migrates a schema. Each version has one SQL file, and some versions have a pass over the rows. A store keeps the hash of each file, so
+ * that a schema is recognized by its content and not only by a number.
+ */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Db } from './sql/db.ts'
@@ -17,7 +20,7 @@ export interface Schema {
   functions: { sql: string; sha256: string } | null
 }
 
-/** The files of an engine, such as 0001.sql, in order. */
+/** Reads the migrations of an engine from files such as 0001.sql, in order. */
 export function readMigrations(folder: URL): readonly Migration[] {
   const files = readdirSync(folder).filter(name => name.endsWith('.sql'))
   return files.sort().map((name, index) => {
@@ -29,32 +32,34 @@ export function readMigrations(folder: URL): readonly Migration[] {
   })
 }
 
-/** Follows a message on something that a process knew when it started, and that is not there any more. */
+/** Last part of an error message about a table or function that disappeared after the process had started. */
 export const changedBelow =
   'the schema was changed by a newer Fatura while this process ran. Upgrade it, and start it again'
 
 export interface SchemaState {
-  /** Hashes of the files that made it, of version 1 first; null for one that the store does not know. */
+  /** Hashes of the SQL files that made the schema, beginning with version 1. Null for a version that the store does not know. */
   hashes: readonly (string | null)[]
   functions: string | null
   isRewriting: boolean
 }
 
-/** A pass over all rows. Each step is committed with the key where the next one begins: a killed one goes on from there. */
+/** A pass over all rows. Each step is committed together with the key where the next step begins. A killed pass continues from this key. */
 export interface Rewrite {
   title: string
-  /** Rewrites the rows of some customers, those after a key, '' at first. */
+  /** Rewrites the rows of some customers behind the key `after`, which is '' at first. */
   step(db: Db, after: string): Promise<{ next: string | null; customers: number }>
 }
 
-/** Progress of a pass over the rows: its purpose, the number of customers that are done, and their part of all. */
+/**
+ * Reports the progress of a pass over the rows: its title, the number of finished customers, and their share of all customers from 0 to 1.
+ */
 export type OnRewrite = (title: string, customers: number, part: number) => void
 
 export interface MigrationTarget {
   where: string
   db: Db
   readHashes(): Promise<SchemaState['hashes']>
-  /** A transaction beside which nobody else migrates or writes: a kill at any moment leaves a whole version behind. */
+  /** Runs `work` in a transaction during which no other process migrates or writes. A kill at any moment leaves a complete version. */
   inLock<T>(work: () => Promise<T>): Promise<T>
   run(migration: Migration): Promise<void>
 }
@@ -67,7 +72,7 @@ export async function runMigrations(target: MigrationTarget, wanted: Schema, onR
   for (const migration of wanted.migrations.slice(hashes.length))
     await inLock(async () => {
       const { version, sha256, rewrite } = migration
-      // Another process may have run it while this one waited for the lock.
+      // Another process may have run this migration while this process waited for the lock.
       if ((await readHashes()).length !== version - 1) return
       await target.run(migration)
       await db.query('INSERT INTO fatura.migrations (version, sha256, rewriting) VALUES ($1, $2, $3)', [
@@ -81,24 +86,24 @@ export async function runMigrations(target: MigrationTarget, wanted: Schema, onR
   return { from: hashes.length, to: wanted.migrations.length }
 }
 
-/** Runs what is left of a pass over the rows, if anything is. Nobody is waited for when there is nothing to write. */
+/** Finishes an incomplete pass over the rows. Takes no lock when there is nothing to write. */
 async function rewriteRows(
   { db, inLock }: MigrationTarget,
   version: number,
   { title, step }: Rewrite,
   onRewrite: OnRewrite,
 ): Promise<void> {
-  const readPlace = async () => {
+  const readPosition = async () => {
     const sql = 'SELECT rewriting FROM fatura.migrations WHERE version = $1'
     return (await db.query<{ rewriting: string | null }>(sql, [version]))[0]?.rewriting ?? null
   }
-  const place = await readPlace()
-  if (place === null) return
+  const position = await readPosition()
+  if (position === null) return
   const ahead = 'SELECT count(*) AS n FROM fatura.customers WHERE customer_id > $1'
-  const all = (await db.query<{ n: number }>(ahead, [place]))[0]?.n ?? 0
-  for (let done = 0; (await readPlace()) !== null; ) {
+  const all = (await db.query<{ n: number }>(ahead, [position]))[0]?.n ?? 0
+  for (let done = 0; (await readPosition()) !== null; ) {
     await inLock(async () => {
-      const after = await readPlace()
+      const after = await readPosition()
       if (after === null) return
       const { next, customers } = await step(db, after)
       await db.query('UPDATE fatura.migrations SET rewriting = $2 WHERE version = $1', [version, next])
@@ -108,19 +113,19 @@ async function rewriteRows(
   }
 }
 
-/** `where` begins the sentence, as in "The database x". */
+/** Throws when the schema does not fit. `where` begins the message, such as "The database x". */
 export function checkState(where: string, state: SchemaState, schema: Schema): void {
   const problem = explainState(where, state, schema)
   if (problem !== null) throw new StoreError(problem)
 }
 
-/** For a process that runs already: a newer one may have migrated the store since. */
+/** Checks the version for a process that runs already. A newer Fatura may have migrated the store since the process started. */
 export function checkVersion(version: unknown, { migrations: { length: needed } }: Schema): void {
   if (version !== needed)
     throw new StoreUnavailable(`The database has schema version ${version}, this process needs ${needed}.`)
 }
 
-/** Null when the schema is exactly this one. */
+/** Returns why the schema does not fit. Null when it is exactly this schema. */
 export function explainState(where: string, state: SchemaState, schema: Schema): string | null {
   const unmigratable = explainHistory(where, state.hashes, schema)
   if (unmigratable !== null) return unmigratable
@@ -134,10 +139,10 @@ export function explainState(where: string, state: SchemaState, schema: Schema):
     : null
 }
 
-/** Null when the schema is this one, or an earlier one that can be migrated. */
+/** Returns why the schema cannot be migrated. Null when it is this schema or an earlier version of it. */
 function explainHistory(where: string, hashes: SchemaState['hashes'], { migrations }: Schema): string | null {
   const other = migrations.findIndex(({ sha256 }, i) => i < hashes.length && hashes[i] !== sha256)
-  // The same number has another meaning in another checkout.
+  // In an unreleased Fatura, the same version number may stand for another schema.
   if (other !== -1)
     return `${where} was made by an unreleased Fatura whose schema version ${other + 1} is another. Start with a new store: run fatura sync or fatura import again, and make tokens and keys again.`
   return hashes.length > migrations.length

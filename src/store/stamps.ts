@@ -1,8 +1,9 @@
 import { observationStamp } from './store.ts'
 
 /**
- * Moments of questions: they only rise, beyond those stored before, so that a clock set back makes no observation look old. While
- * they are ahead of the calendar, they go on at its pace: what is between two of them is the time that passed.
+ * Returns the stamp of the next question. Stamps only grow, and they begin above all stored stamps. A clock that was set back therefore
+ * makes no observation look old. While stamps are ahead of the clock, they grow as fast as time passes, so that the difference of two
+ * stamps stays a duration.
  */
 export type NextStamp = () => number
 

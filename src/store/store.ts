@@ -1,7 +1,7 @@
 /**
- * The store's three contracts, by role: `ReadStore` for the API, `OperatorStore` for commands that only look (status,
- * explain, reconcile, doctor, export), `WriteStore` for the connector, the import and the token commands. The connections behind
- * the first two cannot write. Every engine meets all three, and one suite runs over all engines.
+ * The store's three contracts, one for each role. `ReadStore` is for the API. `OperatorStore` is for commands that only read: status,
+ * explain, reconcile, doctor and export. `WriteStore` is for the connector, the import and the token commands. The connections behind the
+ * first two cannot write. Every engine fulfils all three contracts, and one test suite runs over all engines.
  */
 import type { AccountQuery, FoundEntries } from '../domain/account.ts'
 import type { OpenSum } from '../domain/balance.ts'
@@ -17,9 +17,9 @@ import type { InvoiceFilter } from './sql/filters.ts'
 
 export type { ConnectionUse, InvoiceFilter }
 
-/** The invoices of a walk. Unlike a list's, the bounds of `issued_at` may be any moments. */
+/** Filter of a pass over many invoices. Unlike the filter of a list, the bounds of `issued_at` may be any moments. */
 export interface InvoiceWalk extends InvoiceFilter {
-  /** Null means all of them. */
+  /** Null means all customers. */
   customers: readonly string[] | null
   withLines: boolean
 }
@@ -27,46 +27,46 @@ export interface InvoiceWalk extends InvoiceFilter {
 /** Stored JSON texts of an invoice. */
 export interface WalkedInvoice {
   summary: string
-  /** Null when the lines are not known, or not asked for. */
+  /** Null when the lines are unknown or were not requested. */
   lines: string | null
-  /** The associated document; null when there is none, or it was not read. */
+  /** The linked document. Null when there is none or it was not read. */
   document: string | null
-  /** What is owed and what was paid: `PaymentFacts`. */
+  /** JSON text of `PaymentFacts`: the amounts owed and paid. */
   payment: string
 }
 
 export interface InvoiceQuery extends InvoiceFilter {
   customer_id: string
-  /** At least 1. Above the last page, the last page is meant. */
+  /** Page number, at least 1. A number above the last page means the last page. */
   page: number
   page_size: number
-  /** Members that are added to each summary, as they are stored. Absent: none. */
+  /** Values of `expand` whose stored texts are added to each summary. Absent means none. */
   expand?: readonly Expansion[] | undefined
 }
 
 export interface Freshness {
-  /** Until when the records are known to follow their source, in milliseconds; null before the first success. */
+  /** Time in milliseconds up to which the records are known to match their source. Null before the first success. */
   synced_at: number | null
-  /** A random text. The store's creation, a copy and a restored backup begin another; a version means nothing in another. */
+  /** Random text that identifies one life of the store. Creating, copying or restoring a store begins a new life. */
   life: string
 }
 
 export interface Snapshot extends Freshness {
-  /** Changes with every change of any of the customer's invoices; 0 for a customer without any. */
+  /** Version of the customer's data, which changes with every change of an invoice. 0 for a customer without invoices. */
   version: number
 }
 
-/** A page, its total and its snapshot, all read at one moment. */
+/** A page of a list with its total and its snapshot, all read at one moment. */
 export interface InvoicePage extends Snapshot {
   total: number
   page: number
-  /** The summaries' stored JSON texts, joined by commas; newest `issued_at` first, then highest `id`. */
+  /** Stored JSON texts of the summaries, joined by commas. Sorted by `issued_at` and then by `id`, both descending. */
   summaries: string
 }
 
 export type CustomerSums = Snapshot & {
   sums: InvoiceSum[]
-  /** Sum of the credit notes in force of open invoices, by currency. */
+  /** Sum of the credit notes in force of open invoices. The key is the currency. */
   credited: ReadonlyMap<string, bigint>
   open: OpenSum[]
 }
@@ -74,11 +74,11 @@ export type CustomerSums = Snapshot & {
 /** What a customer has to pay, all read at one moment. */
 export interface OpenInvoices extends Snapshot {
   sums: OpenSum[]
-  /** The first of them in the order of their due days: of those before a day, then those without, then the rest. */
+  /** The first `openInvoicesShown` open invoices. Overdue invoices come first, then invoices without a due day, then the rest. */
   invoices: Omit<WalkedInvoice, 'lines'>[]
 }
 
-/** A part of a customer's account, all read at one moment. Entries are in the order of their days. */
+/** A page of a customer's account, all read at one moment. Entries are sorted by day. */
 export type AccountPage = Snapshot & FoundEntries
 
 export interface StoredInvoice extends WalkedInvoice {
@@ -87,14 +87,14 @@ export interface StoredInvoice extends WalkedInvoice {
 
 export type StoredRecord = InvoiceKey & Pick<WalkedInvoice, 'summary' | 'lines' | 'payment'>
 
-/** How a stream of records from a source stands. Moments are in milliseconds. */
+/** Progress of reading one stream of records from a source. Times are in milliseconds. */
 export interface Stream {
   name: string
-  /** Where the next step begins, in the source's own terms; null at the beginning. */
+  /** Position where the next step begins, in the source's own format. Null at the beginning. */
   cursor: string | null
-  /** When a run last reached its end; null before the first time. A run that is half done is no success. */
+  /** Time when a run last reached the end of the stream. Null before the first time. An unfinished run is no success. */
   succeeded_at: number | null
-  /** When a run last failed, and why; null when the last run succeeded. */
+  /** Time when the last run failed. Null when the last run succeeded. */
   failed_at: number | null
   error: string | null
 }
@@ -103,35 +103,35 @@ export interface KnownInvoice extends InvoiceKey {
   /** Null when the invoice was seen deleted. */
   summary: string | null
   observed_stamp: number
-  /** When the answer had arrived: a question that was asked before may have been answered with an older or a newer state. */
+  /** Stamp taken after the answer had arrived. An overlapping question may have an older or a newer answer. */
   answered_stamp: number
-  /** The record of its document beside it; null when it did not come from the payment platform. */
+  /** The payment platform's record of the document. Null when the invoice did not come from the payment platform. */
   claim: Claim | null
   document: string | null
-  /** Null when the invoice was seen deleted. */
+  /** JSON text of `PaymentFacts`. Null when the invoice was seen deleted. */
   payment: string | null
 }
 
 export interface StoredToken {
   id: string
   name: string
-  /** SHA-256 of the token, in hexadecimal: the token itself is nowhere. */
+  /** SHA-256 of the token, in hexadecimal. The token itself is never stored. */
   hash: string
-  /** Null means all of them, as for a key. */
+  /** Customers for whom the token is valid. Null means all customers. */
   customers: readonly string[] | null
   created_at: number
   expires_at: number | null
   revoked_at: number | null
 }
 
-/** A key that signs customer links. Whoever made it has the private half; the store has the public one. */
+/** A key that signs customer links. The store has only the public half. The private half stays with the creator of the key. */
 export interface StoredKey extends Pick<StoredToken, 'name' | 'customers' | 'created_at' | 'revoked_at'> {
   kid: string
-  /** The public Ed25519 key, as the member `x` of a JWK: 32 bytes in base64url. */
+  /** The public Ed25519 key, 32 bytes in base64url, as in the member `x` of a JWK. */
   x: string
 }
 
-/** A token or a key as the API reads it. Its customers may be many: they are asked for one by one. */
+/** A token or key as the API reads it. Its customers may be many, so `coversCustomer` looks up one of them when needed. */
 type Scoped<T> = T & { every_customer: boolean }
 export type TokenAccess = Scoped<Pick<StoredToken, 'id' | 'hash' | 'expires_at' | 'revoked_at'>>
 export type KeyAccess = Scoped<Pick<StoredKey, 'kid' | 'x' | 'revoked_at'>>
@@ -139,102 +139,105 @@ export type KeyAccess = Scoped<Pick<StoredKey, 'kid' | 'x' | 'revoked_at'>>
 export type InTurn = (search: () => Promise<InvoicePage>) => Promise<InvoicePage>
 
 export interface ReadStore extends ChangeReads {
-  /** A search among more than `searchedAtOnce` invoices costs far more than a page: `inTurn` runs it when its turn has come. */
+  /** Reads one page of a list. `inTurn` runs a search among more than `searchedAtOnce` invoices when a slot is free. */
   listInvoices(query: InvoiceQuery, inTurn?: InTurn): Promise<InvoicePage>
   readSums(customerId: string): Promise<CustomerSums>
-  /** Open invoices, the sums of all and the first `openInvoicesShown`: overdue on a day before those that are not. */
+  /** Reads the sums of all open invoices and the first `openInvoicesShown` of them. Those overdue on `day` come first. */
   readOpen(customerId: string, day: string): Promise<OpenInvoices>
   readAccount(query: AccountQuery): Promise<AccountPage>
   readSnapshot(customerId: string): Promise<Snapshot>
-  /** As in `Snapshot`. No customer's rows are needed for it. */
+  /** Reads the store's freshness and life. Needs no customer's rows. */
   readFreshness(): Promise<Freshness>
-  /** Null unless the invoice exists and belongs to the customer: the two are indistinguishable. */
+  /** Returns null when the invoice does not exist or belongs to another customer. The caller cannot tell these two cases apart. */
   findInvoice(customerId: string, invoiceId: string): Promise<StoredInvoice | null>
   findToken(id: string): Promise<TokenAccess | null>
   findKey(kid: string): Promise<KeyAccess | null>
-  /** Whether a token or a key that is not for every customer is for this one. */
+  /** Tells whether this customer is in the list of a token or key that is not valid for every customer. */
   coversCustomer(id: string, customerId: string): Promise<boolean>
-  /** Empty for an engine without connections. */
+  /** Returns the use of database connections. Empty for an engine without connections. */
   readConnections(): Promise<ConnectionUse[]>
   ping(): Promise<void>
   close(): Promise<void>
 }
 
-/** All that is written within one transaction: committed together, or not at all. */
+/** All writes of one transaction. They are committed together or not at all. */
 export interface WriteTransaction extends DocumentWrites, ConnectorWrites, ContentsWrites {
   /**
-   * Inserts or replaces each record whole, its lines included; returns how many differed. A later observation stays as it is:
-   * `observedAt` is the stamp before the source was asked, `answeredAt` that after it had answered.
+   * Inserts or replaces records with their lines, and returns how many differed from the stored ones. A record that was observed later
+   * stays unchanged. `observedAt` is the stamp before the source was asked. `answeredAt` is the stamp after it answered.
    */
   saveInvoices(
     records: readonly InvoiceRecord[],
     observedAt?: number | readonly number[],
     answeredAt?: number | readonly number[],
   ): Promise<number>
-  /** Returns whether there was such an invoice. That it is gone is remembered, so that no older observation revives it. */
+  /** Deletes an invoice and returns whether it existed. A tombstone stays, so that no older observation restores it. */
   deleteInvoice(
     customerId: string,
     invoiceId: string,
     observedAt?: number,
     answeredAt?: number,
   ): Promise<boolean>
-  /** Removes an invoice from its former customer. Unlike a deletion it is not remembered: it may come back. */
+  /** Removes an invoice from its former customer. No tombstone is kept, because the invoice may come back. */
   removeInvoice(customerId: string, invoiceId: string): Promise<void>
-  /** Stored invoices, deleted ones included. Until the end, no other writer changes these customers. */
+  /** Returns stored invoices, deleted ones included. No other writer changes the invoices' customers until the transaction ends. */
   findKnown(keys: readonly InvoiceKey[]): Promise<KnownInvoice[]>
   saveStream(stream: Stream): Promise<void>
-  /** Records that a stream of records reached its end: the next run begins anew. */
+  /** Records that a stream was read to its end. The next run starts at the beginning. */
   saveSuccess(stream: string, at: number): Promise<void>
-  /** Removes changes that were committed before a moment in milliseconds, the oldest first; returns how many. */
+  /** Removes changes that were committed before a moment in milliseconds, the oldest first. Returns how many were removed. */
   pruneChanges(before: number, limit: number): Promise<number>
-  /** Saves progress since a cursor; false when the webhook is gone, was paused, or its cursor was moved meanwhile. */
+  /** Saves a webhook's progress since a cursor. Returns false when the webhook is gone or paused, or has another cursor. */
   saveDelivery(id: string, since: number, delivery: Delivery): Promise<boolean>
 }
 
 export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsReads, ChangeReads {
-  /** Records of every customer, in the order of their keys, from the first one after a key. */
+  /** Returns records of all customers, sorted by key, starting behind the key `after`. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
-  /** So many invoices, drawn at random; all of them where there are fewer. */
+  /** Returns `count` random invoices. Returns all invoices when the store has fewer. */
   drawInvoices(count: number): Promise<InvoiceKey[]>
-  /** Matching invoices by customer, in the order of lists, in batches. Of one moment; on Citus, those of each customer are. */
+  /** Yields matching invoices in batches, by customer and in list order, all of one moment. On Citus, of one moment per customer. */
   walkInvoices(walk: InvoiceWalk): AsyncIterable<WalkedInvoice[]>
-  /** Invoices that may still change and were last observed before a stamp, in the order of their keys, after one. */
+  /** Returns invoices that may still change and were last observed before a stamp, sorted by key, starting behind `after`. */
   readUnsettled(after: InvoiceKey | null, limit: number, observedBefore: number): Promise<InvoiceKey[]>
-  /** The latest stamp at which anything stored was observed; 0 before the first. */
+  /** Returns the latest stamp of all observations in the store. Returns 0 before the first observation. */
   readLastObserved(): Promise<number>
-  /** Number of wrong totals and counters. Nobody waits for it, and nothing is written. */
+  /** Returns the number of wrong totals and counters. Takes no locks and writes nothing. */
   checkCounts(onProgress?: OnRecounted): Promise<number>
   listStreams(): Promise<Stream[]>
   findCustomers(ids: readonly string[]): Promise<string[]>
-  /** Customers with an invoice to this address, which is in lower case: 50 of them at most. */
+  /** Returns at most 50 customers that have an invoice to this e-mail address. The address must be in lower case. */
   findCustomersByEmail(email: string): Promise<string[]>
-  /** Newest first. */
+  /** Returns all tokens, the newest first. */
   listTokens(): Promise<StoredToken[]>
   listKeys(): Promise<StoredKey[]>
-  /** The oldest first. */
+  /** Returns all webhooks, the oldest first. */
   listWebhooks(): Promise<OutgoingWebhook[]>
   close(): Promise<void>
 }
 
 export interface WriteStore extends OperatorStore, LeaseWrites, WebhookCommands {
-  /** Of two that wait for each other, one is ended and its `work` called again: it must do nothing outside twice. */
+  /**
+   * Runs `work` in a transaction. When two transactions wait for each other, one is rolled back and its `work` runs again. `work` must
+   * therefore change nothing outside the transaction.
+   */
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
-  /** Counts those customers again of whom something is wrong, and returns how much was. */
+  /** Counts customers with wrong totals or counters again. Returns how many totals and counters were wrong. */
   repairCounts(onProgress?: OnRecounted): Promise<number>
-  /** Begins another life: no ETag and no cursor that was given before is believed any more. */
+  /** Begins a new life of the store. ETags and cursors of earlier lives become invalid. */
   renewLife(): Promise<void>
-  /** Fails when there is a token of that id. */
+  /** Fails when a token with this ID exists. */
   saveToken(token: StoredToken): Promise<void>
-  /** Null when there is no such token. Revoking twice keeps the first moment. */
+  /** Returns null when there is no such token. A second revocation keeps the time of the first. */
   revokeToken(id: string, at: number): Promise<StoredToken | null>
   saveKey(key: StoredKey): Promise<void>
   revokeKey(kid: string, at: number): Promise<StoredKey | null>
 }
 
-/** How many invoices were looked at so far, and of how many; null when that is not known. */
+/** Reports how many invoices were checked so far and how many there are. The second number is null when unknown. */
 export type OnRecounted = (invoices: number, of: number | null) => void
 
-/** A moment of observation: in microseconds, so that every question has its own, however fast they come. */
+/** Converts milliseconds to a stamp in microseconds. The finer unit gives each of many fast questions a stamp of its own. */
 export function observationStamp(milliseconds = Date.now()): number {
   return milliseconds * 1000
 }
@@ -245,13 +248,13 @@ export function stampOf(observedAt: number | readonly number[], index: number): 
 
 export interface LockWait {
   patienceMs?: number
-  /** Called once in a wait of over 2 s, with the path of the file that another process writes to. SQLite alone calls it. */
+  /** Called once when a wait exceeds 2 seconds, with the path of the file that another process writes to. Only SQLite calls it. */
   onWait?(path: string): void
-  /** Ends a wait, with its reason. SQLite alone looks at it. */
+  /** Aborting this signal ends a wait and throws the signal's reason. Only SQLite uses it. */
   signal?: AbortSignal
 }
 
-/** The connector's writer, and its lease: that waits for nobody long. */
+/** The connector's writer, and a second writer that renews the lease and never waits long. */
 export interface ConnectorStores {
   store: WriteStore
   leases: WriteStore
@@ -261,23 +264,23 @@ export interface ConnectorWait extends Pick<LockWait, 'onWait'> {
   leasePatienceMs: number
 }
 
-/** A store that cannot be used; the message advises what to do about it. */
+/** A store that cannot be used. The message says what to do about it. */
 export class StoreError extends Error {}
 
-/** A store that cannot be read at the moment, but may be again shortly. */
+/** A store that cannot be read at the moment, but may be readable again soon. */
 export class StoreUnavailable extends StoreError {}
 
-/** A store that answers, but slower than it is asked. */
+/** A store that answers more slowly than requests arrive. */
 export class StoreBusy extends StoreUnavailable {}
 
-/** A store whose content is damaged or gone: only a backup helps. */
+/** A store whose content is damaged or lost. Only a backup helps. */
 export class StoreDamaged extends StoreUnavailable {
   constructor(what: string, options?: ErrorOptions) {
     super(`${what}. Restore a backup: see docs/backup.md.`, options)
   }
 }
 
-/** The store has less than a process wrote to it, or read from it: nothing of it is believed until an operator says that it was restored. */
+/** The store holds less than this process wrote or read before. Nothing in it is trusted until an operator confirms a restore. */
 export class StoreWentBack extends StoreUnavailable {
   constructor(seen: 'wrote to it' | 'read from it') {
     super(
@@ -286,7 +289,7 @@ export class StoreWentBack extends StoreUnavailable {
   }
 }
 
-/** The store that was opened is not the one at its address any more: it has to be opened again. */
+/** The open file is no longer the one at the store's address. The store has to be opened again. */
 export class StoreReplaced extends StoreUnavailable {
   constructor(path: string) {
     super(`The database ${path} was replaced while it was open; nothing is written to the one before.`)

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { type KindName, kindNames, kinds, tellCount } from '../../store/contents.ts'
+import { formatCount, type KindName, kindNames, kinds } from '../../store/contents.ts'
 import { checkTarget, copyStore, type Digest, digestStore } from '../../store/copy-store.ts'
 import {
   findAddressProblem,
@@ -82,6 +82,6 @@ async function copyAndCompare(from: OperatorStore, to: WriteStore, asJson: boole
 function describe({ counts }: Digest): string {
   return kindNames
     .filter(name => counts[name] > 0)
-    .map(name => tellCount(name, counts[name]))
+    .map(name => formatCount(name, counts[name]))
     .join(', ')
 }
