@@ -1,4 +1,4 @@
-/** The upstream systems that Fatura knows, for what reads the store alone. */
+/** Names of the upstream systems, for code that reads only the store. */
 import { invoiceXpressIdentity } from './invoicexpress/source-identity.ts'
 import { stripeIdentity } from './stripe/source-identity.ts'
 

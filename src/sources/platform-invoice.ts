@@ -1,9 +1,9 @@
-/** The domain: an invoice as the payment platform tells it, and what is stored of it where the platform tells nothing. Pure. */
+/** An invoice as the payment platform reports it, and its merge with the stored invoice. Pure. */
 import type { Claim } from '../domain/document.ts'
 import type { Invoice, InvoiceRecord, Line } from '../domain/invoice.ts'
 import type { PaymentFacts, TaxByRate } from '../domain/payment.ts'
 
-/** Fields that say which document an invoice has. The payment platform knows nothing of them. */
+/** Invoice fields about the certified document. The payment platform does not know them. */
 type DocumentField = 'ix_sync_state' | 'ix_id' | 'ix_status' | 'ix_created_at'
 
 export type BilledInvoice = Omit<Invoice, DocumentField>
@@ -12,22 +12,22 @@ export interface PlatformInvoice {
   invoice: BilledInvoice
   lines: readonly Line[] | null
   payment: PaymentFacts
-  /** What is recorded at the platform of its document. Absent: the platform records nothing. */
+  /** The document that the platform's own record of the invoice names. Absent: the platform records no documents. */
   claim?: Claim
   unread: Unread
 }
 
-/** What the platform did not tell: the customer was deleted, or the key may not read it. */
+/** Facts that the platform did not report, because the customer was deleted or the key may not read them. */
 export interface Unread {
   customer: boolean
-  /** The rate of the invoice's tax: `tax_percent` is computed from the amounts. */
+  /** True when the tax rate could not be read. `tax_percent` is then computed from the amounts. */
   rate: boolean
   payments: boolean
 }
 
 export const nothingUnread: Unread = { customer: false, rate: false, payments: false }
 
-/** The stored invoice before an answer. */
+/** The invoice as it was stored before the platform's answer. */
 export interface Previous {
   invoice: Invoice
   payment: PaymentFacts | null
@@ -40,7 +40,7 @@ const noDocument = {
   ix_created_at: null,
 } as const satisfies Pick<Invoice, DocumentField>
 
-/** The record to store. Where the platform answer nothing, what is stored stays; so does the document. */
+/** Builds the record to store. Facts that the platform did not report keep their stored values, and so do the document's fields. */
 export function completeRecord(answer: PlatformInvoice, previous: Previous | null): InvoiceRecord {
   const { invoice, lines, payment, claim } = answer
   if (previous === null)
@@ -59,7 +59,7 @@ export function completeRecord(answer: PlatformInvoice, previous: Previous | nul
   }
 }
 
-/** An invoice keeps the name that it was issued with, whatever its customer is called later. */
+/** An issued invoice keeps its display name, even when its customer is renamed later. */
 function namesOf({ invoice, unread }: PlatformInvoice, previous: Invoice) {
   const isNameKept = unread.customer || previous.status !== 'draft'
   return {
@@ -82,7 +82,7 @@ function keepPayment({ payment, unread }: PlatformInvoice, before: PaymentFacts 
   }
 }
 
-/** Rates that were known, and can no longer be read, stay while the amounts are the same. */
+/** Keeps the stored tax rates when a rate can no longer be read and the amounts are unchanged. */
 function keepRates(taxes: readonly TaxByRate[] | null, before: readonly TaxByRate[] | null) {
   if (taxes === null || before === null || taxes.every(({ rate_percent }) => rate_percent !== null))
     return taxes

@@ -1,124 +1,125 @@
-/** The contracts of the two upstream systems, for the API and for the connector. */
+/** Interfaces of the two upstream systems, a payment platform and an invoicing system. The API and the connector have one of each. */
 import type { Document, DocumentType, Relations } from '../domain/document.ts'
 import type { InvoiceStatus, Line } from '../domain/invoice.ts'
 import type { PlatformInvoice } from './platform-invoice.ts'
 
-/** A PDF on its way. The reader destroys `body` when the client goes away. */
+/** A PDF that is being downloaded. Whoever reads `body` destroys it when the client disconnects. */
 export interface Pdf {
   body: NodeJS.ReadableStream
-  /** Bytes; null when the upstream does not name them. */
+  /** Size in bytes. Null when the upstream does not declare it. */
   size: number | null
 }
 
-/** Limits that the API obeys. */
+/** Limits of the API's calls to one upstream system. */
 interface Guarded {
-  /** Maximum of calls a second, for lines and for PDFs each. Absent: unlimited. */
+  /** Maximum number of calls per second, counted separately for lines and for PDFs. Absent: unlimited. */
   perSecond?: number
-  /** The reason for which it is not called right now: it asked for a pause, or failed too often. Then no request queues. */
+  /**
+   * Returns the error of every call while the system wants a pause or fails too often. Requests are then refused and do not queue. Null:
+   * calls are sent.
+   */
   refusal?(): SourceError | null
 }
 
 export interface PaymentPlatform extends Guarded {
-  /** All the lines of an invoice, in order; null when the platform does not know the invoice. Rejects with a `SourceError`. */
+  /** Returns all the lines of an invoice in order. Null when the platform does not know the invoice. Rejects with a `SourceError`. */
   fetchLines(invoiceId: string, signal: AbortSignal): Promise<readonly Line[] | null>
-  /** The invoice's PDF as the platform has it now. Rejects with a `SourceError`. */
+  /** Downloads the invoice's current PDF from the platform. Rejects with a `SourceError`. */
   openPdf(invoiceId: string, signal: AbortSignal): Promise<Pdf>
   /**
-   * Address of the platform's own page where the invoice can be paid; null when it cannot be. It holds a secret: never
-   * stored or logged. Rejects with a `SourceError`.
+   * Returns the address of the platform's page where the invoice can be paid, or null when it cannot be paid. The address holds a secret
+   * and is never stored or logged. Rejects with a `SourceError`.
    */
   findPaymentPage(invoiceId: string, signal: AbortSignal): Promise<string | null>
 }
 
-/** The reason for which an invoice of the platform is left out. */
+/** Why an invoice of the platform is not stored. */
 export type Refusal = 'preview' | 'no_customer' | 'invalid_customer' | 'unknown_status'
 
-/** The platform's answer about one invoice, mapped whole. */
 export interface InvoiceAnswer {
   id: string
-  /** Its customer; null when the platform names none, as of an invoice that is gone. */
+  /** Null when the platform names no customer, for example for a deleted invoice. */
   customer_id: string | null
-  /** The invoice, or the reason for leaving it out. Null when the platform no longer has it. */
+  /** The invoice, or the reason for which it is not stored. Null when the platform no longer has the invoice. */
   found: PlatformInvoice | { refusal: Refusal } | null
 }
 
-/** A record of the platform's that does not fit what an invoice is: it may when it is asked for again. */
+/** An invoice whose record failed the checks. A later answer about the invoice may pass them. */
 export interface Unfit {
   id: string
   reason: string
 }
 
-/** The filter of a list of invoices. Empty: all of the account. */
+/** Filter of a list of invoices. An empty filter lists all invoices of the account. */
 export interface ListFilter {
   customerId?: string
   status?: InvoiceStatus
-  /** Bounds of the creation, the second exclusive, by the platform's clock in seconds. */
+  /** Bounds of the creation time, in seconds of the platform's clock. `from` is inclusive, `before` is exclusive. */
   from?: number
   before?: number
 }
 
-/** The order of calls: for new events first, for lists next, for repeated lists last and slowly. */
+/** Priority of a call: `now` for new events, `soon` for lists, `slowly` for repeated lists, which may also have a lower rate. */
 export type Urgency = 'now' | 'soon' | 'slowly'
 
 export interface AnswerPage {
   answers: readonly InvoiceAnswer[]
-  /** Records of the page that do not fit. When none fits, the call fails: the platform is at fault. */
+  /** Records of the page that failed the checks. When all of many records fail, the call rejects, because the platform is at fault. */
   unfit: readonly Unfit[]
-  /** Number of records of the page without an id. Default: 0. */
+  /** Number of the page's records without an id. Default: 0. */
   nameless?: number
-  /** The cursor of the next page; null on the last. */
+  /** Cursor of the following page. Null on the last page. */
   next: string | null
-  /** Creation of the page's first and last record, by the platform's clock, in seconds; 0 on an empty page. */
+  /** Creation times of the page's first and last invoice, in seconds of the platform's clock. Both are 0 on an empty page. */
   began: number
   reached: number
 }
 
-/** Something happened to an invoice, or to a customer and so to all of the customer's invoices. */
+/** An event about one invoice, or about a customer and therefore about all invoices of that customer. */
 export interface Notification {
-  /** The event's own id: the same event may come twice. */
+  /** The event's id at the platform. The same event may arrive twice. */
   id: string
-  /** The platform's own word, such as invoice.paid. */
+  /** The platform's name of the event type, for example `invoice.paid`. */
   type: string
-  /** Its time by the platform's clock, in seconds. */
+  /** Creation time of the event, in seconds of the platform's clock. */
   created: number
   invoice_id: string | null
   customer_id: string | null
-  /** Of a customer's event: only drafts may have changed. Absent: all of the customer's invoices. */
+  /** `draft`: only the customer's drafts may have changed. Absent: all of the customer's invoices. */
   only?: 'draft'
 }
 
 export interface NotificationPage {
   notifications: readonly Notification[]
   next: string | null
-  /** The `created` of the newest event on the page, in seconds; null without events. Events that notify of nothing count. */
+  /** `created` of the newest event on the page, in seconds. Null without events. Events that concern no invoice count as well. */
   newest: number | null
 }
 
-/** The names of an upstream system. */
 export interface SourceIdentity {
-  /** The name for people, such as "Stripe". */
+  /** Name for people, for example "Stripe". */
   name: string
-  /** The key under which its account and records are stored, such as `stripe`. */
+  /** Key under which the store keeps the system's account and records, for example `stripe`. */
   system: string
-  /** The prefix of its streams' names. */
+  /** Prefix of the system's stream names, for example `ix` in `ix:all`. */
   streamPrefix: string
 }
 
-/** A payment platform, for the connector. Each call is paced and retried, and then rejects with a `SourceError`. */
+/** A payment platform as the connector uses it. Calls are paced and retried. A call that still fails rejects with a `SourceError`. */
 export interface BillingSource extends SourceIdentity {
-  /** Days for which the platform keeps events. */
+  /** Number of days for which the platform keeps events. */
   eventsKeptDays: number
-  /** Interval of listing everything again, where events may miss changes. Default: a day. */
+  /** Milliseconds between two full lists, for a platform whose events may miss changes. Default: a day. */
   relistEveryMs?: number
-  /** The permissions that the key lacks, as a sentence; null when no call was refused for one. */
+  /** Describes the permissions that the key lacks. Null when no call was refused for a missing permission. */
   lacks?(): string | null
-  /** Invoices, newest first. Lines are complete, or null. */
+  /** Lists invoices, newest first. The lines of each invoice are complete or null. */
   listInvoices(after: string | null, filter?: ListFilter, urgency?: Urgency): Promise<AnswerPage>
-  /** Rejects with an `UnfitRecord` when the platform's record does not fit. */
+  /** Rejects with an `UnfitRecord` when the platform's record fails the checks. */
   fetchInvoice(id: string, customerId: string | null, urgency?: Urgency): Promise<InvoiceAnswer>
-  /** Events since a moment of the platform's clock, newest first. */
+  /** Lists events, newest first. `since` is in seconds of the platform's clock. */
   listNotifications(since: number, after: string | null): Promise<NotificationPage>
-  /** The account of these invoices. */
+  /** Returns the account to which the key belongs. */
   identify(): Promise<BillingAccount>
 }
 
@@ -128,20 +129,20 @@ export interface BillingAccount {
   mode: 'live' | 'test' | null
 }
 
-/** The filter of a list of documents of all certifying types. */
+/** Filter of a list of documents of all certifying types. */
 export interface DocumentQuery {
-  /** Days as YYYY-MM-DD, both inclusive, of the date that a document carries. */
+  /** First and last day, as YYYY-MM-DD, of the date that a document carries. Both are inclusive. */
   from?: string
   to?: string
-  /** In the list's own words: `final` of a document is `sent` in the list. Absent: all. */
+  /** Statuses by the names of the list's filter, where `sent` finds documents with the status `final`. Absent: all statuses. */
   statuses?: readonly string[]
-  /** Whether to list archived documents: no other list holds them. */
+  /** True lists only archived documents. Every other list leaves them out. */
   isArchived?: boolean
 }
 
-/** A record that does not fit what it should be. */
+/** A document whose record failed the checks. */
 export interface Misfit {
-  /** Null when not even this can be read. */
+  /** Null when the record has no readable id. */
   id: number | null
   reason: string
 }
@@ -149,42 +150,42 @@ export interface Misfit {
 export interface DocumentPage {
   documents: readonly Document[]
   misfits: readonly Misfit[]
-  /** Number of pages, and of documents on all of them. */
+  /** Size of the whole list, in pages and in documents. */
   pages: number
   total: number
 }
 
-/** The client that a document is made out to. */
+/** The client named on a document. */
 export interface DocumentClient {
   id: number
   tax_id: string | null
 }
 
 /**
- * An invoicing system, for the connector. Each call is paced and retried, and then rejects with a `SourceError`. Null is a
- * successful answer that there is no such record, and never a failure.
+ * An invoicing system as the connector uses it. Calls are paced and retried. A call that still fails rejects with a `SourceError`. Null
+ * means that the system answered that it has no such record.
  */
 export interface DocumentSource extends SourceIdentity {
-  /** `page` counts from 1. A document that was just made may be missing from a list for some seconds. */
+  /** Reads one page of a list. `page` counts from 1. A document that was just made may be missing from a list for some seconds. */
   listDocuments(query: DocumentQuery, page: number): Promise<DocumentPage>
-  /** Tries every type in turn when the type is not known. */
+  /** Tries every document type when `type` is null. */
   fetchDocument(id: number, type: DocumentType | null): Promise<Document | null>
   fetchClient(id: number): Promise<DocumentClient | null>
-  /** The QR code is asked for unless it is known to be there. */
+  /** Reads a document's related documents and whether it has a QR code. `hasQr`: the QR code is known to exist and is not requested. */
   fetchRelations(id: number, hasQr: boolean): Promise<Relations | null>
 }
 
 export interface InvoicingSystem extends Guarded {
-  /** The certified document's PDF. Rejects with a `SourceError`. */
+  /** Downloads the PDF of a certified document. Rejects with a `SourceError`. */
   openPdf(ixId: number, signal: AbortSignal): Promise<Pdf>
-  /** The image of the document's QR code. Rejects with a `SourceError`. Absent: there are none. */
+  /** Downloads the image of a document's QR code. Rejects with a `SourceError`. Absent: the system has no QR codes. */
   openQr?(ixId: number, signal: AbortSignal): Promise<Pdf & { type: string }>
 }
 
-/** The failures of a source: the same four for every upstream. */
+/** Kinds of failure. Every upstream system has the same four. */
 export type SourceFailure = 'missing' | 'not_ready' | 'timeout' | 'failed'
 
-/** The scope of a failure: the requested record, the key's permissions, or the source as a whole. */
+/** What a failure concerns: the requested record, the key's permissions, or the whole upstream system. */
 export type FailureScope = 'record' | 'access' | 'source'
 
 type FailureOptions = { retryAfter?: number; scope?: FailureScope }
@@ -192,7 +193,7 @@ type FailureOptions = { retryAfter?: number; scope?: FailureScope }
 export class SourceError extends Error {
   readonly failure: SourceFailure
   readonly scope: FailureScope
-  /** Seconds until a retry makes sense; undefined when it does not pass by itself, or when is not known. */
+  /** Seconds after which a retry may succeed. Undefined when waiting does not help, or when the time is unknown. */
   readonly retryAfter: number | undefined
 
   constructor(failure: SourceFailure, message: string, options: FailureOptions = {}) {
@@ -203,9 +204,9 @@ export class SourceError extends Error {
   }
 }
 
-/** The platform answered, and a record does not fit. */
+/** Thrown when the platform's record fails the checks. */
 export class UnfitRecord extends SourceError {
-  /** Whether the same question may bring another answer: the record was not the one that was asked for. */
+  /** True when a retry may succeed, because the platform sent another record than the requested one. */
   readonly mayPass: boolean
 
   constructor(message: string, mayPass = false) {
@@ -214,7 +215,7 @@ export class UnfitRecord extends SourceError {
   }
 }
 
-/** Null when the source has no such record. */
+/** Resolves with null when the source has no such record. Rethrows every other failure. */
 export async function unlessMissing<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer

@@ -1,7 +1,6 @@
-/** The streams of records, as the store and `fatura status` know them. Stores keep these names: they stay as they are. */
+/** Names of the connector's streams. Stores hold these names and `fatura status` prints them, so they must not change. */
 import type { SourceIdentity } from './source.ts'
 
-/** The stream of imports. */
 export const importStream = 'import'
 
 type Prefixed = Pick<SourceIdentity, 'streamPrefix'>
@@ -11,10 +10,11 @@ type DocumentStreams = ReturnType<typeof documentStreams>
 
 export function billingStreams({ streamPrefix }: Prefixed) {
   return {
-    /** The whole account, once; and again, slowly. */
+    /** All invoices of the account, read once. */
     backfill: `${streamPrefix}:backfill`,
+    /** All invoices of the account, read again and again at a low rate. */
     relist: `${streamPrefix}:relist`,
-    /** Events as they happen. */
+    /** New events of the payment platform. */
     events: `${streamPrefix}:events`,
     /** Invoices that may still change. */
     unsettled: `${streamPrefix}:unsettled`,
@@ -23,7 +23,7 @@ export function billingStreams({ streamPrefix }: Prefixed) {
 
 export function documentStreams({ streamPrefix }: Prefixed) {
   return {
-    /** Everything, month by month. */
+    /** All documents, read month by month. */
     all: `${streamPrefix}:all`,
     recent: `${streamPrefix}:recent`,
     /** Documents that may still change. */
@@ -32,12 +32,13 @@ export function documentStreams({ streamPrefix }: Prefixed) {
 }
 
 /**
- * What a stream says to `Fatura-Synced-At`. `follows`: the records are as fresh as the beginning of its last success. `once`: until its
- * first success nothing is fresh. `alone`: as `follows`, but only where the store has no other stream. `nothing`: it looks for what was missed.
+ * How a stream counts for the header `Fatura-Synced-At`. `follows`: records are as fresh as the start of the stream's last success.
+ * `once`: nothing is fresh before the stream's first success. `alone`: like `follows`, but only in a store without other streams.
+ * `nothing`: the stream does not count, because it only looks for missed changes.
  */
 export type Freshness = 'follows' | 'once' | 'alone' | 'nothing'
 
-/** By a stream's name without its prefix. */
+/** Freshness by stream name without its prefix. */
 export const freshness: Readonly<
   Record<keyof BillingStreams | keyof DocumentStreams | typeof importStream, Freshness>
 > = {

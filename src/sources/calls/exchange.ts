@@ -1,4 +1,7 @@
-/** A request to an upstream over kept connections. A key may travel in the query: errors hold our own words, the upstream's origin or a code. */
+/**
+ * Sends requests to an upstream over kept-alive connections. A key may be in the query, so error messages contain only our own words,
+ * the upstream's origin or an error code.
+ */
 import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { SourceError } from '../source.ts'
@@ -7,11 +10,11 @@ import { traceHeaders } from './trace.ts'
 
 export interface ExchangeOptions {
   name: string
-  /** The address of its API, such as https://api.stripe.com. */
+  /** Address of the upstream's API, for example https://api.stripe.com. */
   base: string
-  /** The setting to check when it cannot be reached. */
+  /** Name of the setting to check when the upstream cannot be reached. */
   setting: string
-  /** The reason for which nothing may be sent right now; null when it may. */
+  /** Returns the reason for which nothing may be sent now. Null when requests may be sent. */
   refusal?: (() => SourceError | null) | undefined
 }
 
@@ -21,22 +24,25 @@ export interface Exchanged {
   text: string
 }
 
-/** Nothing was sent: the upstream asked for a pause while the request waited for its connection. */
+/** The request was not sent, because the upstream asked for a pause while the request waited for its connection. */
 export class HeldBack extends SourceError {
   constructor({ failure, message, retryAfter }: SourceError) {
     super(failure, message, retryAfter === undefined ? {} : { retryAfter })
   }
 }
 
-/** Far more than a page of a hundred invoices. */
+/** Maximum size of an answer. A page of a hundred invoices is far smaller. */
 const maxBytes = 32 * 1024 * 1024
 
-/** The exchange rejects with a `SourceError` when there is no whole answer. Redirects are answers like any other: none is followed. */
+/**
+ * Returns a function that sends one request. The function rejects with a `SourceError` unless a whole answer arrives. It returns a
+ * redirect like any other answer.
+ */
 export function createExchange({ name, base, setting, refusal }: ExchangeOptions) {
   const { protocol, origin } = new URL(base)
   const isSecure = protocol === 'https:'
   const request = isSecure ? requestHttps : requestHttp
-  // Agents of our own: Node's global ones may be set to go through a proxy.
+  // Node's global agents may be configured to use a proxy, so this client has its own agents.
   const agent = isSecure ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true })
 
   function explain(error: unknown): SourceError {
@@ -55,25 +61,25 @@ export function createExchange({ name, base, setting, refusal }: ExchangeOptions
       const fail = (error: unknown) => reject(explain(error))
       const headers = { ...(options.headers as object), ...traceHeaders() }
       const outgoing = request(url, { ...options, agent, headers })
-      // Last of all, however long the connection took.
-      const go = () => {
+      // Runs when the connection is open, so that a pause that began meanwhile still stops the request.
+      const send = () => {
         const refused = refusal?.() ?? null
         if (refused === null) outgoing.end(body)
         else outgoing.destroy(new HeldBack(refused))
       }
       let isAnswered = false
       outgoing.on('socket', socket => {
-        if (outgoing.reusedSocket) go()
-        else socket.once(isSecure ? 'secureConnect' : 'connect', go)
+        if (outgoing.reusedSocket) send()
+        else socket.once(isSecure ? 'secureConnect' : 'connect', send)
       })
       outgoing.on('timeout', () => {
         const late = overdue(name)
-        // The error of a half-read answer explains less.
+        // Rejects before `destroy`, because the error of a half-read answer explains less than a timeout.
         fail(late)
         outgoing.destroy(late)
       })
       outgoing.on('error', (error: NodeJS.ErrnoException) => {
-        // It let go of a kept connection just as it was taken up again: a new one may do better.
+        // The upstream closed a kept-alive connection just when this request reused it. A new connection may succeed.
         if (!isAnswered && outgoing.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(error.code ?? ''))
           resolve(exchange(url, options, body))
         else fail(error)
@@ -83,7 +89,7 @@ export function createExchange({ name, base, setting, refusal }: ExchangeOptions
         const { statusCode: status = 0, headers } = response
         readText(response, name).then(text => resolve({ status, headers, text }), fail)
       })
-      // Without an error, when the upstream wants another protocol.
+      // A server that expects another protocol closes the connection without an error.
       outgoing.on('close', () => {
         if (!isAnswered) fail(new SourceError('failed', `${name} gave no answer`))
       })
@@ -95,13 +101,13 @@ export function overdue(name: string): SourceError {
   return new SourceError('timeout', `${name} did not answer in time`)
 }
 
-/** Bounded: any bytes at all must end in an answer or an error. */
+/** Reads at most `maxBytes`, because an upstream's answer may be endless. */
 async function readText(response: IncomingMessage, name: string): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of response) {
     length += chunk.length
-    // Its connection goes with it.
+    // The throw leaves the loop, which also closes the connection.
     if (length > maxBytes) throw new SourceError('failed', `${name} answered too much`)
     chunks.push(chunk)
   }

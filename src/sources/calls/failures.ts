@@ -1,15 +1,15 @@
 import type { SourceError } from '../source.ts'
 import type { UpstreamOutcome } from './telemetry.ts'
 
-/** Classifies the failures of one upstream's client. */
+/** Classifies the errors of one upstream's client. */
 export interface Failures {
   name: string
   mayPass(error: unknown): boolean
-  /** Whether the upstream failed, rather than has no such record. */
+  /** True when the upstream itself failed. The answer that it has no such record is no fault. */
   isFault(error: unknown): boolean
-  /** The pause that the upstream asks for, in milliseconds; 0: none. */
+  /** Milliseconds for which the upstream asks us to pause. 0: no pause. */
   pauseFor(error: unknown): number
-  /** The error in our words: the upstream's may hold an address or a part of a key. */
+  /** Converts an error to one in our own words. The upstream's text may hold an address or a part of a key. */
   explain(error: unknown): SourceError
 }
 
@@ -17,10 +17,10 @@ export function outcomeOf({ failure }: SourceError, pauseMs: number): UpstreamOu
   return pauseMs > 0 ? 'throttled' : failure
 }
 
-/** However long an upstream asks us to wait, we look again after this. */
+/** Maximum pause, even when an upstream asks for a longer one. */
 export const longestPauseMs = 60_000
 
-/** The pause of a `Retry-After` header in milliseconds, a minute at most; the usual pause without a readable one. */
+/** Converts a `Retry-After` header to a pause in milliseconds, a minute at most. A missing or unreadable header gives the default. */
 export function readRetryAfter(value: string | undefined, now: number, defaultPauseMs = 1_000): number {
   const text = value?.trim() ?? ''
   const asked = /^\d+$/.test(text)

@@ -1,4 +1,7 @@
-/** Calls of the API to an upstream, while a client waits: bounded in time, and not made when they are bound to fail. */
+/**
+ * Calls that the API makes to an upstream while a client waits. Each has a timeout. A circuit breaker refuses calls that would probably
+ * fail.
+ */
 import { performance } from 'node:perf_hooks'
 import {
   BrokenCircuitError,
@@ -19,25 +22,28 @@ import { breakerTurned, type UpstreamOutcome, upstreamCalled } from './telemetry
 const failuresToBreak = 5
 const breakMs = 10_000
 
-/** Default Retry-After, after a failure that may pass. */
+/** Default `Retry-After` after a failure that may pass. */
 const retryAfterSeconds = 5
 
-/** Above this share of its time, this process is too busy to judge whether an upstream was late. */
+/** Share of time above which this process is too busy to judge whether an upstream was late. */
 const busyShare = 0.9
 
-/** The upstream did not answer within the call's time, though this process had time to listen. */
+/** The upstream did not answer in time, although this process was not too busy to listen. */
 class Overdue extends Error {}
 
-/** The call's time was over, and it may be this process that was late. */
+/** The call timed out while this process was busy, so perhaps this process was late and not the upstream. */
 class TooBusy extends Error {}
 
-/** Nobody waits for the answer any more. */
+/** The client that waited for the answer has disconnected. */
 class Unwanted extends Error {}
 
-/** Fails at once while the upstream asked for a pause, or failed too often; errors are in our words. */
+/**
+ * Returns a function that calls one upstream. It fails at once during a pause and while the circuit breaker is open. Its errors are in
+ * our own words.
+ */
 export function createGuardedCall(failures: Failures) {
   const upstream = new GuardedUpstream(failures)
-  /** The signal is aborted when the time is over. A failure after `wanted` was aborted is not counted against the upstream. */
+  /** `given` is aborted at the timeout. A failure after `wanted` was aborted does not count against the upstream. */
   const guarded = <T>(timeoutMs: number, wanted: AbortSignal, call: (given: AbortSignal) => Promise<T>) =>
     upstream.call(timeoutMs, wanted, call)
   return Object.assign(guarded, { refusal: () => upstream.refusal() })
@@ -93,7 +99,7 @@ class GuardedUpstream {
     }
   }
 
-  /** The reason for which a call would fail at once; null when it would be made. */
+  /** Returns the error with which a call would fail at once. Null when a call would be sent. */
   refusal(): SourceError | null {
     const { pausedUntil } = this
     if (isAhead(pausedUntil, longestPauseMs))
@@ -101,7 +107,7 @@ class GuardedUpstream {
         retryAfter: secondsUntil(pausedUntil),
       })
     const isBroken = this.breaker.state === CircuitState.Open && isAhead(this.brokenUntil, breakMs)
-    return isBroken ? this.leftAlone() : null
+    return isBroken ? this.circuitOpenError() : null
   }
 
   private explain(error: unknown): SourceError {
@@ -110,30 +116,30 @@ class GuardedUpstream {
     if (error instanceof Overdue || error instanceof TooBusy)
       return new SourceError('timeout', `${name} did not answer in time`, { retryAfter: retryAfterSeconds })
     if (error instanceof Unwanted) return new SourceError('failed', `${name} was no longer asked`)
-    if (error instanceof BrokenCircuitError) return this.leftAlone()
+    if (error instanceof BrokenCircuitError) return this.circuitOpenError()
     if (error instanceof HeldBack) return error
     const pause = failures.pauseFor(error)
     const { failure, message, retryAfter } = failures.explain(error)
-    if (pause > 0) return new SourceError(failure, message, { retryAfter: this.pauseFor(pause) })
+    if (pause > 0) return new SourceError(failure, message, { retryAfter: this.startPause(pause) })
     const wait = failures.mayPass(error) ? retryAfterSeconds : retryAfter
     return new SourceError(failure, message, wait === undefined ? {} : { retryAfter: wait })
   }
 
-  /** A longer pause that was asked for before stays. Returns its seconds. */
-  private pauseFor(ms: number): number {
+  /** Starts a pause. A longer pause that is already running stays. Returns the remaining seconds. */
+  private startPause(ms: number): number {
     const before = isAhead(this.pausedUntil, longestPauseMs) ? this.pausedUntil : 0
     this.pausedUntil = Math.max(before, Date.now() + ms)
     return secondsUntil(this.pausedUntil)
   }
 
-  private leftAlone(): SourceError {
+  private circuitOpenError(): SourceError {
     return new SourceError('failed', `${this.failures.name} failed too often and is left alone for a while`, {
       retryAfter: Math.min(secondsUntil(this.brokenUntil), breakMs / 1000),
     })
   }
 }
 
-/** One call within its time. Rejects with what says whose fault it is, as far as that can be told. */
+/** Makes one call within its timeout. The class of a rejection tells whether the upstream, this process or the client was the cause. */
 async function attempt<T>(
   failures: Failures,
   timeoutMs: number,
@@ -152,13 +158,13 @@ async function attempt<T>(
   }
 }
 
-/** A time further ahead than possible comes from a clock that was set back. */
+/** Whether `moment` is in the future by at most `longest` milliseconds. A later moment comes from a clock that was set back. */
 function isAhead(moment: number, longest: number): boolean {
   const remaining = moment - Date.now()
   return remaining > 0 && remaining <= longest
 }
 
-/** At least one: after a 0, a client would ask at once. */
+/** Returns at least 1, because a client would retry at once after a `Retry-After` of 0. */
 function secondsUntil(moment: number): number {
   return Math.max(1, Math.ceil((moment - Date.now()) / 1000))
 }

@@ -1,6 +1,3 @@
-/**
- * Node's `http`, for everything in here that uses it. Imported as an ES module, it loads Node's `fetch` as well, which takes
- * longer than Node's own start.
- */
+/** Node's `http` module. An ES import of it would also load Node's `fetch`, which takes longer than the start of Node itself. */
 export const { Agent, createServer, METHODS, request, ServerResponse, STATUS_CODES } =
   process.getBuiltinModule('node:http')

@@ -1,4 +1,4 @@
-/** Calls of the connector to an upstream: at a bounded rate, retried as the upstream asks. */
+/** Calls that the connector makes to an upstream. They keep the upstream's rate limits and are retried after a failure that may pass. */
 import {
   ExponentialBackoff,
   handleWhen,
@@ -15,20 +15,23 @@ import { type Rates, Throttle } from './throttle.ts'
 
 export interface Pace extends Rates {
   attempts: number
-  /** Timeout of a whole answer: a client may bound only the silence between two bytes. */
+  /** Timeout of one call with its whole answer, in milliseconds. A client's own timeout may limit only the silence between two bytes. */
   patienceMs: number
 }
 
-/** `endpoint` is the kind of request, where the upstream has a rate for each. */
+/** `endpoint` names the kind of request, for an upstream with a rate limit for each kind. */
 export type PacedCall = <T>(
   call: () => Promise<T>,
   asking?: { endpoint?: string; urgency?: Urgency },
 ) => Promise<T>
 
-/** Every call waits for its turn, and after a refusal for the pause: `refusal` stops those that had their turn and are not sent yet. */
+/**
+ * Returns a function that makes paced calls. Its `refusal` stops calls that already have a slot but are not sent yet when a pause
+ * begins.
+ */
 export function createPacedCall(pace: Pace, failures: Failures) {
   const throttle = new Throttle(pace)
-  // No call heeds the signal, and to abort it costs more than the rest of the policy.
+  // No call uses the policy's signal, and aborting it costs more than the rest of the policy.
   const bounded = timeout(pace.patienceMs, { strategy: TimeoutStrategy.Aggressive, abortOnReturn: false })
   const policy = retry(
     handleWhen(error => error instanceof TaskCancelledError || failures.mayPass(error)),
@@ -39,7 +42,7 @@ export function createPacedCall(pace: Pace, failures: Failures) {
   )
   const system = failures.name
 
-  async function callInTurn<T>(call: () => Promise<T>, endpoint: string, urgency: Urgency): Promise<T> {
+  async function callInSlot<T>(call: () => Promise<T>, endpoint: string, urgency: Urgency): Promise<T> {
     for (;;) {
       upstreamWaiting.publish({ system, change: 1 })
       await throttle.take(endpoint, urgency)
@@ -66,7 +69,7 @@ export function createPacedCall(pace: Pace, failures: Failures) {
 
   const paced: PacedCall = async (call, { endpoint = '', urgency = 'soon' } = {}) => {
     try {
-      return await policy.execute(() => callInTurn(call, endpoint, urgency))
+      return await policy.execute(() => callInSlot(call, endpoint, urgency))
     } catch (error) {
       throw error instanceof TaskCancelledError ? overdue(system) : failures.explain(error)
     }

@@ -1,8 +1,8 @@
-/** The shape of a record: a check for each field, from which its type follows. */
+/** Checks of untrusted records. TypeScript derives a record's type from the checks of its fields. */
 export type Check<T> = (value: unknown) => value is T
 export type Checked<C> = C extends Check<infer T> ? T : never
 
-/** `misfit` names the fields that are missing, or else the first that does not fit and its kind; null when all fit. */
+/** `misfit` describes the missing fields, or else the first field of a wrong kind. It returns null when the record passes. */
 export type Shape<T> = Check<T> & { misfit(value: unknown): string | null }
 
 type Checks = Record<string, Check<unknown>>
@@ -10,7 +10,7 @@ type Fields<Required extends Checks, Optional extends Checks> = {
   [Name in keyof Required]: Checked<Required[Name]>
 } & { [Name in keyof Optional]?: Checked<Optional[Name]> }
 
-/** A record may have other fields too. What is no record has no field to name: its misfit is what it is. */
+/** Checks the named fields of a record and ignores all other fields. For a value that is no record, `misfit` returns its kind. */
 export function shape<Required extends Checks, Optional extends Checks = Record<never, never>>(
   required: Required,
   optional?: Optional,
@@ -29,7 +29,7 @@ export function shape<Required extends Checks, Optional extends Checks = Record<
   return Object.assign(fits, { misfit })
 }
 
-/** The kind of a value as people call it; never the value, which may be anybody's. */
+/** Names the kind of a value for a message. The value itself may be personal data and is never shown. */
 function kindOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
@@ -41,7 +41,7 @@ export const isText = (value: unknown): value is string => typeof value === 'str
 
 export const isNumber = (value: unknown): value is number => Number.isFinite(value)
 
-/** Text that every engine can hold: without NUL, and well-formed. */
+/** Accepts text that both database engines can store: well-formed and without NUL. */
 export const isStorable = (value: unknown): value is string =>
   typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 
@@ -61,7 +61,7 @@ export const isFilled = (value: unknown): value is string => typeof value === 's
 
 export const isTextOrNull = isOrNull(isText)
 
-/** Text comes as a number now and then. */
+/** Accepts a number as well, because InvoiceXpress sometimes sends a number in place of a text. */
 export const isLooseText = (value: unknown): value is string | number | null =>
   isTextOrNull(value) || Number.isFinite(value)
 
@@ -71,8 +71,8 @@ export function isOneOf<T>(values: readonly T[]): Check<T> {
   return (value): value is T => values.includes(value as T)
 }
 
-/** A whole number from `least` up, or its digits as text, as these come now and then. */
-export function isWhole(least: number, digits: RegExp): Check<number | string> {
+/** Accepts a whole number of at least `min`, or its digits as text. InvoiceXpress sends both. */
+export function isWhole(min: number, digits: RegExp): Check<number | string> {
   return (value): value is number | string =>
-    typeof value === 'string' ? digits.test(value) : Number.isSafeInteger(value) && Number(value) >= least
+    typeof value === 'string' ? digits.test(value) : Number.isSafeInteger(value) && Number(value) >= min
 }

@@ -1,19 +1,16 @@
-/** Events of a running Fatura, for metrics. Without a subscriber, publishing one costs a look at a flag. */
+/** Diagnostic channels from which the metrics are counted. Publishing without a subscriber costs almost nothing. */
 import { channel } from 'node:diagnostics_channel'
 
-/** Names of upstream systems, as in a sentence. */
 export const upstreamSystems = ['Stripe', 'InvoiceXpress'] as const
 
 export const upstreamOutcomes = [
   'ok',
-  /** The system has no such thing, or not yet. */
   'missing',
   'not_ready',
   'timeout',
   'failed',
-  /** The system asked for a pause. */
   'throttled',
-  /** No request was sent: the system failed too often, or had asked for a pause. */
+  /** No request was sent, because the upstream had failed too often or had asked for a pause. */
   'not_asked',
 ] as const
 export type UpstreamOutcome = (typeof upstreamOutcomes)[number]
@@ -21,14 +18,14 @@ export type UpstreamOutcome = (typeof upstreamOutcomes)[number]
 export const applyOutcomes = [
   'changed',
   'deleted',
-  /** With another answer that differs: it is asked for again. */
+  /** Two answers overlapped in time and differ, so the invoice is fetched again. */
   'overlapped',
   'refused',
 ] as const
 export type ApplyOutcome = (typeof applyOutcomes)[number]
 
 interface TypedChannel<Message> {
-  /** Without one, the message need not be made. */
+  /** False: nobody receives messages, so a publisher can skip making them. */
   readonly hasSubscribers: boolean
   publish(message: Message): void
   subscribe(receive: (message: Message) => void): void
@@ -36,26 +33,25 @@ interface TypedChannel<Message> {
 
 const open = <Message>(name: string): TypedChannel<Message> => channel(`fatura:${name}`) as never
 
-/** A request that was answered; the route is its pattern, null when none fits. */
+/** A request was answered. `route` is the route's pattern, or null when no route matched. */
 export const requestEnded = open<{ route: string | null; status: number; seconds: number }>('request-ended')
-/** A request that was refused before it was read, because more come than can be served. */
+/** A request was refused before it was read, because the server was overloaded. */
 export const requestShed = open<null>('request-shed')
-/** A call to an upstream system; 0 seconds when no request was sent. */
+/** A call to an upstream ended, or was refused before a request was sent. */
 export const upstreamCalled = open<{ system: string; outcome: UpstreamOutcome; seconds: number }>(
   'upstream-called',
 )
-/** Calls to an upstream that wait for their turn: one more, or one less. */
+/** The number of calls that wait for a slot changed by one. */
 export const upstreamWaiting = open<{ system: string; change: 1 | -1 }>('upstream-waiting')
-/** Whether an upstream is left alone because it failed too often. */
+/** A circuit breaker opened because its upstream failed too often, or closed again. */
 export const breakerTurned = open<{ system: string; isOpen: boolean }>('breaker-turned')
-/** Requests that wait for a change: one more, or one less. */
+/** The number of requests that wait for a new change rose or fell by one. */
 export const changeWaiting = open<1 | -1>('change-waiting')
-/** A webhook that was sent to an endpoint, and the time since its change was stored. */
+/** A webhook was sent. `seconds` counts from the time of its change. */
 export const webhookSent = open<{ isDelivered: boolean; seconds: number }>('webhook-sent')
-/** Invoices whose state at the payment platform was written into the store, or was not, and why; after the commit. */
+/** Answers about invoices were applied to the store. Published after the commit. */
 export const invoicesApplied = open<{ outcome: ApplyOutcome; count: number }>('invoices-applied')
-/** An event of the payment platform whose invoices are stored, the first time that it is. */
+/** An event of the payment platform was applied to the store for the first time. */
 export const eventApplied = open<null>('event-applied')
 export const webhookAnswered = open<{ status: number }>('webhook-answered')
-/** A part of a PDF, on its way to a client. */
 export const pdfPassed = open<{ bytes: number }>('pdf-passed')

@@ -1,34 +1,34 @@
-/** Throttles calls: within the upstream's rates, urgent calls first, and never too many at once. */
+/** Limits the rate of calls to an upstream and how many run at once. Urgent calls go first. */
 import type { Urgency } from '../source.ts'
 
 const urgencies: readonly Urgency[] = ['now', 'soon', 'slowly']
 
 export interface Rates {
   perSecond: number
-  /** For one kind of request. Default: as many as in all. */
+  /** Maximum rate of one kind of request. Default: `perSecond`. */
   perEndpoint?: number
-  /** For all slow requests. Default: as many as in all. */
+  /** Maximum rate of all calls of urgency `slowly`. Default: `perSecond`. */
   slowlyPerSecond?: number
   inFlight?: number
 }
 
 const defaultInFlight = 64
-/** Urgent calls at once beyond the maximum: lists must not keep them out. */
+/** Extra calls at once for urgency `now`, so that lists cannot block urgent calls. */
 const urgentInFlight = 16
-/** Tolerated delay of a timer: turns missed meanwhile are made up for at once. */
+/** Tolerated delay of a timer. Slots missed during the delay are given out at once. */
 const latenessMs = 5
-/** The distance between two turns, as a share of what the rate gives. Below 1, turns that a busy process missed are made up for. */
-const closeness = 0.75
-/** A second and a little more: a call may be made some moments after its turn. */
-const secondMs = 1_050
+/** Minimum distance between two slots, as a share of the average distance. Below 1, slots that a busy process missed can be caught up. */
+const minDistanceShare = 0.75
+/** Length of the rate's window. It is a little longer than a second, because a call may be sent some moments after its slot. */
+const windowMs = 1_050
 
-/** A rate: no second ever holds more turns than it may, nor are they all at its beginning. */
+/** Enforces one rate. No second holds more slots than allowed, and the slots are spread over the second. */
 class Gate {
   opensAt = 0
   private readonly perSecond: number
-  /** The moments of the last turns, as many as a second may hold, in a ring: each replaces the one that is that many turns older. */
+  /** Ring buffer of the times of the last slots, as many as one second may hold. */
   private readonly passed: Float64Array
-  private place = 0
+  private position = 0
 
   constructor(perSecond: number) {
     this.perSecond = perSecond
@@ -37,15 +37,15 @@ class Gate {
 
   pass(now: number): void {
     const { passed, perSecond } = this
-    passed[this.place] = now
-    this.place = (this.place + 1) % passed.length
-    const oldest = passed[this.place] as number
-    const soonest = Math.max(this.opensAt, now - latenessMs) + (1000 / perSecond) * closeness
-    this.opensAt = Math.max(soonest, oldest + (secondMs * passed.length) / perSecond)
+    passed[this.position] = now
+    this.position = (this.position + 1) % passed.length
+    const oldest = passed[this.position] as number
+    const soonest = Math.max(this.opensAt, now - latenessMs) + (1000 / perSecond) * minDistanceShare
+    this.opensAt = Math.max(soonest, oldest + (windowMs * passed.length) / perSecond)
   }
 }
 
-/** What resolves each call that waits, by its endpoint. */
+/** Functions that start the waiting calls, by endpoint. */
 type Queues = Map<string, (() => void)[]>
 
 export class Throttle {
@@ -54,7 +54,7 @@ export class Throttle {
   private readonly all: Gate
   private readonly slowly: Gate | null
   private readonly endpoints = new Map<string, Gate>()
-  /** The most urgent first. */
+  /** Waiting calls by urgency, the most urgent first. */
   private readonly waiting = new Map<Urgency, Queues>(urgencies.map(urgency => [urgency, new Map()]))
   private underWay = 0
   private pausedUntil = 0
@@ -67,7 +67,7 @@ export class Throttle {
     this.slowly = rates.slowlyPerSecond === undefined ? null : new Gate(rates.slowlyPerSecond)
   }
 
-  /** Resolves when the call may be made. `done` must follow it. */
+  /** Resolves when the call may be sent. The caller must call `done` when the call has ended. */
   take(endpoint: string, urgency: Urgency): Promise<void> {
     return new Promise(resolve => {
       const queues = this.waiting.get(urgency) as Queues
@@ -83,7 +83,6 @@ export class Throttle {
     this.advance()
   }
 
-  /** Gives no turn until these milliseconds have passed. */
   pause(milliseconds: number): void {
     this.pausedUntil = Math.max(this.pausedUntil, this.clock() + milliseconds)
   }
@@ -92,20 +91,23 @@ export class Throttle {
     return this.pausedUntil > this.clock()
   }
 
-  /** Lets go whatever may go now, and comes back when the next one may. */
+  /** Starts every waiting call that may start now. A timer runs this again when another call may start. */
   private advance(): void {
     clearTimeout(this.timer)
     let nextMs = Number.POSITIVE_INFINITY
     for (const [urgency, queues] of this.waiting)
       for (const [endpoint, queue] of queues) {
-        nextMs = Math.min(nextMs, this.letGo(queue, urgency, this.gatesOf(endpoint, urgency)))
+        nextMs = Math.min(nextMs, this.startCalls(queue, urgency, this.gatesOf(endpoint, urgency)))
         if (queue.length === 0) queues.delete(endpoint)
       }
     if (nextMs < Number.POSITIVE_INFINITY) this.timer = setTimeout(() => this.advance(), nextMs)
   }
 
-  /** Lets go of the queue whatever may go now. Returns the milliseconds until the next one may; infinite when another call has to end first. */
-  private letGo(queue: (() => void)[], urgency: Urgency, gates: readonly Gate[]): number {
+  /**
+   * Starts the calls of one queue that may start now. Returns the milliseconds until another may start. Infinity: none waits, or a
+   * running call has to end first.
+   */
+  private startCalls(queue: (() => void)[], urgency: Urgency, gates: readonly Gate[]): number {
     const { inFlight = defaultInFlight } = this.rates
     const room = urgency === 'now' ? inFlight + urgentInFlight : inFlight
     while (queue.length > 0 && this.underWay < room) {
@@ -119,7 +121,6 @@ export class Throttle {
     return Number.POSITIVE_INFINITY
   }
 
-  /** The rates that a call has to keep. */
   private gatesOf(endpoint: string, urgency: Urgency): Gate[] {
     const gates = [this.all]
     const { perEndpoint } = this.rates

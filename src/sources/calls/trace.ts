@@ -1,12 +1,12 @@
-/** The trace of a request (W3C Trace Context): logged with it, and sent with the upstream calls made for it. */
+/** The trace of a request (W3C Trace Context). It is logged with the request and sent with the request's upstream calls. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 const current = new AsyncLocalStorage<string>()
 
-/** Version 00, as the only one there is; an id of zeros alone is none. */
+/** Version 00 is the only version. An id that is all zeros is invalid. */
 const traceparent = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
-/** The header as it came; null when there is none, or it does not fit: then it is as if it was not sent. */
+/** Returns the header unchanged. Null when the header is absent or invalid. */
 export function readTrace(header: string | string[] | undefined): string | null {
   return typeof header === 'string' && traceparent.test(header) ? header : null
 }
@@ -15,12 +15,12 @@ export function traceIdOf(trace: string): string {
   return trace.slice(3, 35)
 }
 
-/** Upstream calls within `work` carry the trace. */
+/** Runs `work`. Upstream calls that `work` makes carry the trace. */
 export function withTrace<T>(trace: string | null, work: () => T): T {
   return trace === null ? work() : current.run(trace, work)
 }
 
-/** The headers of an upstream call. */
+/** Returns the trace header that an upstream call has to carry. */
 export function traceHeaders(): { traceparent?: string } {
   const trace = current.getStore()
   return trace === undefined ? {} : { traceparent: trace }

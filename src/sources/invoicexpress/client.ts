@@ -1,16 +1,16 @@
-/** InvoiceXpress over HTTP. Its key travels in the query, so an error holds our own words alone. */
+/** HTTP client of InvoiceXpress. The API key is in the query, so error messages contain only our own words. */
 import { createExchange, type ExchangeOptions, overdue, parseJson } from '../calls/exchange.ts'
 import { SourceError } from '../source.ts'
 
 export interface InvoiceXpressOptions {
-  /** The account's name, as in its address; null when only the address is known. */
+  /** The account's name, for example `name` in https://name.app.invoicexpress.com. Null when only the address is known. */
   account: string | null
   apiKey: string
-  /** The address of the account's API, as in https://name.app.invoicexpress.com. */
+  /** Address of the account's API, for example https://name.app.invoicexpress.com. */
   base: string
-  /** For one request and its whole answer. */
+  /** Timeout of one request, including its whole answer, in milliseconds. */
   timeoutMs?: number
-  /** Allowed origins of PDFs, as the PDF guard takes them. */
+  /** Allowed origins of PDFs, in the form of `PdfGuard.origins`. */
   pdfOrigins?: readonly string[]
 }
 
@@ -18,14 +18,14 @@ type Query = ConstructorParameters<typeof URLSearchParams>[0]
 
 export type Answer = Awaited<ReturnType<ReturnType<typeof createClient>>>
 
-/** Any other address is a sandbox's. */
+/** Whether an address belongs to InvoiceXpress. Any other address is a sandbox. */
 export function isInvoiceXpressOwn(base: string): boolean {
   return new URL(base).hostname.endsWith('.invoicexpress.com')
 }
 
 const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'fatura' }
 
-/** The client rejects with a `SourceError` when there is no whole answer: `timeout` or `failed`. */
+/** Returns a function that sends one request. It rejects with a `SourceError`, `timeout` or `failed`, unless a whole answer arrives. */
 export function createClient(
   { apiKey, base, timeoutMs = 20_000 }: InvoiceXpressOptions,
   refusal?: ExchangeOptions['refusal'],
@@ -44,7 +44,10 @@ export function createClient(
   }
 }
 
-/** Runs work with a signal of its own: it fails with `late` after a time limit, and is given up with the caller's signal. */
+/**
+ * Runs `work` with a time limit. Rejects with `late` after the limit, and with a
+ * `SourceError` after the caller's signal was aborted. `waiting` is aborted in both cases.
+ */
 export async function withDeadline<T>(
   timeoutMs: number,
   late: SourceError,

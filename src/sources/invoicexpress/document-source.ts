@@ -1,4 +1,4 @@
-/** InvoiceXpress for the connector: lists of documents, single documents, and clients. */
+/** InvoiceXpress as the connector uses it: lists of documents, single documents, and clients. */
 import { type Document, type DocumentType, documentTypes } from '../../domain/document.ts'
 import { createPacedCall, type Pace, type PacedCall } from '../calls/paced-calls.ts'
 import {
@@ -14,17 +14,20 @@ import { mapClient, mapDocument, mapRelated, readId, writeDate } from './map-doc
 import { invoiceXpressFailures, readPage, readQrUrl, readWrapped, unfit } from './read-answer.ts'
 import { invoiceXpressIdentity } from './source-identity.ts'
 
-/** 480 of an account's 780 requests a minute: the rest is for downloads and other users of the account. A sandbox has no limits by default. */
+/**
+ * Uses 480 of the 780 requests per minute that InvoiceXpress allows an account. The
+ * rest is for downloads and other programs. A sandbox has no limits by default.
+ */
 export function paceFor(base: string): Pace {
   return { perSecond: isInvoiceXpressOwn(base) ? 8 : 10_000, attempts: 6, patienceMs: 60_000 }
 }
 
 const pageSize = 50
 
-/** All values of the filter: without it, a list leaves some out. */
+/** All statuses of the list's filter. A list without the filter leaves some documents out. */
 const listStatuses = ['draft', 'sent', 'settled', 'canceled', 'second_copy', 'deleted']
 
-/** By type, in the addresses of the API and of the pages. */
+/** Part of a document's address by document type, in the API and in InvoiceXpress' web pages. */
 export const documentPaths: Record<DocumentType, string> = {
   Invoice: 'invoices',
   InvoiceReceipt: 'invoice_receipts',
@@ -38,7 +41,7 @@ export function createDocumentSource(options: InvoiceXpressOptions, pace: Pace =
   const ask = createClient(options, call.refusal)
   return {
     ...createRequests(ask, call),
-    // For work that can wait.
+    // The same requests at half the rate, for work that can wait.
     atHalfPace: createRequests(ask, request => call(request, { urgency: 'slowly' })),
   }
 }
@@ -46,7 +49,7 @@ export function createDocumentSource(options: InvoiceXpressOptions, pace: Pace =
 type Ask = ReturnType<typeof createClient>
 
 function createRequests(ask: Ask, call: PacedCall): DocumentSource {
-  /** Read within the call: an answer that does not fit is requested again, like a failure. */
+  /** Maps the answer inside the paced call, so that an answer that fails the checks is requested again. */
   async function fetchRecord<T extends { id: number }>(
     path: string,
     id: number,
@@ -96,7 +99,8 @@ async function listDocuments(
       const { records, pages, total } = readPage(await ask('/invoices.json', writeQuery(query, page)), page)
       const read = { ...readDocuments(records), pages, total }
       if (records.length === 0 || read.misfits.length < records.length) return read
-      // The answer may be at fault and not the documents: it is requested again, and accepted in the end.
+      // When all documents of a page fail the checks, the answer itself may be
+      // wrong. The page is requested again, and accepted after the last attempt.
       unreadable = { page: read, error: unfit('a page') }
       throw unreadable.error
     })
@@ -115,18 +119,18 @@ async function fetchRelations(ask: Ask, call: PacedCall, id: number, hasQr: bool
     }),
   )
   if (documents === null) return null
-  // Only the existence counts: the address holds a secret, and is asked for when the image is.
+  // Only the existence of the QR code is kept. Its address holds a secret, and each download requests it again.
   const qr =
     hasQr || (await unlessMissing(call(async () => readQrUrl(await ask(`/api/qr_codes/${id}.json`)))))
   return { has_qr: qr !== null, documents }
 }
 
-/** A document without a type has the type of its address. */
+/** Adds the type of the requested address to a document that names no type. */
 function withType(record: unknown, type: DocumentType): unknown {
   return typeof record === 'object' && record !== null ? { type, ...record } : record
 }
 
-/** The query of a list: whoever asks for one asks for the same types. */
+/** Writes the query of a list of all certifying document types. */
 export function writeQuery(
   { from, to, statuses = listStatuses, isArchived = false }: DocumentQuery,
   page: number,
@@ -135,7 +139,7 @@ export function writeQuery(
   const query = new URLSearchParams()
   for (const type of documentTypes) query.append('type[]', type)
   for (const status of statuses) query.append('status[]', status)
-  // One of the two: their combination is not documented.
+  // Sends only one of `archived` and `non_archived`, because InvoiceXpress does not document their combination.
   query.append(isArchived ? 'archived' : 'non_archived', 'true')
   if (from !== undefined) query.append('date[from]', writeDate(from))
   if (to !== undefined) query.append('date[to]', writeDate(to))

@@ -1,4 +1,4 @@
-/** InvoiceXpress for the API, while a client waits: the PDF of a document, and its QR code. */
+/** InvoiceXpress as the API uses it while a client waits: a document's PDF and QR code. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createGuardedCall } from '../calls/guarded-calls.ts'
 import { fetchPdf, type PdfGuard } from '../pdf/fetch-pdf.ts'
@@ -6,17 +6,20 @@ import { type InvoicingSystem, SourceError } from '../source.ts'
 import { createClient, type InvoiceXpressOptions, isInvoiceXpressOwn, withDeadline } from './client.ts'
 import { invoiceXpressFailures, readPdfUrl, readQrUrl } from './read-answer.ts'
 
-/** In milliseconds, until the PDF is made; and for one answer, which is less. */
+/** Time limits in milliseconds. `budget`: until the PDF is made. `answer`: for one answer. */
 const defaultPatience = { budget: 10_000, answer: 5_000 }
 export type Patience = typeof defaultPatience
 
-/** With the connector's 8 a second, 720 of an account's 780 a minute. A PDF that is being made is polled more often. */
+/**
+ * Calls per second. With the connector's 8 they make 720 of the 780 requests per minute
+ * that an account may send. Repeated requests for an unfinished PDF are not counted.
+ */
 const perSecond = 4
 
 const firstPauseMs = 250
 const longestPauseMs = 2_000
 
-/** Seconds by which a PDF is made. */
+/** Seconds after which an unfinished PDF is usually ready. */
 const retryAfter = 5
 
 const largestQrBytes = 1024 * 1024
@@ -29,7 +32,7 @@ export function createInvoicingSystem(
   const ask = createClient({ ...options, timeoutMs: answer }, guarded.refusal)
   const guard = pdfGuardFor(options)
 
-  /** The PDF's address; null while it is being made. */
+  /** Returns the address of a PDF. Null while InvoiceXpress is making the PDF. */
   function findPdf(ixId: number, signal: AbortSignal): Promise<string | null> {
     return guarded(answer, signal, async () => {
       const found = await ask(`/api/pdf/${ixId}.json`, {}, signal)
@@ -52,7 +55,7 @@ export function createInvoicingSystem(
     ...(isInvoiceXpressOwn(options.base) && { perSecond }),
     refusal: guarded.refusal,
     async openPdf(ixId, signal) {
-      // A new address for every download: anybody who reads it may open the PDF.
+      // Each download requests a new address, because anybody who has the address may open the PDF.
       return fetchPdf(await awaitPdf(ixId, signal), guard, signal)
     },
     async openQr(ixId, signal) {
@@ -65,7 +68,7 @@ export function createInvoicingSystem(
   }
 }
 
-/** A base that is not InvoiceXpress' own is a sandbox: it serves its PDFs itself, from this machine. */
+/** A sandbox serves PDFs itself from this machine, so private addresses are allowed for it. */
 export function pdfGuardFor({ base, pdfOrigins }: InvoiceXpressOptions): PdfGuard {
   return isInvoiceXpressOwn(base)
     ? { origins: pdfOrigins ?? ['https://*.invoicexpress.com'], allowPrivate: false }

@@ -1,4 +1,4 @@
-/** Maps InvoiceXpress' documents and clients to ours. Pure. */
+/** Maps InvoiceXpress' documents and clients to the types of `domain`. Pure. */
 import { isCalendarDay } from '../../domain/calendar.ts'
 import {
   type Document,
@@ -53,8 +53,8 @@ const anyId = shape({ id: isId })
 const client = shape({ id: isId }, { fiscal_id: isLooseText })
 
 /**
- * Null for a document of a type that certifies no invoice, whatever else it holds. `isWhole`: it came by itself, so that what it is
- * without it does not have. A list may leave fields out.
+ * Returns null for a document type that certifies no invoice. `isWhole`: the document was
+ * fetched alone, so it does not have what its record does not name. A list may leave fields out.
  */
 export function mapDocument(payload: unknown, isWhole = false): Document | null {
   const { type } = readAs(anyDocument, payload, 'a document')
@@ -67,14 +67,13 @@ export function mapDocument(payload: unknown, isWhole = false): Document | null 
     id: Number(document.id),
     type: document.type,
     status,
-    // Unchanged: it is compared with an invoice's id.
+    // The reference is not trimmed, because it is compared with an invoice's id.
     reference: readText(document.reference, 'a document'),
     ...(uid !== null && { uid }),
     number: mapNumber(readText(document.sequence_number, 'a document')),
     date: document.date ? mapDate(document.date) : null,
     total: mapTotal(document.total),
     currency: readText(document.currency, 'a document'),
-    // A document without a readable client still counts.
     client_id: readId(document.client),
     ...(isWhole && { retention: null, multicurrency: null }),
     ...mapOptional(payload as Payload),
@@ -84,7 +83,7 @@ export function mapDocument(payload: unknown, isWhole = false): Document | null 
 type Optional = Pick<Document, (typeof optionalFields)[number]>
 type Payload = Record<string, unknown>
 
-/** The payload's name of each optional field, and its mapping, which throws when the value does not fit. */
+/** Each optional field's name in InvoiceXpress' record, and its mapping. A mapping throws when the value fails the checks. */
 const mappings: {
   [Name in keyof Required<Optional>]: [
     name: string,
@@ -105,7 +104,7 @@ const mappings: {
   multibanco: ['mb_reference', mapMultibanco],
 }
 
-/** A field that does not fit is left out, and named: it is no reason to lose a document. */
+/** Leaves out optional fields that fail the checks and names them in `left_out`. A bad optional field must not lose the document. */
 function mapOptional(
   payload: Payload,
   fields: readonly (keyof Optional)[] = optionalFields,
@@ -126,7 +125,7 @@ function mapOptional(
   return { ...found, ...(leftOut.length > 0 && { left_out: leftOut.join(', ') }) }
 }
 
-/** Some lists have the number alone, as in 6/G. */
+/** Converts 6/G to G/6. Some lists hold a number only in the first form. */
 function invertNumber(number: unknown): { series_number?: string } {
   const [, digits, series] = /^(\d{1,15})\/([^/]{1,100})$/.exec(String(number)) ?? []
   return digits === undefined ? {} : { series_number: `${series}/${digits}` }
@@ -141,7 +140,7 @@ function mapText(value: unknown): string | null {
   return text === '' ? null : text
 }
 
-/** A draft has a word in place of its number, such as "draft" or "rascunho". */
+/** Returns null for a draft, which has a word such as "draft" or "rascunho" in place of a number. */
 function mapNumber(text: string | null): string | null {
   return text !== null && /\d/.test(text) && text.includes('/') ? text : null
 }
@@ -150,7 +149,7 @@ function mapAmount(value: unknown): string | null {
   return mapText(value) === null ? null : mapTotal(value as number | string)
 }
 
-/** No retention comes as nothing, as an empty text, or as 0. */
+/** Returns null without retention. InvoiceXpress then sends null, an empty text or 0. */
 function mapRetention(value: unknown): string | null {
   const percent = mapAmount(value)
   return toMillionths(percent ?? '0') === 0n ? null : percent
@@ -158,7 +157,7 @@ function mapRetention(value: unknown): string | null {
 
 const multicurrency = shape({}, { rate: isLooseText, currency: isLooseText, total: isLooseText })
 
-/** Null without both. */
+/** Returns null unless the value names both a currency and a total. */
 function mapMulticurrency(value: unknown): Multicurrency | null {
   if (value === null) return null
   if (!multicurrency(value)) throw unfit('a currency')
@@ -168,7 +167,7 @@ function mapMulticurrency(value: unknown): Multicurrency | null {
   return { rate: mapAmount(value.rate ?? null), currency: currencyOf(name) ?? name, total }
 }
 
-/** Of the client; absent when the document does not have it: most have only the client's ID and name. */
+/** Reads a field of the document's client. Undefined when it is absent: most documents name only the client's id and name. */
 function mapOfClient(value: unknown, field: 'fiscal_id' | 'name'): string | null | undefined {
   const { [field]: found } = (value ?? {}) as Payload
   return found === undefined ? undefined : mapText(found)
@@ -176,14 +175,17 @@ function mapOfClient(value: unknown, field: 'fiscal_id' | 'name'): string | null
 
 const multibanco = shape({ entity: isLooseText, reference: isLooseText })
 
-/** Entity and reference, or both in one text; anything else is none. */
+/** Reads the entity and reference of Multibanco from an object or from one text. Null for any other value. */
 function mapMultibanco(value: unknown): Multibanco | null {
   const text = multibanco(value) ? `${value.entity} ${value.reference}` : String(value ?? '')
   const [, entity, reference] = /^(\d{5})(\d{9})$/.exec(text.replace(/[\s/]/g, '')) ?? []
   return entity === undefined || reference === undefined ? null : { entity, reference }
 }
 
-/** Sums of the items by rate; a rate that is not given is unknown, and not 0. Discounts on the whole are in no item: then one rate has the totals, and several have no known parts. */
+/**
+ * Sums the items by tax rate. A missing rate is unknown, not 0. A discount on the whole document is
+ * in no item: one rate then gets the document's totals, and with several rates the result is null.
+ */
 function mapTaxes(value: unknown, { before_taxes, taxes }: Payload): readonly DocumentTax[] | null {
   if (!items(value)) throw unfit('items')
   const [wholeBase, wholeTax] = [readMillionths(before_taxes), readMillionths(taxes)]
@@ -193,7 +195,7 @@ function mapTaxes(value: unknown, { before_taxes, taxes }: Payload): readonly Do
     const total = sum(of.map(({ total }) => readMillionths(total)))
     return { rate, tax, base: tax === null || total === null ? null : total - tax }
   })
-  // Each item is rounded for itself.
+  // Allows a difference of one cent for each item, because each item is rounded separately.
   const isNear = (one: bigint | null, other: bigint | null) =>
     one !== null && other !== null && abs(one - other) <= 10_000n * BigInt(Math.max(1, value.length))
   const isWhole =
@@ -262,19 +264,19 @@ export function mapRelated(payload: unknown): RelatedDocument {
   }
 }
 
-/** The id of a record, whatever else is wrong with it; null when it has none. */
+/** Reads the id of a record that may fail all other checks. Null when the id is unreadable too. */
 export function readId(payload: unknown): number | null {
   return anyId(payload) ? Number(payload.id) : null
 }
 
-/** Null for an empty text. One that cannot be stored does not fit. */
+/** Returns null for an empty text. Throws for a text that the store cannot hold. */
 function readText(value: string | number | null | undefined, what: string): string | null {
   const text = String(value ?? '')
   if (!isStorable(text)) throw unfit(what)
   return text === '' ? null : text
 }
 
-/** From dd/mm/yyyy to YYYY-MM-DD. */
+/** Converts dd/mm/yyyy to YYYY-MM-DD. */
 function mapDate(date: string): string {
   const [, day, month, year] = /^(\d\d)\/(\d\d)\/([1-9]\d{3})$/.exec(date) ?? []
   const iso = `${year}-${month}-${day}`
@@ -282,12 +284,11 @@ function mapDate(date: string): string {
   return iso
 }
 
-/** From YYYY-MM-DD to dd/mm/yyyy. */
 export function writeDate(day: string): string {
   return day.split('-').reverse().join('/')
 }
 
-/** As decimal text; a number in exponent form, or beyond exact integers, is no amount. */
+/** Returns an amount as decimal text. Throws for a number in exponent form or beyond `Number.MAX_SAFE_INTEGER`. */
 function mapTotal(total: number | string): string {
   const text = String(total)
   if (!/^-?(0|[1-9]\d*)(\.\d+)?$/.test(text)) throw unfit('a total')

@@ -15,7 +15,7 @@ export class Refused extends SourceError {
   }
 }
 
-/** InvoiceXpress answers in JSON that it does not know a record. Any other 404 comes from a gateway, and means nothing. */
+/** InvoiceXpress' own 404 has a JSON body and means that a record is missing. A 404 without JSON comes from a gateway and means nothing. */
 function refusalOf(answer: Answer): SourceError {
   const isFromInvoiceXpress = typeof answer.body === 'object' && answer.body !== null
   return answer.status === 404 && !isFromInvoiceXpress
@@ -31,13 +31,16 @@ const explanations: Record<number, string> = {
   429: 'InvoiceXpress asked for a pause',
 }
 
-/** Answers of gateways and of the rate limit concern no record; InvoiceXpress' own answers concern the requested one. */
+/**
+ * 401 and 403 concern the key. Answers of gateways and of the rate limit
+ * concern the source. All other answers concern the requested record.
+ */
 function scopeOf(status: number): FailureScope {
   if (status === 401 || status === 403) return 'access'
   return [408, 429, 502, 503, 504].includes(status) ? 'source' : 'record'
 }
 
-/** The object in a 200. An error in such a body is an error. */
+/** Returns the body of a 200 answer. Throws when the body is an error, because InvoiceXpress may send an error with status 200. */
 export function readObject(answer: Answer): Record<string, unknown> {
   if (answer.status !== 200) throw refusalOf(answer)
   const { body } = answer
@@ -48,7 +51,7 @@ export function readObject(answer: Answer): Record<string, unknown> {
   return body as Record<string, unknown>
 }
 
-/** The only record in an object, under a key that varies with its type. */
+/** Returns the only key of an answer, and the record under that key. The key depends on the record's type, for example `invoice`. */
 export function readWrapped(answer: Answer): [key: string, record: unknown] {
   const [sole, ...others] = Object.entries(readObject(answer))
   if (sole === undefined || others.length > 0) throw unfit('a record')
@@ -58,7 +61,7 @@ export function readWrapped(answer: Answer): [key: string, record: unknown] {
 const pdfAnswer = shape({ output: isAnything })
 const pdf = shape({ pdfUrl: isFilled })
 
-/** The address of a PDF. It holds a secret. */
+/** Returns the address of a PDF. The address holds a secret. */
 export function readPdfUrl(answer: Answer): string {
   return readAs(pdf, readAs(pdfAnswer, readObject(answer), 'a PDF').output, 'a PDF').pdfUrl
 }
@@ -66,7 +69,7 @@ export function readPdfUrl(answer: Answer): string {
 const qrAnswer = shape({ qr_code: isAnything })
 const qrCode = shape({ url: isFilled })
 
-/** The address of a QR code's image. It holds a secret. */
+/** Returns the address of a QR code's image. The address holds a secret. */
 export function readQrUrl(answer: Answer): string {
   return readAs(qrCode, readAs(qrAnswer, readObject(answer), 'a QR code').qr_code, 'a QR code').url
 }
@@ -74,22 +77,25 @@ export function readQrUrl(answer: Answer): string {
 const isCount = isWhole(0, /^[0-9]{1,15}$/)
 const pagination = shape({ current_page: isCount, total_pages: isCount, total_entries: isCount })
 
-/** The requested page and no other: else one might be read for ever, or in another's place. */
+/**
+ * Reads one page of a list. Throws when the answer is not the requested page.
+ * Without this check, a pass over the list could repeat pages for ever or skip some.
+ */
 export function readPage(answer: Answer, page: number) {
   const { pagination: found, ...rest } = readObject(answer)
   const { current_page, total_pages, total_entries } = readAs(pagination, found, 'a list')
-  // The list is called `invoices`, or seldom by the name of a type.
+  // The list's key is `invoices`, or rarely the name of a document type.
   const [records, ...others] = Object.values(rest)
   if (!Array.isArray(records) || others.length > 0) throw unfit('a list')
   const [current, pages, total] = [Number(current_page), Number(total_pages), Number(total_entries)]
-  // A list that grew shorter since its last page was read ends before this one.
+  // A list may become shorter between two requests. The requested page may then lie beyond its end, and is empty.
   const isBeyond = total === 0 || page > pages
   const fits = current === page && pages <= Math.max(1, total) && isBeyond === (records.length === 0)
   if (!fits) throw unfit('a page')
   return { records, pages, total }
 }
 
-/** Returns a value that has the shape. The error names the field, never its value. */
+/** Returns a value that has the shape. Otherwise throws an error that names the field, but never its value. */
 export function readAs<T>(shape: Shape<T>, value: unknown, what: string): T {
   const misfit = shape.misfit(value)
   if (misfit === null) return value as T
@@ -103,15 +109,18 @@ export function unfit(what: string, field = ''): SourceError {
   })
 }
 
-/** After a 429 without `Retry-After`: the limit is counted by the minute, which the retries of one call then outlast. */
+/**
+ * Pause after a 429 without `Retry-After`. InvoiceXpress counts requests by
+ * the minute, and the retries of one call then last longer than a minute.
+ */
 const defaultPauseMs = 15_000
 
 export const invoiceXpressFailures: Failures = {
   name: 'InvoiceXpress',
-  /** A refusal of the key or of the request stays; any other failure may pass. */
+  /** A refusal of the key or of the request is permanent. Any other failure may pass. */
   mayPass: error =>
     !(error instanceof Refused) || error.status === 408 || error.status === 429 || error.status >= 500,
-  /** InvoiceXpress works if it answers about the request, the key or the rate limit itself. */
+  /** A 4xx answer concerns the request, the key or the rate limit. It shows that InvoiceXpress works. */
   isFault: error => !(error instanceof Refused && error.status >= 400 && error.status < 500),
   pauseFor: error =>
     error instanceof Refused && error.status === 429

@@ -1,4 +1,7 @@
-/** InvoiceXpress' SAF-T file of a month: made on request, and then at an address that opens it to anybody. */
+/**
+ * Downloads InvoiceXpress' SAF-T file of a month. InvoiceXpress makes
+ * the file on request. Anybody who has the file's address can open it.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createPacedCall } from '../calls/paced-calls.ts'
 import { isFilled, shape } from '../calls/shape.ts'
@@ -11,17 +14,20 @@ import { invoiceXpressFailures, readAs, readObject } from './read-answer.ts'
 
 type OnWait = (seconds: number) => void
 
-/** Until the file is made, and until it is read. */
+/** Time limits in milliseconds. `budgetMs`: until the file is made. `deadlineMs`: until the file is downloaded. */
 const defaultLimits = { budgetMs: 15 * 60_000, deadlineMs: 60 * 60_000 }
 const firstPauseMs = 1_000
 const longestPauseMs = 10_000
 
-/** A month of a million documents. */
+/** Maximum size of the file, enough for a month of a million documents. */
 const maximumBytes = 4 * 1024 ** 3
 
 const made = shape({ url: isFilled })
 
-/** The file's bytes, XML or a ZIP archive. Calls `onWait` while it is made, with the seconds since. Rejects with a `SourceError`. */
+/**
+ * Returns the file's bytes, as XML or a ZIP archive. While InvoiceXpress makes the
+ * file, `onWait` gets the seconds since the start. Rejects with a `SourceError`.
+ */
 export async function openSaftExport(
   options: InvoiceXpressOptions,
   month: string,
@@ -38,7 +44,7 @@ async function awaitExport(options: InvoiceXpressOptions, month: string, onWait:
   const call = createPacedCall(paceFor(options.base), invoiceXpressFailures)
   const ask = createClient(options, call.refusal)
   const [year = '', number = ''] = month.split('-')
-  // Its documents have `year`, and `years` in their examples.
+  // InvoiceXpress documents the parameter as `year`, but its examples use `years`. The request sends both.
   const query = { year, years: year, month: String(Number(number)) }
   const began = performance.now()
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
@@ -58,7 +64,7 @@ async function awaitExport(options: InvoiceXpressOptions, month: string, onWait:
   }
 }
 
-/** A month without documents has a message in the address' place. */
+/** For a month without documents, InvoiceXpress sends a message in place of the address. */
 function readUrl(answer: Record<string, unknown>, month: string): string {
   if (answer.url === undefined && typeof answer.message === 'string')
     throw new SourceError('missing', `InvoiceXpress has no SAF-T file of ${month}: it found no documents`, {
@@ -75,7 +81,7 @@ async function* renameFailure(body: AsyncIterable<Uint8Array>): AsyncGenerator<U
   }
 }
 
-/** The guard speaks of PDFs. */
+/** Replaces "PDF" in errors of `fetchPdf`, because this file is a SAF-T file. */
 function rename(error: unknown): never {
   if (!(error instanceof SourceError)) throw error
   const message = error.message

@@ -7,7 +7,7 @@ export const invoiceXpressIdentity: SourceIdentity = {
   streamPrefix: 'ix',
 }
 
-/** The account that options lead to, by its name or its address. */
+/** Names the account by its configured name, or else by its address. */
 export function invoicingAccountOf({ account, base }: Pick<InvoiceXpressOptions, 'account' | 'base'>) {
   return { source: invoiceXpressIdentity, account: account ?? new URL(base).origin }
 }

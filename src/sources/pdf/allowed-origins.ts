@@ -1,6 +1,6 @@
 import { SourceError } from '../source.ts'
 
-/** Whether a URL is of one of the origins: scheme, host and port, exactly. Throws when the list holds what is none. */
+/** Whether a URL has one of the allowed origins: the same scheme, host and port. Throws when an entry of `origins` is no origin. */
 export function isAllowed(url: URL, origins: readonly string[]): boolean {
   return origins.some(origin => {
     const allowed = parseOrigin(origin)
@@ -10,7 +10,7 @@ export function isAllowed(url: URL, origins: readonly string[]): boolean {
         `The allowed origin ${origin} is not an origin: expected https://host or https://host:port.`,
       )
     if (allowed.protocol !== url.protocol || allowed.port !== url.port) return false
-    // An origin begins with "*." where its subdomains are meant, at any depth, and not itself.
+    // An entry such as https://*.example.com allows subdomains at any depth, but not example.com itself.
     return allowed.hostname.startsWith('*.')
       ? url.hostname.endsWith(allowed.hostname.slice(1)) && url.hostname.length >= allowed.hostname.length
       : url.hostname === allowed.hostname

@@ -1,4 +1,7 @@
-/** The guarded client through which every PDF of an upstream comes: an upstream's URL is not to be trusted. */
+/**
+ * Downloads every PDF of an upstream. The URL is not trusted, because it comes from an upstream's answer and may point into a private
+ * network.
+ */
 import type { IncomingMessage } from 'node:http'
 import { isIP, type OnReadOpts, type Socket } from 'node:net'
 import { finished, type Readable, Transform } from 'node:stream'
@@ -10,36 +13,36 @@ import { isPublicAddress, NoResponse, refuseAddress, requestOnce } from './publi
 const signatures = {
   'application/pdf': Buffer.from('%PDF-'),
   'image/png': Buffer.from('89504e470d0a1a0a', 'hex'),
-  /** Any: its reader checks it. */
+  /** Any content. The file's reader checks the content. */
   '*/*': Buffer.alloc(0),
 }
 type FileType = keyof typeof signatures
 
 export interface PdfGuard {
-  /** Origins a PDF may come from: scheme, host and port, exactly; a host may begin with "*." for its subdomains. */
+  /** Origins from which a PDF may come: scheme, host and port. A host that begins with "*." stands for its subdomains. */
   origins: readonly string[]
-  /** Whether private and loopback addresses may be connected to: for the sandbox only. */
+  /** Allows connections to private and loopback addresses. Only for a sandbox. */
   allowPrivate: boolean
   maximumBytes?: number
-  /** From the first request to the last byte read. Default: 30,000. */
+  /** Timeout from the first request to the last byte, in milliseconds. Default: 30,000. */
   deadlineMs?: number
-  /** Without a byte: a large file's deadline may be an hour away. Default: 30,000. */
+  /** Timeout of a connection that sends nothing, in milliseconds. A large file's `deadlineMs` may be an hour. Default: 30,000. */
   idleMs?: number
   type?: FileType
 }
 
 const maximumRedirects = 3
 
-/** Default Retry-After, in seconds, after a failure that may pass. */
+/** Default `Retry-After`, in seconds, after a failure that may pass. */
 const retry = { retryAfter: 5 }
 const maxRetryAfterSeconds = 60
 
 const headers = { 'accept-encoding': 'identity', 'user-agent': 'fatura' }
 
 /**
- * Resolves once the first bytes proved to be a PDF's. Rejects with a `SourceError`: `missing`, `timeout` or `failed`.
- * A later failure destroys the body with one: a body that ends was whole. The URL is in no error, for it may open
- * the PDF to whoever reads it; nor is a cause, for Node's errors name the host.
+ * Resolves once the first bytes prove that the file is a PDF. Rejects with a `SourceError`: `missing`, `timeout` or `failed`. A later
+ * failure destroys the body with a `SourceError`, so a body that ends is complete. No error contains the URL, because it may open the
+ * PDF to anybody. No error has a cause, because Node's errors name the host.
  */
 export async function fetchPdf(url: string, guard: PdfGuard, signal: AbortSignal): Promise<Pdf> {
   const { maximumBytes = 25 * 1024 * 1024, deadlineMs = 30_000, type = 'application/pdf' } = guard
@@ -63,7 +66,7 @@ export async function fetchPdf(url: string, guard: PdfGuard, signal: AbortSignal
   }
 }
 
-/** The first answer that is no redirect. Each hop is checked before anything is sent there. */
+/** Returns the first answer that is no redirect. Each address is checked before a request is sent to it. */
 async function follow(start: URL | null, guard: PdfGuard, signal: AbortSignal): Promise<IncomingMessage> {
   const { allowPrivate, type = 'application/pdf', idleMs = 30_000 } = guard
   let url = start
@@ -84,7 +87,10 @@ async function follow(start: URL | null, guard: PdfGuard, signal: AbortSignal): 
   throw new SourceError('failed', `The PDF is behind more than ${maximumRedirects} redirects.`)
 }
 
-/** Node's parser copies what it passes on. Without this, every 64 KB of a PDF leave two buffers for the garbage collector. */
+/**
+ * Reads the socket into one buffer. By default, every 64 KB of a PDF leave two buffers to the garbage collector. The buffer can be
+ * reused, because Node's HTTP parser copies the bytes.
+ */
 function readIntoOneBuffer(): OnReadOpts {
   return {
     buffer: Buffer.allocUnsafeSlow(64 * 1024),
@@ -101,12 +107,15 @@ function check(url: URL | null, { origins, allowPrivate }: PdfGuard): asserts ur
     throw new SourceError('failed', 'The address of the PDF contains a user name or a password.')
   if (!isAllowed(url, origins))
     throw new SourceError('failed', 'The PDF is at an origin that is not allowed.')
-  // A name is checked when it is resolved; Node resolves no literal address.
+  // Host names are checked when they are resolved. Node does not resolve a literal IP address, so it is checked here.
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host)) throw refuseAddress()
 }
 
-/** The declared size, or null. Throws unless the answer can hold a whole PDF. */
+/**
+ * Returns the declared size, or null for a chunked answer. Throws when the headers show that no complete PDF of the allowed size can
+ * follow.
+ */
 function readSize({ statusCode, headers }: IncomingMessage, maximumBytes: number): number | null {
   if (statusCode === 404 || statusCode === 410)
     throw new SourceError('missing', 'The server no longer has the PDF.')
@@ -114,7 +123,7 @@ function readSize({ statusCode, headers }: IncomingMessage, maximumBytes: number
   if (!/^(identity)?$/i.test(headers['content-encoding'] ?? ''))
     throw new SourceError('failed', 'The PDF was sent in an encoding that was not requested.')
   const length = headers['content-length']
-  // Then the connection's end is the body's, and a PDF that was cut off looks whole.
+  // Without both headers, the body ends with the connection. A PDF that was cut off would then look complete.
   if (length === undefined && headers['transfer-encoding'] === undefined)
     throw new SourceError('failed', 'The PDF was sent without a length or chunks, so it may be incomplete.')
   if (length === undefined) return null
@@ -122,7 +131,7 @@ function readSize({ statusCode, headers }: IncomingMessage, maximumBytes: number
   return Number(length)
 }
 
-/** A fault of the request itself does not pass, so it gets no Retry-After. */
+/** Only 429 and 5xx may pass, so every other status gets no `Retry-After`. */
 function refuseStatus(status = 0, retryAfter: string | undefined): SourceError {
   const message = `The server of the PDF answered ${status}.`
   if (status < 500 && status !== 429) return new SourceError('failed', message)
@@ -138,7 +147,7 @@ function openBody(response: IncomingMessage, maximumBytes: number, type: FileTyp
     finished(response, { writable: false }, error => {
       if (error) body.destroy(redact(error, signal))
     })
-    // Stays for as long as the body: an error that comes before its reader listens must not end the process.
+    // This listener stays on the body. Without a listener, an error that comes before the reader listens would end the process.
     body.on('error', reject)
     body.once('close', () => {
       signal.removeEventListener('abort', stop)
@@ -149,26 +158,30 @@ function openBody(response: IncomingMessage, maximumBytes: number, type: FileTyp
   })
 }
 
-/** Passes a file through; fails once it is none of its type or too large. Calls `proven` once, with the first bytes that show it. */
+/**
+ * Passes a file through. Fails when the content is of another type or too large. Calls `proven` once, when the first bytes match the
+ * type.
+ */
 function createPdfCheck(maximumBytes: number, type: FileType, proven: () => void): Transform {
   const signature = signatures[type]
-  let head: Buffer | null = Buffer.alloc(0)
+  let firstBytes: Buffer | null = Buffer.alloc(0)
   let received = 0
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       received += chunk.length
       if (received > maximumBytes) return done(tooLarge())
       if (type === 'application/pdf' && pdfPassed.hasSubscribers) pdfPassed.publish({ bytes: chunk.length })
-      if (head === null) return done(null, chunk)
-      head = Buffer.concat([head, chunk])
-      if (!head.subarray(0, signature.length).equals(signature.subarray(0, head.length))) return done(noPdf())
-      if (head.length < signature.length) return done()
-      const start = head
-      head = null
+      if (firstBytes === null) return done(null, chunk)
+      firstBytes = Buffer.concat([firstBytes, chunk])
+      if (!firstBytes.subarray(0, signature.length).equals(signature.subarray(0, firstBytes.length)))
+        return done(noPdf())
+      if (firstBytes.length < signature.length) return done()
+      const start = firstBytes
+      firstBytes = null
       done(null, start)
       proven()
     },
-    flush: done => done(head === null ? null : noPdf()),
+    flush: done => done(firstBytes === null ? null : noPdf()),
   })
 }
 
@@ -190,7 +203,7 @@ function overdue(): SourceError {
   return new SourceError('timeout', 'The PDF did not arrive in time.', retry)
 }
 
-/** Keeps only the code of an error of Node or the network. */
+/** Converts an error of Node or of the network to a `SourceError` that holds only the error's code. */
 function redact(error: unknown, signal: AbortSignal): SourceError {
   if (signal.aborted) return explainAbort(signal)
   if (error instanceof SourceError) return error

@@ -1,9 +1,7 @@
-/** Names of files from texts that anybody may have written. */
-
-// Nothing that could end a header, leave the folder, hide the ending, or turn the reading direction.
+// Characters that could end a header, leave the folder, hide the file's extension or change the reading direction.
 const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}/\\:*?"<>|]+/gu
 
-/** Empty when nothing is left of the text. */
+/** Returns an empty text when nothing safe remains of `text`. */
 export function safeFileName(text: string, maxBytes: number): string {
   const safe = text.normalize('NFKC').replace(unsafe, '-')
   return trim(shorten(trim(safe), maxBytes))
@@ -13,7 +11,7 @@ function trim(text: string): string {
   return text.replace(/^[.\s-]+|[.\s-]+$/g, '')
 }
 
-/** Cut between two characters as people see them: an accent stays with its letter. */
+/** Cuts between two visible characters, so that an accent stays with its letter. */
 function shorten(text: string, maxBytes: number): string {
   if (Buffer.byteLength(text) <= maxBytes) return text
   let short = ''

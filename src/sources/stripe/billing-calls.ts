@@ -1,14 +1,14 @@
-/** The connector's calls to Stripe: paced, and without what the key was just refused. */
+/** The connector's paced calls to Stripe. Data that the key may not read is left out for some minutes. */
 import type Stripe from 'stripe'
 import { createPacedCall, type Pace } from '../calls/paced-calls.ts'
 import type { Urgency } from '../source.ts'
 import { createStripe, type StripeOptions } from './client.ts'
 import { forbidden, stripeFailures, unlessForbidden } from './failures.ts'
 
-/** A key that may not read tax rates or payments is not tried with each invoice. */
+/** Time for which tax rates or payments are not requested after Stripe refused the key to read them. */
 const forbiddenForMs = 10 * 60_000
 
-/** What is told of a permission that the key lacks. */
+/** Messages about permissions that the key lacks. */
 const lacks = {
   taxRates: `${forbidden('tax_rate')}; where a rate is not known, the percentage is computed from the amounts`,
   payments:
@@ -21,7 +21,7 @@ type Query = Record<string, string | number | null | undefined>
 export class BillingCalls {
   readonly stripe: Stripe
   private readonly paced: ReturnType<typeof createPacedCall>
-  /** When Stripe last refused the key to read it. */
+  /** Time of Stripe's last refusal, by permission. */
   private readonly forbiddenAt = new Map<Lacking, number>()
 
   constructor(options: StripeOptions, pace: Pace) {
@@ -37,27 +37,30 @@ export class BillingCalls {
     return performance.now() - (this.forbiddenAt.get(what) ?? Number.NEGATIVE_INFINITY) < forbiddenForMs
   }
 
-  noteForbidden(what: Lacking): void {
+  recordForbidden(what: Lacking): void {
     this.forbiddenAt.set(what, performance.now())
   }
 
-  noteAllowed(what: Lacking): void {
+  recordAllowed(what: Lacking): void {
     this.forbiddenAt.delete(what)
   }
 
-  /** The permissions that the key lacks, as sentences; null when none was missing. */
+  /** Describes the permissions that the key lacks. Null when the key lacks none. */
   describeLacks(): string | null {
     const lacking = (Object.keys(lacks) as Lacking[]).filter(what => this.forbiddenAt.has(what))
     return lacking.length === 0 ? null : lacking.map(what => lacks[what]).join('. ')
   }
 
-  /** The client's own methods turn every decimal into an object, which is slow for long lists, or fail where one is odd. */
+  /**
+   * Sends a raw request. The methods of Stripe's client convert every decimal
+   * to an object, which is slow for long lists and fails for an unusual value.
+   */
   getPlain<T>(path: string, query: Query): Promise<T> {
     const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined)
     return this.stripe.rawRequest('GET', `${path}?${new URLSearchParams(given as [string, string][])}`)
   }
 
-  /** An invoice, or a list of them, with its customer and its payments; without these when the key may not read them. */
+  /** Requests an invoice or a list of invoices, with customer and payments. Payments are left out when the key may not read them. */
   async getExpanded<T>(path: string, prefix: '' | 'data.', query: Query = {}): Promise<T> {
     const withCustomer = { ...query, 'expand[0]': `${prefix}customer` }
     if (this.isForbidden('payments')) return this.getPlain(path, withCustomer)
@@ -65,12 +68,12 @@ export class BillingCalls {
       this.getPlain<T>(path, { ...withCustomer, 'expand[1]': `${prefix}payments` }),
     )
     if (whole !== null) {
-      this.noteAllowed('payments')
+      this.recordAllowed('payments')
       return whole
     }
-    // It may lack another permission too: then this fails by it.
+    // Fails when the key lacks another permission. Success shows that only the payments were forbidden.
     const rest = await this.getPlain<T>(path, withCustomer)
-    this.noteForbidden('payments')
+    this.recordForbidden('payments')
     return rest
   }
 }

@@ -1,4 +1,4 @@
-/** Stripe for the connector: lists of invoices, single invoices, and events. */
+/** Stripe as the connector uses it: lists of invoices, single invoices, and events. */
 import type { Pace } from '../calls/paced-calls.ts'
 import { type BillingAccount, type BillingSource, type NotificationPage, SourceError } from '../source.ts'
 import { BillingCalls } from './billing-calls.ts'
@@ -11,7 +11,7 @@ import { InvoiceReader, pageSize } from './read-invoices.ts'
 import { checkPage } from './read-page.ts'
 import { stripeIdentity } from './source-identity.ts'
 
-/** Test clocks also date events in the past, where they are not read: in test mode, frequent lists find these changes. */
+/** Interval of full lists in test mode. Stripe's test clocks also create events with past dates, which the connector does not read. */
 const relistTestEveryMs = 15 * 60_000
 
 export function createBillingSource(
@@ -46,12 +46,12 @@ async function listNotifications(
       ...(after !== null && { starting_after: after }),
     })
     const page = checkPage(answer, after)
-    // Events are known by their ids as applied already.
+    // The connector recognizes applied events by their ids.
     if (page.nameless > 0) throw new SourceError('failed', 'Stripe sent an event without an id')
     return page
   })
   const notifications = page.data.flatMap(event => {
-    // An event that does not fit is a failure: no change may be skipped.
+    // One event that fails the checks fails the whole page, because no change may be skipped.
     readAs(eventShape, event, `an event (${event.id})`)
     return readEvent(event) ?? []
   })
@@ -59,15 +59,14 @@ async function listNotifications(
   return { notifications, next: page.next, newest }
 }
 
-/** The account and the mode of a key. */
 async function identify(calls: BillingCalls, apiKey: string): Promise<BillingAccount> {
   const { stripe } = calls
-  // A restricted key needs a permission of its own for it.
+  // A restricted key may lack the permission to read its account.
   const account = await calls.call('account', 'now', () => unlessForbidden(stripe.accounts.retrieveCurrent()))
   if (account !== null && !/^acct_\w+$/.test(String(account.id)))
     throw new SourceError('failed', 'Stripe sent an account that does not fit')
   const id = account?.id ?? null
-  // A key names its mode; with one of another form, an invoice does.
+  // Most keys name their mode. For a key of another form, an invoice tells the mode.
   const [, mode] = /^[sr]k_(live|test)_/.exec(apiKey) ?? []
   if (mode === 'live' || mode === 'test') return { id, mode }
   const [invoice] = (await calls.call('invoices', 'now', () => stripe.invoices.list({ limit: 1 }))).data

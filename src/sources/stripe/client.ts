@@ -1,4 +1,4 @@
-/** Stripe's own client: one API version, no retries of its own, and paused when Stripe asks for it. */
+/** Stripe's client library with a fixed API version and without its own retries. No request is sent during a pause that Stripe asks for. */
 import type { OutgoingHttpHeaders } from 'node:http'
 import type Stripe from 'stripe'
 import { createExchange, type ExchangeOptions, parseJson } from '../calls/exchange.ts'
@@ -7,12 +7,12 @@ import { StripeSdk } from './sdk.ts'
 
 export interface StripeOptions {
   apiKey: string
-  /** The API's address, as in https://api.stripe.com. */
+  /** Address of the API, for example https://api.stripe.com. */
   base: string
   timeoutMs?: number
 }
 
-/** Pinned: the mapping knows this version's fields. */
+/** The API version is fixed, because the mapping depends on this version's fields. */
 export const apiVersion = '2026-10-28.endive'
 
 export function createStripe(
@@ -26,7 +26,7 @@ export function createStripe(
     host: hostname,
     protocol: protocol === 'http:' ? 'http' : 'https',
     ...(port !== '' && { port }),
-    // Requests are sent as all requests to an upstream are.
+    // Requests go through `createExchange`, like the requests to every upstream.
     httpClient: {
       getClientName: () => 'node',
       async makeRequest(_host, _port, path, method, headers, body, _protocol, timeout) {
@@ -49,12 +49,15 @@ export function createStripe(
   })
 }
 
-/** Any other address is a sandbox's. */
+/** Whether an address belongs to Stripe. Any other address is a sandbox. */
 export function isStripesOwn(base: string): boolean {
   return new URL(base).hostname.endsWith('.stripe.com')
 }
 
-/** The client expects an object, and takes any without `error` for a success: an error stays one, whatever its body holds. */
+/**
+ * Returns the object of an answer. Stripe's client takes every object without `error`
+ * for a success, so an answer with status 400 or above always gets an `error`.
+ */
 function readObject(status: number, text: string): object {
   const value = parseJson(text)
   const isObject = typeof value === 'object' && value !== null
@@ -65,14 +68,14 @@ function readObject(status: number, text: string): object {
 }
 
 const patient = { attempts: 6, patienceMs: 60_000 }
-/** Below Stripe's limits: 100 a second in live mode, 25 in test mode, and 25 for each endpoint. */
+/** Rates below Stripe's limits, which are 100 requests per second in live mode, 25 in test mode, and 25 for each endpoint. */
 const livePace: Pace = { perSecond: 80, perEndpoint: 20, slowlyPerSecond: 4, ...patient }
 const testPace: Pace = { ...livePace, perSecond: 20 }
-/** A sandbox has no limits by default. */
+/** Rates for a sandbox, which has no limits by default. */
 const sandboxPace: Pace = { perSecond: 10_000, slowlyPerSecond: 100, ...patient }
 
 export function paceFor({ base, apiKey }: StripeOptions): Pace {
-  // A live key leads to Stripe, also through a proxy.
+  // Requests with a live key reach Stripe, even when the address belongs to a proxy.
   if (/^.k_live_/.test(apiKey)) return livePace
   if (!isStripesOwn(base)) return sandboxPace
   return /^.k_test_/.test(apiKey) ? testPace : livePace

@@ -1,12 +1,12 @@
-/** Stripe's events: which are requested, and what they notify of. */
+/** Stripe's events: the requested types, and the invoices that an event concerns. */
 import type Stripe from 'stripe'
 import type { Notification } from '../source.ts'
 
 /**
- * Requested events, which a webhook endpoint should send too: of invoices, their payments and credit notes, and of customers,
- * whose names and tax ids drafts follow. Stripe takes at most 20 names in one request, and no pattern among them.
- * `invoice.upcoming` has no invoice yet; `invoice.will_be_due`, `invoice.sent` and the failures of a payment change nothing that
- * is stored.
+ * Event types that the connector requests. A webhook endpoint should send the same types. They concern
+ * invoices, payments, credit notes, and customers, whose names and tax ids appear on drafts. Stripe accepts at
+ * most 20 types in one request, and no patterns. `invoice.upcoming` is left out because it has no invoice yet.
+ * `invoice.will_be_due`, `invoice.sent` and failed payments are left out because they change no stored data.
  */
 export const neededEvents = [
   'invoice.created',
@@ -31,7 +31,10 @@ export const neededEvents = [
   'customer.tax_id.deleted',
 ] as const
 
-/** The notification of an event; null when it concerns no invoice. Its data is not used: it may be old. */
+/**
+ * Returns the notification for an event. Null when the event concerns no
+ * invoice. The record in the event is not stored, because it may be outdated.
+ */
 export function readEvent({ id, type, created, data }: Stripe.Event): Notification | null {
   const object = data?.object as Record<'id' | 'object' | 'customer' | 'invoice', unknown> | undefined
   const idOf = (value: unknown) => {
@@ -41,7 +44,7 @@ export function readEvent({ id, type, created, data }: Stripe.Event): Notificati
   const customer_id = object?.object === 'customer' ? idOf(object) : idOf(object?.customer)
   if (type.startsWith('invoice.')) {
     const invoice_id = object?.object === 'invoice' && typeof object.id === 'string' ? object.id : null
-    // A preview of an upcoming invoice has no id.
+    // A preview of an upcoming invoice has no id that begins with `in_`.
     return invoice_id?.startsWith('in_') ? { id, type, created, invoice_id, customer_id } : null
   }
   if (/^(invoice_payment|credit_note)\./.test(type)) {
@@ -53,14 +56,14 @@ export function readEvent({ id, type, created, data }: Stripe.Event): Notificati
   return { id, type, created, invoice_id: null, customer_id, ...(scope === 'draft' && { only: scope }) }
 }
 
-/** Fields of a customer that an invoice follows until it is finalized. */
+/** Customer fields that change an invoice until it is finalized. */
 const draftsFollow = ['name', 'email', 'individual_name', 'tax_ids']
-/** Fields of a customer that every invoice follows. */
+/** Customer fields that change every invoice of the customer. */
 const allFollow = ['business_name']
 
-/** The invoices that follow a change of their customer. An event without previous values may mean any. */
+/** Tells which invoices a change of their customer concerns. An event without previous values may concern all of them. */
 function invoicesToFollow(type: string, previous: unknown): 'all' | 'draft' | 'none' {
-  // A deleted customer has no names: the stored ones stay.
+  // The names of a deleted customer stay as they are stored.
   if (type !== 'customer.updated') return 'draft'
   if (typeof previous !== 'object' || previous === null) return 'all'
   const changed = Object.keys(previous)

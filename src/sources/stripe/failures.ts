@@ -5,15 +5,15 @@ import { StripeSdk } from './sdk.ts'
 
 export const stripeFailures: Failures = {
   name: 'Stripe',
-  /** A refusal of the key or of the request stays; any other failure may pass. */
+  /** A refusal of the key or of the request is permanent. Any other failure may pass. */
   mayPass: error => {
-    // A record that does not fit is set aside at once, and fetched again later.
+    // A record that fails the checks is set aside at once, and fetched again later.
     if (error instanceof UnfitRecord) return error.mayPass
     if (error instanceof SourceError) return error.failure !== 'missing'
     const status = statusOf(error)
     return status === undefined || status === 409 || status === 429 || status >= 500
   },
-  /** Stripe works if it answers about the request, the key or the rate limit itself. */
+  /** A 4xx answer concerns the request, the key or the rate limit. It shows that Stripe works. */
   isFault: error => {
     const status = statusOf(error)
     return status === undefined || status < 400 || status >= 500
@@ -24,7 +24,7 @@ export const stripeFailures: Failures = {
       : 0,
   explain(error) {
     if (error instanceof SourceError) return error
-    // The client wraps errors of our own connection code.
+    // Stripe's client wraps the errors that `createExchange` throws.
     if (error instanceof StripeSdk.errors.StripeConnectionError && error.detail instanceof SourceError)
       return error.detail
     if (!(error instanceof StripeSdk.errors.StripeError))
@@ -42,7 +42,7 @@ export const stripeFailures: Failures = {
   },
 }
 
-/** Resolves with null when Stripe itself answers that there is no object of this very id. A 404 of a gateway deletes nothing. */
+/** Resolves with null only when Stripe itself answers that no object has this id. A gateway's 404 must not delete an invoice. */
 export async function unlessGone<T>(id: string, ask: () => Promise<T>): Promise<T | null> {
   try {
     return await ask()
@@ -57,7 +57,6 @@ export async function unlessGone<T>(id: string, ask: () => Promise<T>): Promise<
   }
 }
 
-/** Whether Stripe itself answered that some object does not exist. */
 function isMissing(error: unknown): boolean {
   return (
     error instanceof StripeSdk.errors.StripeInvalidRequestError &&
@@ -66,12 +65,15 @@ function isMissing(error: unknown): boolean {
   )
 }
 
-/** Whether the object exists in live mode and the key is for test mode, or the other way round. */
+/** Whether the key is for test mode and the object exists in live mode, or the reverse. */
 function isOfOtherMode({ message }: Error): boolean {
   return /similar object exists in (live|test) mode/.test(message)
 }
 
-/** Needed permissions: by the word in Stripe's refusals, as named in its dashboard. */
+/**
+ * Permissions that the key needs. Each property name is the word in
+ * Stripe's error message. Each value is the name in Stripe's dashboard.
+ */
 export const rights = {
   invoice: 'Invoices',
   customer: 'Customers',
@@ -87,7 +89,7 @@ export function forbidden(right: keyof typeof rights | null): string {
   return `Stripe refused the key: ${lack}`
 }
 
-/** As in "Having the 'rak_tax_rate_read' permission would allow this request to continue." */
+/** Finds the permission in a message such as "Having the 'rak_tax_rate_read' permission would allow this request to continue." */
 function rightIn(message: string): keyof typeof rights | null {
   const [, right = ''] = /'rak_(\w+)_read'/.exec(message) ?? []
   return Object.hasOwn(rights, right) ? (right as keyof typeof rights) : null
@@ -100,7 +102,7 @@ export async function unlessForbidden<T>(answer: Promise<T>): Promise<T | null> 
   })
 }
 
-/** The status of Stripe's answer; undefined without one, and of a 404 that comes from a gateway or proxy. */
+/** Returns the status of Stripe's answer. Undefined without an answer, and for a 404 of a gateway or proxy. */
 function statusOf(error: unknown): number | undefined {
   if (!(error instanceof StripeSdk.errors.StripeError)) return undefined
   return error.statusCode === 404 && error.code !== 'resource_missing' ? undefined : error.statusCode

@@ -1,4 +1,4 @@
-/** The fields of Stripe's invoices and lines that are read, and the values they may hold. */
+/** Shapes of the Stripe records that Fatura reads: the fields and their allowed values. */
 import {
   type Check,
   type Checked,
@@ -16,7 +16,7 @@ import {
 } from '../calls/shape.ts'
 import { UnfitRecord } from '../source.ts'
 
-/** Sums of amounts below it are exact. */
+/** Maximum of an amount, in cents. Sums of such amounts are exact. */
 const maxCents = 10 ** 13
 
 const isCents = (value: unknown): value is number =>
@@ -24,22 +24,22 @@ const isCents = (value: unknown): value is number =>
 
 const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
 
-/** The last second of the year 9999: a moment beyond has no ISO 8601 form of four digits. */
+/** The last second of the year 9999. A later moment has no ISO 8601 form with a year of four digits. */
 const lastSecond = 253_402_300_799
 
 const isSeconds = (value: unknown): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= lastSecond
 
-/** Characters of Stripe's ids: they become parts of addresses. */
+/** Accepts only characters of Stripe's ids, because ids become parts of URLs. */
 export const isId = (value: unknown): value is string =>
   typeof value === 'string' && /^[\w-]{1,255}$/.test(value)
 
 const isCurrency = (value: unknown): value is string => typeof value === 'string' && /^[a-z]{3}$/.test(value)
 
-/** An id, or the object that it was expanded to. */
+/** Accepts an id, or the expanded object with that id. */
 const isReference = isEither(isId, shape({ id: isId }))
 
-/** Stripe leaves lists out, or sends null in place of an empty one. */
+/** Accepts null as well, which Stripe sends in place of an empty list. */
 const isMaybeListOf = <T>(check: Check<T>) => isOrNull(isListOf(check))
 
 const customer = shape(
@@ -115,7 +115,7 @@ export const lineShape = shape(
   {
     description: isOrNull(isStorable),
     discount_amounts: isMaybeListOf(shape({ amount: isCents })),
-    // From retrieve and list, decimals are objects that write themselves as text; in events they are text.
+    // The methods of Stripe's client return decimals as objects with a text form. Raw requests return decimals as text.
     pricing: isOrNull(shape({}, { unit_amount_decimal: isAnything })),
     quantity: isOrNull(isWhole),
     quantity_decimal: isAnything,
@@ -125,7 +125,7 @@ export const lineShape = shape(
 )
 export type LineItem = Checked<typeof lineShape>
 
-/** A payment of an invoice: a PaymentIntent or, where there is none, a charge or a record of money that came another way. */
+/** A payment of an invoice. It is a PaymentIntent, a charge, or a record of money that was paid outside Stripe. */
 export const paymentShape = shape(
   { id: isId },
   {
@@ -146,7 +146,7 @@ export const paymentShape = shape(
 )
 export type PaymentItem = Checked<typeof paymentShape>
 
-/** Of lines, and of payments. */
+/** A page of an invoice's lines or payments. */
 export const partPageShape = shape({ data: isListOf(isAnything), has_more: isOneOf([true, false]) })
 
 export const eventShape = shape(
@@ -154,7 +154,7 @@ export const eventShape = shape(
   { data: isOrNull(shape({}, { object: isAnything, previous_attributes: isAnything })) },
 )
 
-/** Returns a value that has the shape. The error names the field and its kind, never its value. */
+/** Returns a value that has the shape. Otherwise throws an error that names the field and its kind, but never its value. */
 export function readAs<T>(shape: Shape<T>, value: unknown, what: string): T {
   const misfit = shape.misfit(value)
   if (misfit === null) return value as T

@@ -1,10 +1,10 @@
-/** All the lines of an invoice or a failure: never a part of them. */
+/** Lists all lines of an invoice. Fails rather than return only some of the lines. */
 import type { Line } from '../../domain/invoice.ts'
 import { UnfitRecord } from '../source.ts'
 import { lineShape, partPageShape, readAs } from './invoice-shape.ts'
 import { mapLine } from './map-invoice.ts'
 
-/** Far more than an invoice has: more pages are a loop. */
+/** No invoice has as many pages of lines. More pages mean that the list repeats itself. */
 const maxPages = 100
 
 type LinePage = ReturnType<typeof readLinePage>
@@ -12,7 +12,7 @@ type LinePage = ReturnType<typeof readLinePage>
 export function readLinePage(answer: unknown) {
   const { data, has_more } = readAs(partPageShape, answer, 'a list of lines')
   const lines = data.map(line => mapLine(readAs(lineShape, line, 'a line')))
-  // Decimals may come to more than a whole number can be.
+  // A decimal quantity or price may round to more than `Number.MAX_SAFE_INTEGER`.
   if (!lines.every(hasWholeNumbers)) throw unfit()
   return { lines, has_more }
 }
@@ -21,7 +21,7 @@ export function areDistinct(lines: readonly Line[]): boolean {
   return new Set(lines.map(({ id }) => id)).size === lines.length
 }
 
-/** Reads page by page, each after a line; `first` are the lines that an invoice carries. */
+/** Reads page after page. `list` gets the id of the last line before the page. `first` holds the lines that came with the invoice. */
 export async function listLines(list: (after: string | undefined) => Promise<LinePage>, first?: LinePage) {
   const all = new Map<string, Line>()
   let page = first

@@ -1,8 +1,8 @@
-/** All the payments of an invoice or a failure: never a part of them. */
+/** Lists all payments of an invoice. Fails rather than return only some of the payments. */
 import { UnfitRecord } from '../source.ts'
 import { type PaymentItem, partPageShape, paymentShape, readAs } from './invoice-shape.ts'
 
-/** Far more than an invoice has: more pages are a loop. */
+/** No invoice has as many pages of payments. More pages mean that the list repeats itself. */
 const maxPages = 100
 
 interface PaymentPage {
@@ -15,7 +15,7 @@ export function readPaymentPage(answer: unknown): PaymentPage {
   return { payments: data.map(each => readAs(paymentShape, each, 'a payment')), has_more }
 }
 
-/** Reads page by page, each after a payment, from the first. */
+/** Reads page after page. `list` gets the id of the last payment before the page. */
 export async function listPayments(list: (after: string | undefined) => Promise<PaymentPage>) {
   const all = new Map<string, PaymentItem>()
   for (let count = 0; count < maxPages; count++) {

@@ -1,8 +1,8 @@
-/** The claim of a document in the metadata of Stripe's invoice. Pure. */
+/** Reads which document the metadata of a Stripe invoice names. Pure. */
 import { readMoment } from '../../domain/calendar.ts'
 import { type Claim, claimedStates, documentTypes, noClaim } from '../../domain/document.ts'
 
-/** The metadata's keys, by field of the claim. */
+/** The metadata key of each field of a claim. */
 export type MetadataKeys = Record<keyof Claim, string>
 
 export const defaultKeys: MetadataKeys = {
@@ -14,7 +14,7 @@ export const defaultKeys: MetadataKeys = {
   error: 'ix_error',
 }
 
-/** Anybody can write metadata: an unreadable value counts as not recorded. */
+/** Anybody can write metadata, so an unreadable value counts as absent. */
 export function mapClaim(metadata: Readonly<Record<string, string>> | null | undefined, keys: MetadataKeys) {
   const read = (name: keyof Claim): string | null => {
     const value = metadata?.[keys[name]]

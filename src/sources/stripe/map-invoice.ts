@@ -1,20 +1,20 @@
-/** Maps Stripe's invoices and line items to ours. Pure. */
+/** Maps Stripe's invoices and line items to the types of `domain`. Pure. */
 import { invoiceStatuses, isCustomerId, isInvoiceId, type Line } from '../../domain/invoice.ts'
 import type { Checked } from '../calls/shape.ts'
 import type { BilledInvoice, Unread } from '../platform-invoice.ts'
 import type { Refusal } from '../source.ts'
 import type { InvoiceHead, LineItem, taxRateShape } from './invoice-shape.ts'
 
-/** Percentages of the tax rates that `rateIds` names; null for a rate that Stripe does not know, absent when it could not be read. */
+/** Percentages by tax rate id. Null: Stripe does not know the rate. Absent: the rate could not be read. */
 export type TaxRates = ReadonlyMap<string, number | null>
 
-/** Tax rates of an invoice that it does not embed. */
+/** Returns the ids of tax rates that the invoice names but does not contain. */
 export function rateIds(source: InvoiceHead): string[] {
   const rates = (source.total_taxes ?? []).flatMap(({ tax_rate_details }) => tax_rate_details?.tax_rate ?? [])
   return [...new Set(rates)].filter(rate => embeddedRate(source, rate) === null)
 }
 
-/** In percent; null when it is not known. */
+/** Returns the percentage of a tax rate. Null when it is unknown. */
 export function percentOfRate(source: InvoiceHead, rate: string, rates: TaxRates): number | null {
   return embeddedRate(source, rate) ?? rates.get(rate) ?? null
 }
@@ -59,7 +59,7 @@ export function customerOf({ customer }: InvoiceHead): string | null {
   return typeof customer === 'string' ? customer : (customer?.id ?? null)
 }
 
-/** Null when the customer was deleted, or the key may not read it. */
+/** Returns null when the customer was deleted, or when the key may not read customers. */
 function readCustomer({ customer }: InvoiceHead) {
   return typeof customer !== 'object' || customer === null || customer.deleted ? null : customer
 }
@@ -74,7 +74,7 @@ function namesOf(source: InvoiceHead, customerId: string) {
   return { display_name, customer_name, customer_email, company_name }
 }
 
-/** A Portuguese number before any other: the certified document needs it. */
+/** Prefers a Portuguese tax number, because the certified document needs one. */
 function taxIdOf({ customer_tax_ids }: InvoiceHead): string | null {
   const ids = (customer_tax_ids ?? []).filter(({ value }) => value)
   const best =
@@ -85,10 +85,10 @@ function taxIdOf({ customer_tax_ids }: InvoiceHead): string | null {
   return best?.value ?? null
 }
 
-/** Whether the lines add up to the invoice's total. If not, it changed between two answers, or has a charge that is on no line. */
+/** Whether the lines add up to the invoice's total. If not, the invoice changed between two answers, or has a charge that is on no line. */
 export function addsUp(source: InvoiceHead, lines: readonly Line[]): boolean {
   const { total_discount_amounts, total_pretax_credit_amounts, total_taxes, amount_shipping, total } = source
-  // The list of credits repeats the discounts.
+  // Stripe's list of credits contains the discounts again.
   const grants = (total_pretax_credit_amounts ?? []).filter(({ type }) => type !== 'discount')
   const added = (total_taxes ?? []).filter(({ tax_behavior }) => tax_behavior === 'exclusive')
   const net = subtotalOf(lines) - sumOf(total_discount_amounts) - sumOf(grants)
@@ -99,7 +99,10 @@ function subtotalOf(lines: readonly Line[]): number {
   return lines.reduce((sum, { subtotal_cents }) => sum + subtotal_cents, 0)
 }
 
-/** The subtotal before every discount: Stripe's `subtotal` has the discounts of single items taken off, not those of the invoice. */
+/**
+ * Returns the subtotal before all discounts. Stripe's `subtotal` is after
+ * the discounts of single items and before the discounts of the invoice.
+ */
 function ownSubtotal({ subtotal, discounts, total_discount_amounts }: InvoiceHead): number {
   const idOf = (discount: string | { id: string }) => (typeof discount === 'string' ? discount : discount.id)
   const ofInvoice = new Set((discounts ?? []).map(idOf))
@@ -115,7 +118,7 @@ function taxOf({ total, total_excluding_tax, total_taxes }: InvoiceHead): number
     : total - total_excluding_tax
 }
 
-/** A single rate is returned as it is; several, and one that could not be read, as the ratio of the amounts. */
+/** Returns the percentage of the only tax rate. With several rates or an unread rate, the percentage is computed from the amounts. */
 function taxPercentOf(source: InvoiceHead, tax: number, rates: TaxRates) {
   const rate = onlyRate(source)
   const percentage = rate === null ? null : percentOfRate(source, rate, rates)
@@ -125,7 +128,7 @@ function taxPercentOf(source: InvoiceHead, tax: number, rates: TaxRates) {
   return { tax_percent: base > 0 ? ratioPercent(tax, base) : null, isRateUnread: rate !== null }
 }
 
-/** The only rate of all the tax. Null when there is no tax, when there are several, or when some tax names no rate. */
+/** Returns the only tax rate of the invoice. Null without tax, with several rates, or when some tax names no rate. */
 function onlyRate({ total_taxes }: InvoiceHead): string | null {
   const [first, ...others] = (total_taxes ?? []).filter(({ amount }) => amount !== 0)
   const rate = first?.tax_rate_details?.tax_rate ?? null
@@ -162,15 +165,15 @@ export function mapLine(source: LineItem): Line {
 }
 
 /**
- * Before discounts, and with the tax that the price holds. Stripe does not say whether a line's `subtotal` holds that tax: its `amount`
- * does. Before the API version of December 2025 a line had no subtotal of its own.
+ * Returns a line's amount before discounts, with the tax that the price includes. Stripe does not say whether a line's
+ * `subtotal` includes that tax, but its `amount` does. Before the API version of December 2025, a line had no `subtotal`.
  */
 function lineSubtotalOf({ subtotal, amount, taxes }: LineItem): number {
   const holdsTax = (taxes ?? []).some(({ tax_behavior }) => tax_behavior === 'inclusive')
   return holdsTax ? amount : (subtotal ?? amount)
 }
 
-/** A whole number for people: money is never computed from it. */
+/** Returns the quantity as a whole number for people. No amount of money is computed from it. */
 function quantityOf({ quantity, quantity_decimal }: LineItem): number | null {
   if (quantity !== null && quantity !== undefined) return quantity
   const units = readDecimal(quantity_decimal)
@@ -185,20 +188,20 @@ function unitAmountOf({ pricing, quantity, quantity_decimal }: LineItem, subtota
   return divide(BigInt(subtotal) * units.denominator, units.numerator)
 }
 
-/** A decimal as a fraction, from text or from an object with a text form; null when it is none. */
+/** Converts a decimal to a fraction. The value is text or an object with a text form. Null when it is no decimal. */
 function readDecimal(value: unknown): { numerator: bigint; denominator: bigint } | null {
   const [, whole, places = ''] = /^(-?\d+)(?:\.(\d+))?$/.exec(String(value)) ?? []
   if (whole === undefined) return null
   return { numerator: BigInt(whole + places), denominator: 10n ** BigInt(places.length) }
 }
 
-/** The percentage that `part` is of `whole`, to two places. */
+/** Returns `part` as a percentage of `whole`, rounded to two decimal places. */
 export function ratioPercent(part: number, whole: number): number {
   if (part === 0) return 0
   return divide(10_000n * BigInt(part), BigInt(whole)) / 100
 }
 
-/** The whole number nearest to the quotient, halves away from zero. Exact: binary fractions miss halves. */
+/** Divides and rounds to the nearest whole number, halves away from zero. Floating-point numbers would round some halves wrongly. */
 export function divide(dividend: bigint, divisor: bigint): number {
   const half = dividend < 0n === divisor < 0n ? divisor : -divisor
   return Number((2n * dividend + half) / (2n * divisor))

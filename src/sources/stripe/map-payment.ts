@@ -1,4 +1,4 @@
-/** Maps what Stripe says of an invoice's payment to ours. Pure. */
+/** Maps the payment fields of Stripe's invoices to the types of `domain`. Pure. */
 import { dayOf } from '../../domain/calendar.ts'
 import type { Invoice } from '../../domain/invoice.ts'
 import {
@@ -11,8 +11,9 @@ import type { InvoiceHead, PaymentItem } from './invoice-shape.ts'
 import { percentOfRate, type TaxRates } from './map-invoice.ts'
 
 /**
- * What Stripe leaves out follows from the rest. `payments` is null when they could not be read. A draft tells the customer's balance
- * of the moment, which it takes over only when it is finalized: its amounts are those without it.
+ * Facts that Stripe leaves out are derived from the others. `payments` is null when the payments
+ * could not be read. A draft shows the customer's current balance, but Stripe applies a balance
+ * only when it finalizes the invoice. So a draft's amounts are computed without the balance.
  */
 export function mapPaymentFacts(
   source: InvoiceHead,
@@ -40,7 +41,7 @@ export function mapPaymentFacts(
   )
 }
 
-/** The moment of the transition to a status that asks for no payment. */
+/** Stripe's field with the time at which an invoice reached this status. */
 const closings = { paid: 'paid_at', void: 'voided_at', uncollectible: 'marked_uncollectible_at' } as const
 
 function closedAt({ status_transitions }: InvoiceHead, status: Invoice['status']): string | null {
@@ -53,7 +54,7 @@ function onlyGiven<T extends object>(fields: T) {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
 
-/** Null when Stripe gives no list. A rate that is not known is null: it is no rate of 0 %. */
+/** Returns null when Stripe sends no list of taxes. An unknown rate is null, not 0 %. */
 function taxesOf(source: InvoiceHead, rates: TaxRates): TaxByRate[] | null {
   const { total_taxes } = source
   if (total_taxes == null) return null
@@ -68,9 +69,9 @@ function taxesOf(source: InvoiceHead, rates: TaxRates): TaxByRate[] | null {
       }
     },
   )
-  const alike = Map.groupBy(taxes, ({ rate_percent, reason }, place) =>
-    // Two rates that are not known are two.
-    JSON.stringify(rate_percent === null ? place : [rate_percent, reason]),
+  const alike = Map.groupBy(taxes, ({ rate_percent, reason }, index) =>
+    // Unknown rates are not merged, because they may differ.
+    JSON.stringify(rate_percent === null ? index : [rate_percent, reason]),
   )
   return [...alike.values()]
     .map(some => some.reduce(addTax))
@@ -88,7 +89,7 @@ function addTax(a: TaxByRate, b: TaxByRate): TaxByRate {
   }
 }
 
-/** Those that are canceled paid nothing and never will. What is paid in parts by one thing is one payment. */
+/** Leaves out canceled payments. Several parts with the same payment id become one payment. */
 export function mapPayments(items: readonly PaymentItem[]): Payment[] {
   const payments = items.filter(({ status }) => status !== 'canceled').map(mapPayment)
   return [...Map.groupBy(payments, ({ id }) => id).values()]

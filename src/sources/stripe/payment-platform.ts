@@ -1,4 +1,4 @@
-/** Stripe for the API, while a client waits: the lines of an invoice, its PDF, and where to pay it. */
+/** Stripe as the API uses it while a client waits: an invoice's lines, its PDF and its payment page. */
 import { createGuardedCall } from '../calls/guarded-calls.ts'
 import { isAllowed } from '../pdf/allowed-origins.ts'
 import { fetchPdf } from '../pdf/fetch-pdf.ts'
@@ -7,14 +7,14 @@ import { createStripe, isStripesOwn, type StripeOptions } from './client.ts'
 import { stripeFailures, unlessGone } from './failures.ts'
 import { listLines, readLinePage } from './list-lines.ts'
 
-/** Below the API's own time limit for lines, so that a silent Stripe counts as a failure of Stripe's. */
+/** Timeout of a request for lines. It is below the API's own time limit, so that a silent Stripe counts as a failure of Stripe. */
 const linesTimeoutMs = 700
 const retrieveTimeoutMs = 5_000
 
-/** For lines and for PDFs each; with the connector's 20, well below Stripe's limit of 100. */
+/** Calls per second, counted separately for lines and for PDFs. Stripe's limit is 100. */
 const perSecond = 20
 
-/** Stripe's PDFs, and the pages that lead to them. */
+/** Origins of Stripe's PDFs, and of the pages that redirect to a PDF. */
 const pdfOrigins = ['https://pay.stripe.com', 'https://invoice.stripe.com', 'https://files.stripe.com']
 
 const pageOrigins = ['https://invoice.stripe.com', 'https://pay.stripe.com']
@@ -23,7 +23,7 @@ export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
   const guarded = createGuardedCall(stripeFailures)
   const stripe = createStripe(options, guarded.refusal)
   const isOwn = isStripesOwn(options.base)
-  // Any other base is a sandbox: it serves its pages and PDFs itself, from this machine.
+  // A sandbox serves its pages and PDFs itself, from this machine.
   const origins = [new URL(options.base).origin]
   const guard = { origins: isOwn ? pdfOrigins : origins, allowPrivate: !isOwn }
 
@@ -52,7 +52,7 @@ export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
     async openPdf(invoiceId, signal) {
       const invoice = await retrieve(invoiceId, signal)
       if (invoice === null) throw new SourceError('missing', 'Stripe does not know it')
-      // A new address for every download: it holds a secret, and it expires.
+      // Each download requests a new address, because an address holds a secret and expires.
       const { invoice_pdf } = invoice
       if (!invoice_pdf) throw new SourceError('not_ready', 'Stripe has no PDF of this invoice yet')
       return fetchPdf(invoice_pdf, guard, signal)

@@ -1,4 +1,4 @@
-/** Reads invoices whole: with all their lines and payments, and the tax rates that they name; and maps them. */
+/** Reads invoices with all their lines, payments and tax rates, and maps them. */
 import type Stripe from 'stripe'
 import type { Line } from '../../domain/invoice.ts'
 import type { PlatformInvoice } from '../platform-invoice.ts'
@@ -59,7 +59,7 @@ export class InvoiceReader {
     }
   }
 
-  /** `isAgain`: it was read once, and changed meanwhile. */
+  /** `isAgain`: this is the second read, because the invoice changed during the first. */
   async retrieve(
     id: string,
     customerId: string | null,
@@ -72,7 +72,7 @@ export class InvoiceReader {
         const answer = await this.calls.getExpanded<Stripe.Invoice>(path, '')
         if (answer.id !== id)
           throw new UnfitRecord('Stripe sent another invoice than the requested one', true)
-        // A deleted draft is marked so, or not found at all: both occur.
+        // Stripe marks some deleted drafts with `deleted`. Other deleted drafts are not found.
         return (answer as { deleted?: unknown }).deleted === true ? null : checkInvoice(answer)
       }),
     )
@@ -81,7 +81,7 @@ export class InvoiceReader {
       : this.complete(checked, urgency, isAgain)
   }
 
-  /** Reads what an invoice does not carry itself, and maps all of it. */
+  /** Requests the lines, payments and tax rates that are not in the invoice's record, and maps the invoice. */
   private async complete(
     { invoice, lines: carried, payments: firstPayments }: CheckedInvoice,
     urgency: Urgency,
@@ -99,14 +99,14 @@ export class InvoiceReader {
       )
     const reading = unlessMissing(listLines(list, carried ?? undefined))
     const [lines] = await Promise.all([reading, this.rates.learn(invoice, urgency)])
-    // A line or the invoice itself was changed since it was read.
+    // The lines are gone, or do not add up to the total: the invoice changed after it was read.
     const isOld = lines === null || (carried === null && !addsUp(invoice, lines))
     if (isOld && !isAgain) return this.retrieve(invoice.id, customerOf(invoice), urgency, true)
     if (lines === null) throw new UnfitRecord('Stripe does not know the lines of an invoice')
     return this.map(invoice, lines, payments)
   }
 
-  /** All of an invoice's payments; those that it carries when the key may read no others. */
+  /** Returns all payments of an invoice, or only the `carried` ones when the key may not read payments. */
   private async readPayments(invoiceId: string, carried: readonly PaymentItem[], urgency: Urgency) {
     const { calls } = this
     if (calls.isForbidden('payments')) return carried
@@ -115,7 +115,7 @@ export class InvoiceReader {
         const query = { invoice: invoiceId, limit: pageSize, starting_after: after }
         const answer = await unlessForbidden(calls.getPlain('/v1/invoice_payments', query))
         if (answer !== null) return readPaymentPage(answer)
-        calls.noteForbidden('payments')
+        calls.recordForbidden('payments')
         return { payments: carried, has_more: false }
       })
     const all = await unlessMissing(listPayments(list))
@@ -123,7 +123,6 @@ export class InvoiceReader {
     return all
   }
 
-  /** With the rates that are known by now: nothing that is learnt later changes what was mapped. */
   private map(
     invoice: InvoiceHead,
     lines: readonly Line[],
@@ -153,7 +152,10 @@ export class InvoiceReader {
 
 type CheckedInvoice = ReturnType<typeof checkInvoice>
 
-/** An invoice that fits, with its lines when it carries all of them, and its first payments when it carries any list of them. */
+/**
+ * Returns an invoice that passed the checks. `lines` is null when the record holds
+ * only some of its lines. `payments` is null when it holds no list of payments.
+ */
 function checkInvoice(answer: unknown) {
   const invoice = readAs(invoiceShape, answer, 'an invoice')
   const { lines } = invoice

@@ -1,9 +1,12 @@
-/** Pages of Stripe's lists: which of their records can be used. */
+/** Checks the pages of Stripe's lists and the records on them. */
 import { shape } from '../calls/shape.ts'
 import { SourceError, type Unfit, UnfitRecord } from '../source.ts'
 import { isId } from './invoice-shape.ts'
 
-/** Keeps records with ids, and counts the others. None may be the one where the last page ended: the list would be read for ever. */
+/**
+ * Keeps the records with an id, and counts the others. Throws when the page
+ * holds the record `after` again, because the list would then never end.
+ */
 export function checkPage<T extends { id: string }>(
   page: { data: T[]; has_more: boolean },
   after: string | null,
@@ -18,10 +21,10 @@ export function checkPage<T extends { id: string }>(
 
 const hasId = shape({ id: isId })
 
-/** When at least this many records come and none fits, the platform fails and not its records. */
+/** When at least this many records come and all fail the checks, the platform is at fault and not the records. */
 const misfitsToDoubt = 10
 
-/** Reads each record; one that does not fit is named with the reason, beside those that are `unfit` already. */
+/** Reads each record. Adds records that fail the checks to `unfit`, with the reason. */
 export async function sortOut<T extends { id: string }, Read>(
   records: readonly T[],
   read: (record: T) => Promise<Read>,

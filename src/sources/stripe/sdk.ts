@@ -1,4 +1,4 @@
-/** Stripe's library, in the one file that scripts/build.ts makes of it: the package itself is needed only for its types. */
+/** Stripe's library, which scripts/build.ts bundles into one file. The package itself is needed only for its types. */
 
 import { createRequire } from 'node:module'
 import type Stripe from 'stripe'

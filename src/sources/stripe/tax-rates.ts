@@ -1,4 +1,4 @@
-/** The percentages of tax rates. A rate's percentage cannot change, so it is fetched once. */
+/** Percentages of Stripe's tax rates. The percentage of a rate cannot change, so each rate is fetched once. */
 import { type Urgency, unlessMissing } from '../source.ts'
 import type { BillingCalls } from './billing-calls.ts'
 import { unlessForbidden } from './failures.ts'
@@ -8,19 +8,22 @@ import { percentageOf, rateIds } from './map-invoice.ts'
 export class TaxRates {
   private readonly calls: BillingCalls
   private readonly percentages = new Map<string, number | null>()
-  /** Requests under way. */
+  /** Running requests, by tax rate id. */
   private readonly fetching = new Map<string, Promise<number | null | undefined>>()
 
   constructor(calls: BillingCalls) {
     this.calls = calls
   }
 
-  /** Those that are known by now; null for a rate that Stripe does not know. */
+  /** Percentages that are known now, by tax rate id. Null: Stripe does not know the rate. */
   get known(): ReadonlyMap<string, number | null> {
     return this.percentages
   }
 
-  /** Whether none of its rates needs a request. Without one that the key may not read, the percentage is computed from the amounts. */
+  /**
+   * Whether every tax rate of the invoice is known, or forbidden to the
+   * key. The percentage of a forbidden rate is computed from the amounts.
+   */
   areSettled(invoice: InvoiceHead): boolean {
     return rateIds(invoice).every(id => this.isSettled(id))
   }
@@ -31,9 +34,9 @@ export class TaxRates {
       const fetching = this.fetching.get(id) ?? this.fetch(id, urgency)
       this.fetching.set(id, fetching)
       const percentage = await fetching.finally(() => this.fetching.delete(id))
-      if (percentage === undefined) this.calls.noteForbidden('taxRates')
+      if (percentage === undefined) this.calls.recordForbidden('taxRates')
       else {
-        this.calls.noteAllowed('taxRates')
+        this.calls.recordAllowed('taxRates')
         this.percentages.set(id, percentage)
       }
     }
@@ -43,7 +46,7 @@ export class TaxRates {
     return this.percentages.has(id) || this.calls.isForbidden('taxRates')
   }
 
-  /** Null for a rate that Stripe does not know; undefined when the key may not read it. */
+  /** Resolves with null for a rate that Stripe does not know, and with undefined when the key may not read tax rates. */
   private fetch(id: string, urgency: Urgency): Promise<number | null | undefined> {
     const { calls } = this
     const fetching = calls.call('tax_rates', urgency, async () => {
