@@ -1,5 +1,5 @@
 /** Calls a function of `functions.sql` where customers' rows lie: once on one server, on Citus once a shard that has any. */
-import { places } from '../sql/db.ts'
+import { parameterList } from '../sql/db.ts'
 import type { PostgresDb } from './shared-db.ts'
 
 /**
@@ -21,7 +21,7 @@ export async function callAtShards<Item, Result>(
     const values = [customerOf(first), db.isCitus, ...valuesOf(some)]
     const place = db.isCitus ? ' FROM fatura.customers WHERE customer_id = $1 HAVING true' : ''
     const [row] = await db.query<{ result: Result }>(
-      `SELECT fatura.${name}(${places(values.length)}) AS result${place}`,
+      `SELECT fatura.${name}(${parameterList(values.length)}) AS result${place}`,
       values,
     )
     answers.push({ some, result: row?.result as Result })

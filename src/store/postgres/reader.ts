@@ -15,7 +15,7 @@ import {
   toSum,
   toSums,
 } from '../sql/counting.ts'
-import { places } from '../sql/db.ts'
+import { parameterList } from '../sql/db.ts'
 import { rowFilterNames } from '../sql/filters.ts'
 import { type SearchWord, searchedAtOnce } from '../sql/search.ts'
 import type {
@@ -35,8 +35,8 @@ import { checkSchema, schema } from './schema-version.ts'
 
 /** Every request is one round trip: a prepared call of one function, which takes the customer. */
 const texts = {
-  list: `SELECT fatura.list_invoices(${places(4 + rowFilterNames.length)}) AS page`,
-  search: `SELECT fatura.search_invoices(${places(9 + rowFilterNames.length)}) AS page`,
+  list: `SELECT fatura.list_invoices(${parameterList(4 + rowFilterNames.length)}) AS page`,
+  search: `SELECT fatura.search_invoices(${parameterList(9 + rowFilterNames.length)}) AS page`,
   sums: 'SELECT * FROM fatura.read_sums($1)',
   open: 'SELECT * FROM fatura.read_open($1, $2)',
   account: 'SELECT * FROM fatura.read_account($1, $2, $3, $4, $5)',

@@ -41,21 +41,21 @@ export function engineWrites(db: PostgresDb): EngineWrites {
         large.push(...(await countCustomers(db, customers.slice(at, at + customersAtOnce), commitId)))
       return large
     },
-    async saveInvoices(counting, records, observedAt, answeredAt) {
+    async saveInvoices(counters, records, observedAt, answeredAt) {
       const given = inListOrder(
         records.map((record, i) => ({
           ...{ record, row: toRow(record) },
           ...{ observed_stamp: stampOf(observedAt, i), answered_stamp: stampOf(answeredAt, i) },
         })),
       )
-      await counting.lock(given.map(({ row }) => row.customer_id))
+      await counters.lock(given.map(({ row }) => row.customer_id))
       const saved = await saveRows(db, given)
       await saveLinks(
         db,
         saved.map(({ record }) => record),
       )
       const changed = saved.filter(({ isChanged }) => isChanged)
-      for (const { row, before } of changed) counting.note(row, before, row)
+      for (const { row, before } of changed) counters.record(row, before, row)
       return changed.length
     },
     findKnown: keys => findKnown(db, keys),

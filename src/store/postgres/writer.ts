@@ -47,7 +47,7 @@ export async function openPostgresWriter(url: string, lockPatience?: number): Pr
       recountAll(
         pool,
         db,
-        customerId => transact(({ db, counting }) => repairCustomer(db, counting, customerId)),
+        customerId => transact(({ db, counters }) => repairCustomer(db, counters, customerId)),
         onProgress,
       ),
   }

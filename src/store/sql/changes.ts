@@ -1,13 +1,15 @@
-/** The feed of changes over three statements of each engine. */
+/** Reads and prunes the feed of changes. Each engine has three statements to read it. */
 import type { ChangeReads, StoredChange } from '../change-store.ts'
 import { StoreUnavailable, type WriteTransaction } from '../store.ts'
 import type { Db, DbValue } from './db.ts'
 import type { EngineName } from './filters.ts'
 
 /**
- * `customerChanges`: the version of $1, alone in the first row; then its changes after $2, at most $3. `commits`: `last_seq`
- * and `pruned_seq` as the first row's `seq` and `commit_id`; then the commits after $1, at most $2. `commitChanges`: those of the
- * commits $1, of each the places after $2 up to $3; in any order, and rows that are not visible yet are missing.
+ * `customerChanges`: the first row has the version of customer $1. The customer's changes after version $2 follow, at most $3.
+ * `commits`: the first row has the feed's `last_seq` as `seq` and its `pruned_seq` as `commit_id`. The commits after position $1 follow, at
+ * most $2.
+ * `commitChanges`: the changes of the commits $1, in any order. $2 and $3 hold, for each commit, the last position before and the last
+ * position to return. Rows that are not visible yet are missing.
  */
 export const feedStatements = {
   sqlite: {
@@ -40,13 +42,13 @@ type AskFeed = <Row extends object>(
   ...values: DbValue[]
 ) => Promise<Row[]>
 
-/** Citus recovers a commit that a node did not hear of within this time. */
+/** Time in milliseconds within which Citus completes a commit that one of its nodes missed. */
 const citusSettleMs = 120_000
 
-/** Of the first row alone. */
+/** Columns that only the first row of a result has. */
 interface StateRow {
   life: string
-  /** In SQLite, a boolean is a number. */
+  /** A boolean, which SQLite returns as a number. */
   is_standby: boolean | number
 }
 
@@ -97,7 +99,7 @@ export function changeReads(ask: AskFeed, isCitus: boolean): ChangeReads {
   }
 }
 
-/** Whether the store has been at this place of a feed that ends at `end`. */
+/** Tells whether the position `after` belongs to this store's feed, which ends at `end`. */
 function isOfThisStore(store: StateRow, end: number, after: number, life = store.life): boolean {
   if (life !== store.life) return false
   if (after <= end) return true
@@ -125,7 +127,7 @@ async function readAll(ask: AskFeed, isCitus: boolean, after: number | null, lim
   for (const { commit_id, start, end, before } of spans)
     for (let place = start + 1; place <= end; place++) {
       const found = byPlace.get(`${commit_id} ${place}`)
-      // On Citus, another node may commit a moment later: nothing behind it is shown before it.
+      // On Citus, a change on another node may become visible a moment later. No change behind it is returned before it.
       if (found === undefined) return { changes, next: changes.at(-1)?.seq ?? after, life }
       const { commit_id: _, place: __, ...change } = found
       changes.push({ ...change, seq: before + place })
@@ -133,7 +135,10 @@ async function readAll(ask: AskFeed, isCitus: boolean, after: number | null, lim
   return { changes, next: changes.at(-1)?.seq ?? after, life }
 }
 
-/** The commits of a page, of each the places after `start` up to `end`; `before` is the seq before its first change. */
+/**
+ * Selects the commits of a page. Each span covers the positions after `start` up to `end` within its commit. `before` is the feed position
+ * in front of the commit's first change.
+ */
 function chooseSpans(commits: readonly CommitRow[], after: number, limit: number) {
   const spans: { commit_id: number; start: number; end: number; before: number }[] = []
   let room = limit

@@ -1,4 +1,4 @@
-/** The bound accounts, the lease and the records set aside: small tables that no request of the API reads. */
+/** Reads and writes the bound accounts, the lease and the set-aside records. These tables are small, and no API request reads them. */
 import { notInForce } from '../../domain/document.ts'
 import { type InvoiceKey, unsettledStatuses } from '../../domain/invoice.ts'
 import {
@@ -28,7 +28,7 @@ const correctionInsertion: Insertion = {
   rest: 'ON CONFLICT (id) DO UPDATE SET customer_id = excluded.customer_id, found_at = excluded.found_at',
 }
 
-/** As the index of these has it. */
+/** Repeats the condition of the index `invoices_uncertified`, so that the database uses this index. */
 const isUncertified = `status = 'paid' AND (ix_status IS NULL OR ix_status IN (${literals(notInForce)}))
   AND summary NOT LIKE '%"ix_sync_state":"ignored"%'`
 
@@ -43,7 +43,7 @@ export function connectorReads(db: Db): ConnectorReads {
       if (lease === undefined) throw new Error('The lease has no row: the store is damaged.')
       return lease
     },
-    // A try in the future was stored by a clock that was ahead: it is the oldest, so that it does not wait for its moment.
+    // A time in the future comes from a clock that was ahead. Such a record sorts as the oldest, so that it does not wait for that time.
     listSetAside: (limit, system, { kind, id, reason, dueAt, newestFirst = false } = {}) =>
       db.query<SetAside>(
         `SELECT ${setAsideColumns} FROM fatura.set_aside
@@ -112,7 +112,7 @@ async function beatLease(db: Db, epoch: number): Promise<number | null> {
 }
 
 const atRisk: Record<Loss, string> = {
-  // As the index of unsettled invoices has it, and of these the drafts.
+  // Repeats the condition of the index of unsettled invoices, so that the database uses it. The second condition selects the drafts.
   deletion: `fatura.invoices WHERE status IN (${literals(unsettledStatuses)}) AND status = 'draft'`,
   lost_document: 'fatura.links WHERE ix_id IS NOT NULL',
 }
@@ -133,7 +133,7 @@ export function connectorWrites(db: Db): ConnectorWrites {
            checked = r.checked + excluded.checked, corrected = r.corrected + excluded.corrected`,
         [system, hour, checked, corrected],
       )
-      // Hours to come were stored by a clock that was ahead.
+      // Future hours come from a clock that was ahead. They are deleted too.
       const forgetBefore = hour - rechecksKeptHours
       await db.query('DELETE FROM fatura.rechecks WHERE hour < $1 OR hour > $2', [forgetBefore, hour])
     },

@@ -10,27 +10,28 @@ import {
 } from '../contents.ts'
 import type { Stream, WriteTransaction } from '../store.ts'
 import { columnsOf, saveScope } from './credentials.ts'
-import { type Db, insertContents, places } from './db.ts'
+import { type Db, insertContents, parameterList } from './db.ts'
 import { raiseTo } from './shared-rows.ts'
 
 export function contentsReads(db: Db): ContentsReads {
   return {
     async readContents(name, after, limit) {
       const { columns, keyLength, tables }: Kind = kinds[name]
-      // A thing without a key is one thing.
+      // A kind without a key has only one item.
       if (after !== null && keyLength === 0) return []
       const values = after === null ? [] : after.slice(0, keyLength)
       const key = columns.slice(0, keyLength).join(', ')
-      let condition = after === null ? 'true' : `(${key}) > (${places(keyLength)})`
+      let condition = after === null ? 'true' : `(${key}) > (${parameterList(keyLength)})`
       const order = keyLength === 0 ? '' : `ORDER BY ${key}`
       if (db.isCitus && keyLength > 0) {
-        // Each node would send a whole page: up to its last key, all send one together.
+        // Without this statement, each node would send a whole page. It finds the last key of the page, so that all nodes together send one
+        // page.
         const [end] = await db.query<Record<string, Value>>(
           `SELECT ${key} FROM fatura.${tables[0]} WHERE ${condition} ${order} OFFSET $${values.length + 1} LIMIT 1`,
           [...values, limit - 1],
         )
         if (end !== undefined) {
-          condition += ` AND (${key}) <= (${places(keyLength, values.length)})`
+          condition += ` AND (${key}) <= (${parameterList(keyLength, values.length)})`
           values.push(...Object.values(end))
         }
       }
@@ -56,7 +57,10 @@ type InvoiceWrites = Pick<
   'saveInvoices' | 'deleteInvoice' | 'removeInvoice' | 'findKnown' | 'saveStream'
 >
 
-/** Invoices and streams are written as always, for other tables follow from them; everything else as rows. */
+/**
+ * Invoices and streams are written by their own functions, because other tables are derived from them. All other items are written as plain
+ * rows.
+ */
 export function contentsWrites(db: Db, tx: InvoiceWrites): ContentsWrites {
   return {
     async writeContents(name, contents) {
@@ -71,7 +75,7 @@ export function contentsWrites(db: Db, tx: InvoiceWrites): ContentsWrites {
       if (name !== 'tokens' && name !== 'keys') return
       const { columns }: Kind = kinds[name]
       const customersAt = columns.indexOf('customers')
-      // The null of a token for every customer reads as JSON, too.
+      // A token for every customer has null here. JSON.parse converts the text "null" back to null.
       for (const content of contents)
         await saveScope(db, String(content[0]), JSON.parse(String(content[customersAt])))
     },
@@ -85,7 +89,7 @@ export function contentsWrites(db: Db, tx: InvoiceWrites): ContentsWrites {
   }
 }
 
-/** A later observation would stay as it is. */
+/** Removes invoices that were observed later in the target than in the source. Otherwise `saveInvoices` would keep the target's version. */
 async function removeLater(tx: InvoiceWrites, contents: readonly Content[]): Promise<void> {
   const stamps = new Map(contents.map(content => [`${content[0]} ${content[1]}`, stampOf(content)]))
   const keys = contents.map(([customerId, id]) => ({ customer_id: String(customerId), id: String(id) }))
@@ -110,7 +114,7 @@ function answeredAtOf([, , , , , answeredAt]: Content): number {
   return Number(answeredAt)
 }
 
-/** Puts rows as they are in the place of those with their keys. */
+/** Writes rows without changes, in place of the rows with the same keys. */
 export async function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promise<void> {
   const { columns, keyLength }: Kind = kinds[name]
   const key = columns.slice(0, name === 'boundAccounts' ? 1 : keyLength)
@@ -119,7 +123,7 @@ export async function writeRows(db: Db, name: KindName, contents: readonly Conte
   await insertContents(db, name, contents, rest)
 }
 
-/** A token or a key that was revoked on either side stays revoked, since the first time. */
+/** Returns the new value of a column. A token or key that was revoked on either side stays revoked, with the earlier time. */
 function newValue(column: string): string {
   return column === 'revoked_at'
     ? 'CASE WHEN stored.revoked_at <= excluded.revoked_at OR excluded.revoked_at IS NULL THEN stored.revoked_at ELSE excluded.revoked_at END'

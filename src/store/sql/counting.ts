@@ -1,7 +1,7 @@
 /**
- * Counters keep totals, sums and deep pages of large customers cheap. Every customer has a total; a customer of many invoices also
- * has a counter for each month, status, ix_status and currency of its invoices: their number, and the sum of their totals. The
- * transaction that changes rows adds to them what it changed.
+ * Counters make totals, sums and deep pages of large customers cheap. Every customer has a total. A customer with many invoices also has a
+ * counter for each combination of month, status, ix_status and currency. A counter holds the number of invoices and the sum of their
+ * totals. The transaction that changes rows also updates the counters.
  */
 import type { FoundEntries } from '../../domain/account.ts'
 import type { OpenSum } from '../../domain/balance.ts'
@@ -19,10 +19,10 @@ import {
 } from './filters.ts'
 import type { InvoiceRow } from './invoice-row.ts'
 
-/** Above this many invoices a customer has counters. Up to it, scanning the index takes no longer than adding them up. */
+/** A customer with more invoices than this has counters. For fewer invoices, scanning the index takes no longer than adding up counters. */
 export const countedAbove = 2_000
 
-/** Whether counters save a customer who has them a scan: of what a filter takes, or of what lies before a page. */
+/** Tells whether counters avoid a scan for a customer that has them. They count what a filter selects, or what lies before a deep page. */
 export function isCountable(query: InvoiceQuery): boolean {
   if (rowFilterNames.some(name => query[name] !== undefined && rowFilters[name].counted === null))
     return false
@@ -35,27 +35,27 @@ export function isFiltered(filter: InvoiceFilter): boolean {
 
 export type Countable = Pick<InvoiceRow, 'issued_at' | 'status' | 'ix_status' | 'currency' | 'total_cents'>
 
-/** A counter, or what is added to one. */
+/** A counter, or the difference that is added to a counter. */
 export type Counter = [
   ...[month: string, status: string, currency: string, ix: string],
   ...[n: number, totalCents: bigint],
 ]
 
-/** The `ix_status` in a counter's key, where none is no null. */
+/** Returns the text for an `ix_status` in a counter's key. A null status becomes "-", because the key must not contain nulls. */
 export function ixOf(ixStatus: string | null): string {
   return ixStatus === null ? '-' : `=${ixStatus}`
 }
 
-/** The columns of a statement over invoices that makes counters, grouped by the first four. */
+/** Returns the columns of a statement that computes counters from invoices. The statement must group by the first four columns. */
 export function counterColumns(engine: EngineName): string {
   return `${monthIn[engine]('issued_at')} AS month, status, currency, coalesce('=' || ix_status, '-') AS ix,
     count(*) AS n, sum(total_cents) AS total_cents`
 }
 
-/** A whole number that may be beyond 2^53, as SQLite returns it, and PostgreSQL in JSON. */
+/** A whole number that may exceed 2^53. SQLite returns a bigint, and PostgreSQL a text within JSON. */
 type ExactSum = bigint | string
 
-/** SQLite returns every number of a row with a sum as a bigint. */
+/** Row of a sum. SQLite returns every number of such a row as a bigint. */
 export type SumRow = [
   ...[month: string, status: InvoiceStatus, currency: string],
   ...[n: number | bigint, totalCents: ExactSum],
@@ -71,10 +71,10 @@ export function toCredits(rows: readonly CreditRow[]): Map<string, bigint> {
   return new Map(rows.map(([currency, creditedCents]) => [currency, BigInt(creditedCents)]))
 }
 
-/** Sums of entries by currency, as those of credits. */
+/** Converts sums of account entries by currency. Their rows have the same form as rows of credits. */
 export const toSums = toCredits
 
-/** Number of entries of a currency, what they add and what they take off. */
+/** Number of account entries of a currency, with the sum of debits and the sum of credits. */
 export type PeriodRow = [
   ...[currency: string, n: number | bigint],
   ...[debitCents: ExactSum, creditCents: ExactSum],
@@ -84,7 +84,7 @@ export function toPeriod([currency, n, debit, credit]: PeriodRow): FoundEntries[
   return { currency, count: Number(n), debit: BigInt(debit), credit: BigInt(credit) }
 }
 
-/** Every day is between them. */
+/** Texts that sort before every day and after every day. */
 export const [firstDay, lastDay] = ['', '~']
 
 export type OpenSumRow = [
@@ -104,30 +104,30 @@ export function toOpenSum(row: OpenSumRow): OpenSum {
   }
 }
 
-/** From a month's first moment up to, not including, the next month's. */
+/** Returns the first moment of a month and the first moment of the next month, in milliseconds. */
 export function boundsOf(month: string): { from: number; before: number } {
   return { from: Date.parse(`${month}-01`), before: Date.parse(lastDayOf(month)) + dayMs }
 }
 
 export interface CustomerChange {
-  /** Invoices that came, less those that went. */
+  /** Number of added invoices, less the number of removed ones. */
   added: number
-  /** The customer's version before. */
+  /** The customer's version before the transaction. */
   previous: number
-  /** Invoices that changed, in the order of their first changes. */
+  /** Kind of change by invoice ID, in the order of the first changes. */
   kinds: Map<string, ChangeKind>
-  /** Differences of a customer with counters. */
+  /** Differences to add to the counters. Empty for a customer without counters. */
   counters: Map<string, Counter>
 }
 
 export class Changes {
   readonly customers = new Map<string, CustomerChange>()
-  /** To be filled before any change of a customer is noted; a new one may be left out. */
+  /** State of the customers, filled before their changes are recorded. A new customer may be missing. */
   readonly known = new Map<string, { isCounted: boolean; version: number }>()
-  noted = 0
+  recorded = 0
 
-  /** An invoice changed, or came, or went: null where there was or is none. */
-  note(
+  /** Records a change of an invoice. `before` is null for a new invoice. `after` is null for a deleted one. */
+  record(
     { customer_id, id }: InvoiceKey,
     before: Countable | null,
     after: Countable | null,
@@ -142,7 +142,7 @@ export class Changes {
     const kind =
       after === null ? 'deleted' : before === null ? 'created' : isDocument ? 'document' : 'updated'
     change.kinds.set(id, mergeKinds(change.kinds.get(id), kind))
-    this.noted++
+    this.recorded++
     change.added += Number(after !== null) - Number(before !== null)
     if (known?.isCounted !== true) return
     if (before !== null) countInvoice(change.counters, before, -1)
@@ -150,13 +150,13 @@ export class Changes {
   }
 }
 
-/** Two changes of an invoice in one transaction are one. */
+/** Combines two changes of the same invoice within one transaction. */
 function mergeKinds(first: ChangeKind | undefined, then: ChangeKind): ChangeKind {
   if (first === undefined || first === then || then === 'deleted') return then
   return first === 'created' ? 'created' : 'updated'
 }
 
-/** The columns of `changes`, but for the commit and the time. */
+/** Columns of the table `changes`, except the commit and the time. */
 export const changeColumns = {
   customer_id: 'text',
   version: 'bigint',
@@ -166,15 +166,18 @@ export const changeColumns = {
   place: 'bigint',
 } as const
 
-/** A change as it is written, in the order of these columns. */
+/** Values of one change, in the order of `changeColumns`. */
 export type ChangeRow = readonly (string | number)[]
 
-/** A customer's changes as rows; `placeBefore` is the place of the last one before them in the commit. */
-export function changeRows(customerId: string, change: CustomerChange, last: number, placeBefore: number) {
+/**
+ * Returns a customer's changes as rows. `last` is the customer's version after the last change. `positionBefore` is the number of changes
+ * that the commit had before.
+ */
+export function changeRows(customerId: string, change: CustomerChange, last: number, positionBefore: number) {
   const before = last - change.kinds.size
   return Array.from(change.kinds, ([invoiceId, kind], i) => {
     const previous = i === 0 ? change.previous : before + i
-    return [customerId, before + i + 1, previous, invoiceId, kind, placeBefore + i + 1]
+    return [customerId, before + i + 1, previous, invoiceId, kind, positionBefore + i + 1]
   })
 }
 

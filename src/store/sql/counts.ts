@@ -1,4 +1,4 @@
-/** Totals and counters of the customers that a transaction changed: written before it commits. */
+/** Collects the totals and counters of the customers that a transaction changes, and writes them before the commit. */
 import { type ChangeRow, Changes, type CustomerChange, changeRows, counterColumns } from './counting.ts'
 import type { Db, Insertion } from './db.ts'
 import type { SharedRows } from './shared-rows.ts'
@@ -18,35 +18,35 @@ const counterInsertion: Insertion = {
     n = stored.n + excluded.n, total_cents = stored.total_cents + excluded.total_cents`,
 }
 
-/** How many changes within one transaction are held in memory. */
+/** Maximum number of changes that a transaction keeps in memory before it writes them. */
 const maxHeld = 100_000
 
 export interface LockedCustomer {
   customer_id: string
-  /** In SQLite, a boolean is a number. */
+  /** A boolean, which SQLite returns as a number. */
   counted: boolean | number
   version: number
 }
 
 export interface GrownCustomer {
   customerId: string
-  /** Invoices that came, less those that went. */
+  /** Number of added invoices, less the number of removed ones. */
   added: number
   version: number
   changes: readonly ChangeRow[]
 }
 
-/** What each engine does its own way. */
+/** Writes of customers that each engine implements in its own way. */
 export interface CustomerWrites {
-  /** No other writer changes these customers until the end. One that is new may be left out. */
+  /** Locks customers, so that no other writer changes them until the transaction ends. New customers may be missing in the result. */
   lockCustomers(customerIds: readonly string[]): Promise<LockedCustomer[]>
-  /** Returns those that are large by now and have no counters. */
+  /** Saves customers. Returns those that have become large and have no counters. */
   saveCustomers(customers: readonly GrownCustomer[], commitId: number): Promise<string[]>
 }
 
-export type Counting = ReturnType<typeof keepCounts>
+export type Counters = ReturnType<typeof keepCounts>
 
-/** Gathers the changes of a transaction's invoices. `flush` writes them down. */
+/** Collects the changes of a transaction's invoices. `flush` writes them. */
 export function keepCounts(db: Db, engine: CustomerWrites, { commit }: SharedRows) {
   let changes = new Changes()
 
@@ -56,7 +56,7 @@ export function keepCounts(db: Db, engine: CustomerWrites, { commit }: SharedRow
     await saveCounters(db, changed)
     const now = Date.now()
     const customers = changed.map(([customerId, change]): GrownCustomer => {
-      // Each change has a version of its own, which rises within the life of the store.
+      // Each change has a version of its own. Within one life of the store, versions only grow.
       const version = Math.max(change.previous + change.kinds.size, now)
       const changes = changeRows(customerId, change, version, commit.count)
       commit.count += changes.length
@@ -66,20 +66,23 @@ export function keepCounts(db: Db, engine: CustomerWrites, { commit }: SharedRow
   }
 
   return {
-    /** No other writer changes these customers until the end. To be called before their rows are read to be changed. */
+    /**
+     * Locks customers, so that no other writer changes them until the transaction ends. Must be called before their rows are read for a
+     * change.
+     */
     async lock(customerIds: readonly string[]): Promise<void> {
-      if (changes.noted >= maxHeld) await flush()
+      if (changes.recorded >= maxHeld) await flush()
       const unknown = [...new Set(customerIds)].filter(id => !changes.known.has(id))
       if (unknown.length === 0) return
       for (const { customer_id, counted, version } of await engine.lockCustomers(unknown.sort()))
         changes.known.set(customer_id, { isCounted: Boolean(counted), version })
     },
-    /** As `Changes` notes it. The customer's version rises. */
-    note(...noted: Parameters<Changes['note']>): void {
-      changes.note(...noted)
+    /** Records a change of an invoice. It raises the customer's version. */
+    record(...change: Parameters<Changes['record']>): void {
+      changes.record(...change)
     },
     flush,
-    /** Counts a customer again, whatever was kept of it. The caller has locked it. */
+    /** Counts a customer's invoices again and replaces its total and counters. The caller must have locked the customer. */
     async recount(customerId: string): Promise<void> {
       await db.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
       await db.query('UPDATE fatura.customers SET counted = false WHERE customer_id = $1', [customerId])
@@ -105,7 +108,7 @@ async function saveCounters(db: Db, changed: readonly [string, CustomerChange][]
     await db.query('DELETE FROM fatura.counts WHERE customer_id = $1 AND n = 0', [customerId])
 }
 
-/** Those that are large by now get counters. */
+/** Saves customers, and creates counters for customers that have become large. */
 async function saveCustomers(
   db: Db,
   engine: CustomerWrites,

@@ -1,4 +1,4 @@
-/** Tokens and keys, as the commands that make and revoke them see them. */
+/** Reads and writes tokens and keys, for the commands that create and revoke them. */
 import { type KindName, kinds, type Value } from '../contents.ts'
 import type { OperatorStore, StoredKey, StoredToken, WriteStore } from '../store.ts'
 import { type Db, type Insertion, insertContents } from './db.ts'
@@ -33,7 +33,7 @@ async function save<Table extends keyof Stored>(db: Db, table: Table, given: Sto
 
 async function revoke<Table extends keyof Stored>(db: Db, table: Table, id: string, at: number) {
   const [idColumn] = kinds[table].columns
-  // Citus makes no JSON of what a write returns.
+  // Citus cannot convert a column to JSON in RETURNING. A second statement reads the row.
   const sql = `UPDATE fatura.${table} SET revoked_at = coalesce(revoked_at, $2) WHERE ${idColumn} = $1`
   await db.query(sql, [id, at])
   const [row] = await read(db, table, `WHERE ${idColumn} = $1`, id)
@@ -64,7 +64,7 @@ const scopeInsertion: Insertion = {
   rest: 'ON CONFLICT DO NOTHING',
 }
 
-/** The customers that a token or a key is for, in place of those that were there; null means all. Requests look them up. */
+/** Replaces the list of customers of a token or key. Null means all customers. API requests look up these rows. */
 export async function saveScope(db: Db, id: string, customers: readonly string[] | null): Promise<void> {
   await db.query('DELETE FROM fatura.scopes WHERE id = $1', [id])
   const rows = [...new Set(customers)].map(customerId => [id, customerId])

@@ -3,47 +3,55 @@ import type { EngineName } from './filters.ts'
 
 export type DbValue = Value | readonly string[] | readonly number[]
 
-/** A connection for the statements that every engine shares. */
+/** A connection for the SQL statements that all engines share. */
 export interface Db {
   engine: EngineName
-  /** As PostgreSQL writes it; an engine without schemas leaves `fatura.` out. A value that is a list is for `isAmong`. */
+  /**
+   * Runs a statement written for PostgreSQL. An engine without schemas removes the prefix `fatura.`. A value that is a list is only allowed
+   * in `isAmong`.
+   */
   query<Row extends object>(sql: string, values?: readonly DbValue[]): Promise<Row[]>
-  /** Inserts rows, each with its values in the order of the columns. No two of them have the same key. */
+  /** Inserts rows. Each row has its values in the order of the columns. Two rows must not have the same key. */
   insert(insertion: Insertion, rows: readonly (readonly (Value | bigint)[])[]): Promise<unknown>
-  /** Whether a column's value is in a list, as in `isAmong('id', '$1')`. */
+  /** Returns the condition that a column's value is in a list, as in `isAmong('id', '$1')`. */
   isAmong(column: string, list: string): string
-  /** Follows a table's name, for an engine that must be given the index of few of its rows. */
+  /** Returns text to put behind a table's name, for an engine that must be told to use a partial index. */
   byIndex(name: string): string
-  /** Holds names until the transaction ends, all in one order: alone, or shared. Returns whether others may have changed what was read before. */
+  /**
+   * Locks names until the transaction ends, always in the same order. The names in `alone` get exclusive locks, those in `shared` shared
+   * locks. Returns true when other transactions may have changed what was read before.
+   */
   holdNames(alone: readonly string[], shared: readonly string[]): Promise<boolean>
-  /** Whether rows lie on several nodes: each sends as many as are asked for in all. */
+  /** True when rows lie on several nodes. Each node then sends as many rows as the whole statement may return. */
   isCitus: boolean
-  /** The column `customers` of a token or a key as JSON text, under its own name. */
+  /** SQL of the column `customers` of a token or key as JSON text, under the column's own name. */
   customersAsJson: string
-  /** The value of that column from JSON text. */
+  /** Converts JSON text to a value of the column `customers` of a token or key. */
   customersFromJson(json: string | null): string | readonly string[] | null
 }
 
 export interface Insertion {
-  /** As in `fatura.documents`; `stored` names its row in `rest`. */
+  /** Name of the table, such as `fatura.documents`. In `rest`, the table's existing row is called `stored`. */
   into: string
   columns: Readonly<Record<string, 'text' | 'bigint' | 'numeric' | 'bytea'>>
-  /** What follows the rows, such as `ON CONFLICT DO NOTHING`. */
+  /** SQL behind the inserted rows, such as `ON CONFLICT DO NOTHING`. */
   rest: string
 }
 
-/** Places of values in a statement, as in `$1, $2`, after so many others. */
-export function places(count: number, before = 0): string {
+/** Returns numbered parameters of a statement, such as `$1, $2`. `before` is the number of parameters in front of them. */
+export function parameterList(count: number, before = 0): string {
   return Array.from({ length: count }, (_, i) => `$${before + i + 1}`).join(', ')
 }
 
-/** A statement that inserts so many rows. */
 export function insertOf(into: string, columns: readonly string[], rows: number, rest: string): string {
-  const given = Array.from({ length: rows }, (_, row) => `(${places(columns.length, row * columns.length)})`)
+  const given = Array.from(
+    { length: rows },
+    (_, row) => `(${parameterList(columns.length, row * columns.length)})`,
+  )
   return `INSERT INTO ${into} AS stored (${columns.join(', ')}) VALUES ${given.join(', ')} ${rest}`
 }
 
-/** Inserts things of a kind; `rest` follows them, as in an `Insertion`. */
+/** Inserts items of a kind. `rest` is the SQL behind the rows, as in `Insertion`. */
 export function insertContents(db: Db, kind: KindName, contents: readonly Content[], rest = '') {
   const { columns, tables }: Kind = kinds[kind]
   const values = contents.flatMap(content =>
@@ -60,7 +68,7 @@ export function columnsFor(kind: KindName, ...bigints: string[]): Insertion['col
   )
 }
 
-/** The first column of each row. */
+/** Returns the first column of each row. */
 export async function queryColumn<T extends Value>(
   db: Db,
   sql: string,
@@ -69,12 +77,11 @@ export async function queryColumn<T extends Value>(
   return (await db.query(sql, values)).map(row => Object.values(row)[0])
 }
 
-/** Whether a statement returns any row. */
 export async function returnsAny(db: Db, sql: string, values: readonly DbValue[]): Promise<boolean> {
   return (await db.query(sql, values)).length > 0
 }
 
-/** Rows by any of some lists. An empty one is left out: on Citus, each is looked for at every shard. */
+/** Returns the rows that match any of the lists. Empty lists are left out, because Citus would search every shard for each list. */
 export function queryAny<Row extends object>(
   db: Db,
   select: string,
@@ -90,7 +97,7 @@ export function queryAny<Row extends object>(
   )
 }
 
-/** Words of our own as SQL has them, as in `'draft', 'open'`: an index over some of them is found by its very text. */
+/** Writes words of the code as SQL literals, such as `'draft', 'open'`. A partial index over such words is not used with parameters. */
 export function literals(words: readonly string[]): string {
   return words.map(word => `'${word}'`).join(', ')
 }

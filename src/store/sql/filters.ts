@@ -1,16 +1,16 @@
-/** The filters of a list, each defined once: every statement that reads a list is made from this table. */
+/** The filters of a list, each defined once. Every statement that reads a list is made from this table. */
 import type { InvoiceStatus } from '../../domain/invoice.ts'
 import type { SearchText, SearchWord } from './search.ts'
 
-/** Conditions that narrow a list down; a field that is not given does not. */
+/** Conditions of a list. An absent field sets no condition. */
 export interface InvoiceFilter {
   status?: InvoiceStatus | undefined
   ix_status?: string | undefined
-  /** Inclusive, in milliseconds since the epoch; the beginning of a UTC day. */
+  /** First moment that matches, in milliseconds since the epoch. It is the beginning of a UTC day. */
   issued_from?: number | undefined
-  /** Exclusive, in milliseconds since the epoch; the beginning of a UTC day. */
+  /** First moment that no longer matches, in milliseconds since the epoch. It is the beginning of a UTC day. */
   issued_before?: number | undefined
-  /** Every word must match; none given means no search. */
+  /** Every word must match. Absent means no search. */
   words?: readonly SearchWord[] | undefined
 }
 
@@ -19,26 +19,26 @@ type FilterName = keyof InvoiceFilter
 export type EngineName = 'sqlite' | 'postgres'
 
 interface RowFilter {
-  /** A column, or what begins with one: `summary ->> '$.currency'`, which every engine writes in its own way. */
+  /** A column, or an expression that begins with a column, such as `summary ->> '$.currency'`. Each engine may have its own expression. */
   column: string | Record<EngineName, string>
   is: '=' | '>=' | '<'
   parameter: string
   type: 'text' | 'bigint'
-  /** The same of counters. Null where they do not know it: of a customer who has some, rows are scanned then. */
+  /** The same condition on counters. Null when counters do not know the value. The rows of a customer with counters are then scanned. */
   counted: CounterCondition | null
 }
 
 interface CounterCondition {
   column: 'month' | 'status' | 'currency' | 'ix'
   is: '=' | '>=' | '<='
-  /** The value of a counter, made of the filter's; without it, they are the same. */
+  /** Makes the counter's value from the filter's value. Absent when both are the same. */
   write?: (value: string, engine: EngineName) => string
 }
 
-/** All but the words, which are sought in texts. */
+/** All filters except the words, which are searched in texts. */
 export type RowFilterName = Exclude<FilterName, 'words'>
 
-/** The month of a moment in milliseconds. */
+/** SQL expressions for the UTC month of a moment in milliseconds. */
 export const monthIn: Readonly<Record<EngineName, (moment: string) => string>> = {
   sqlite: moment => `strftime('%Y-%m', ${moment} / 1000.0, 'unixepoch')`,
   postgres: moment => `to_char(to_timestamp(${moment} / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM')`,
@@ -73,12 +73,12 @@ export function columnOf(name: RowFilterName, engine: EngineName): string {
 
 interface StatementStyle {
   engine: EngineName
-  /** Stands before a column: empty, or the table's name and a dot. */
+  /** Prefix of each column: an empty text, or the table's name and a dot. */
   row: string
   bind(value: string | number): string
 }
 
-/** Whether a row's search columns hold a text. PostgreSQL keeps a text apart that is too long for its index. */
+/** SQL conditions that a search column contains a text. PostgreSQL stores a text that is too long for its index in `long_text`. */
 const holds: Readonly<Record<EngineName, (row: string, column: keyof SearchText, text: string) => string>> = {
   sqlite: (row, column, text) => `instr(${row}${column}, ${text}) > 0`,
   postgres(row, column, text) {
@@ -87,7 +87,7 @@ const holds: Readonly<Record<EngineName, (row: string, column: keyof SearchText,
   },
 }
 
-/** The conditions of a filter whose fields counters all know. */
+/** Returns the conditions of a filter on counters. The counters must know every field of the filter. */
 export function counterConditionsOf(filter: InvoiceFilter, { engine, row, bind }: StatementStyle): string[] {
   return rowFilterNames.flatMap(name => {
     const [value, { counted }] = [filter[name], rowFilters[name]]

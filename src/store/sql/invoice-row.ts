@@ -1,4 +1,4 @@
-/** An invoice as its tables have it: texts and numbers alone, all that can be made of it without the database. */
+/** An invoice as the columns of its tables. All values are texts and numbers that are computed without the database. */
 import { storedEntries } from '../../domain/account.ts'
 import { inFavourCents } from '../../domain/balance.ts'
 import { documentColumns } from '../../domain/document-json.ts'
@@ -34,14 +34,14 @@ export function toRow({
     to_pay_cents: toPayCents(invoice, payment),
     in_favour_cents: inFavourCents(invoice, payment, document),
     ...expansionColumns(invoice, payment, document),
-    /** `StoredEntry` each, as JSON: rows of a table of their own. */
+    /** JSON array of `StoredEntry` values. They become rows of the table `account_entries`. */
     entries: JSON.stringify(storedEntries(invoice, payment, document)),
   }
 }
 
 export type ComparedRow = Pick<InvoiceRow, 'summary' | 'search_text' | 'search_ids' | 'document' | 'payment'>
 
-/** Whether a row is to be written over the stored one. Its lines are compared apart. */
+/** Tells whether a row differs from the stored row and must be written. Lines are compared separately. */
 export function isOtherRow(row: InvoiceRow, stored: ComparedRow | null): boolean {
   return (
     stored === null ||

@@ -1,9 +1,9 @@
-/** Links of the payment platform's invoices to documents. */
+/** Writes the links between the payment platform's invoices and documents. */
 import type { Claim } from '../../domain/document.ts'
 import type { Invoice, InvoiceKey } from '../../domain/invoice.ts'
 import type { Relinked } from '../document-store.ts'
 import type { Countable } from './counting.ts'
-import type { Counting } from './counts.ts'
+import type { Counters } from './counts.ts'
 import { columnsFor, type Db, type Insertion, queryColumn } from './db.ts'
 import { type InvoiceRow, toRow } from './invoice-row.ts'
 
@@ -24,7 +24,7 @@ const clientInsertion: Insertion = {
 
 const relationsInsertion: Insertion = { ...clientInsertion, into: 'fatura.document_relations' }
 
-/** The stored columns of a claim: the payment platform's invoices alone have one. */
+/** Returns the columns of a link. All are null without a claim. Only invoices of the payment platform have claims. */
 export function linkOf({ ix_id, number }: Pick<Invoice, 'ix_id' | 'number'>, claim: Claim | undefined) {
   if (claim === undefined) return { state: null, claimed_id: null, ix_id: null, claim: null, number: null }
   return { state: claim.state, claimed_id: claim.ix_id, ix_id, claim: JSON.stringify(claim), number }
@@ -35,7 +35,7 @@ interface Claiming {
   claim?: Claim
 }
 
-/** Links of records that have a claim; no two of the same invoice. */
+/** Saves the links of records that have a claim. Two records must not be of the same invoice. */
 export async function saveLinks(db: Db, records: readonly Claiming[]): Promise<void> {
   const rows = records.flatMap(({ invoice, claim }) => {
     const link = linkOf(invoice, claim)
@@ -47,7 +47,7 @@ export async function saveLinks(db: Db, records: readonly Claiming[]): Promise<v
   await askForRest(db, records)
 }
 
-/** Asks for the rest of the documents of records with a claim: their clients and their relations. */
+/** Marks the clients and relations of linked documents to be read, for records with a claim. */
 export async function askForRest(db: Db, records: readonly Claiming[]): Promise<void> {
   const documents = records.flatMap(({ invoice, claim }) => (claim && invoice.ix_id) ?? [])
   if (documents.length === 0) return
@@ -64,7 +64,7 @@ export async function askForRest(db: Db, records: readonly Claiming[]): Promise<
   await askForClients(db, clients)
 }
 
-/** Has clients read that were not yet. */
+/** Marks clients to be read, if they were not read yet. */
 export async function askForClients(db: Db, ids: readonly number[]): Promise<void> {
   await db.insert(
     clientInsertion,
@@ -74,16 +74,16 @@ export async function askForClients(db: Db, ids: readonly number[]): Promise<voi
 
 export const keyOf = ({ customer_id, id }: InvoiceKey) => `${customer_id} ${id}`
 
-/** Ties invoices to other documents. `update` writes what the documents change of their rows. */
+/** Links invoices to other documents. `update` writes the invoice columns that depend on documents. */
 export async function saveDerivedLinks(
   db: Db,
-  counting: Counting,
+  counters: Counters,
   given: readonly Relinked[],
   update: (rows: readonly InvoiceRow[]) => Promise<void>,
 ): Promise<void> {
   if (given.length === 0) return
   const customers = [...new Set(given.map(({ invoice }) => invoice.customer_id))]
-  await counting.lock(customers)
+  await counters.lock(customers)
   const rows = await db.query<InvoiceKey & Countable & { payment: string; claim: string | null }>(
     `SELECT i.customer_id, i.id, i.issued_at, i.status, i.ix_status, i.currency, i.total_cents, i.payment, l.claim
      FROM fatura.invoices i LEFT JOIN fatura.links l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
@@ -101,7 +101,7 @@ export async function saveDerivedLinks(
     ),
   )
   const linked = there.flatMap(({ invoice, before }) => {
-    counting.note(invoice, before, { ...before, ix_status: invoice.ix_status }, true)
+    counters.record(invoice, before, { ...before, ix_status: invoice.ix_status }, true)
     return before.claim === null ? [] : [{ invoice, claim: JSON.parse(before.claim) as Claim }]
   })
   await saveLinks(db, linked)

@@ -1,4 +1,4 @@
-/** Invoices by what documents name: the documents that they claim or are tied to, their IDs, their payments and their numbers. */
+/** Finds invoices by names: documents that they claim or are linked to, their IDs, their payments and their numbers. */
 import { type Invoice, type InvoiceKey, keyOf } from '../../domain/invoice.ts'
 import type { Claimed, InvoiceNames } from '../../domain/link/known.ts'
 import type { PaymentFacts } from '../../domain/payment.ts'
@@ -10,7 +10,7 @@ interface ClaimantRow extends InvoiceKey {
   claim: string
 }
 
-/** Each invoice once: it may have several of the names. */
+/** Returns each invoice once, even when it has several of the names. */
 export async function findNamed(
   db: Db,
   { documents = [], invoices = [], payments = [], numbers = [] }: Partial<InvoiceNames>,
@@ -26,7 +26,7 @@ export async function findNamed(
   return eachOnce([...linked, ...paid])
 }
 
-/** With what is recorded of them and what paid them, each once. */
+/** Returns the invoices with their claims and the IDs of their payments. Each invoice is returned once. */
 export async function findClaimants(
   db: Db,
   { documents, payments, numbers }: Omit<InvoiceNames, 'invoices'>,
@@ -58,7 +58,7 @@ interface TiedInvoice {
   payment: PaymentFacts
 }
 
-/** The invoices that are tied to each of the documents. */
+/** Returns the linked invoices of each document. */
 export async function findInvoicesOf(
   db: Db,
   documents: readonly number[],

@@ -1,4 +1,4 @@
-/** Reads of commands that only look; the writer does them over its own connection. */
+/** Reads for commands that only read. The writer offers the same reads over its own connection. */
 import { type InvoiceKey, unsettledStatuses } from '../../domain/invoice.ts'
 import type { Value } from '../contents.ts'
 import type { InvoiceWalk, OperatorStore, StoredRecord, Stream } from '../store.ts'
@@ -12,7 +12,7 @@ import { documentReads } from './read-documents.ts'
 import { tiedReads } from './read-ties.ts'
 import { webhookReads } from './webhooks.ts'
 
-/** As the index `invoices_by_email` has it: null for an address with characters that JSON escapes. */
+/** Expression of the index `invoices_by_email`. On PostgreSQL it is null for an address with characters that JSON escapes. */
 export const emailOf = {
   sqlite: "lower(json_extract(summary, '$.customer_email'))",
   postgres: `lower(substring(summary from '"customer_email":"([^"\\\\]{1,254})"'))`,
@@ -65,7 +65,9 @@ export function operatorReads(db: Db): Omit<OperatorStore, 'walkInvoices' | 'che
   }
 }
 
-/** The statements that walk through invoices in the list's order, narrowed down as a list is: one for all customers, or one for each. */
+/**
+ * Yields the statements that read filtered invoices in the order of lists: one statement for all customers, or one for each given customer.
+ */
 export function* walkStatements(walk: InvoiceWalk, engine: EngineName) {
   const customers = walk.customers === null ? [null] : [...new Set(walk.customers)].sort()
   for (const customerId of customers) {
@@ -82,7 +84,7 @@ export function* walkStatements(walk: InvoiceWalk, engine: EngineName) {
   }
 }
 
-/** How many invoices of a walk are read together: fewer with lines, of which an invoice may have a thousand. */
+/** Number of invoices that are read together. Batches with lines are smaller, because an invoice may have a thousand lines. */
 export function batchSizeOf({ withLines }: InvoiceWalk): number {
   return withLines ? 50 : 500
 }

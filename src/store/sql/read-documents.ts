@@ -1,4 +1,4 @@
-/** Reads of documents, for the connector and the operator's commands. */
+/** Reads documents for the connector and for the operator's commands. */
 import {
   type Claim,
   copyStatus,
@@ -30,7 +30,7 @@ const withRelations = `
   FROM fatura.documents d LEFT JOIN fatura.document_relations r ON r.id = d.id`
 
 interface DocumentRow extends Omit<KnownDocument, 'document' | 'relations'> {
-  /** As it was when the document was issued: '' for none, null when that was not seen. */
+  /** Tax ID of the client when the document was issued. An empty text means that the client had none, null that it is unknown. */
   client_tax_id: string | null
   body: string | null
   relations?: string | null
@@ -40,7 +40,7 @@ export function documentReads(db: Db) {
   return { ...dueReads(db), ...periodReads(db) }
 }
 
-/** What the connector reads again at the sources. */
+/** Reads that find what the connector has to ask the sources again. */
 function dueReads(db: Db) {
   return {
     readDocuments: (which, observedBefore, after, limit) =>
@@ -66,7 +66,7 @@ function dueReads(db: Db) {
   } satisfies Partial<DocumentReads>
 }
 
-/** Documents of a span of days or of a client, for reports and the convention. */
+/** Reads documents of a period or of a client, for reports and for checks of the links. */
 function periodReads(db: Db) {
   return {
     async readOfClient(clientId, after, limit) {
@@ -127,7 +127,7 @@ async function readClaimed(db: Db, after: number, limit: number): Promise<Claime
   })
 }
 
-/** Several invoices may claim one document. Not every claim knows its type. */
+/** Reads the type of each claimed document. Several invoices may claim one document, and some of these claims have no type. */
 async function readClaimedTypes(db: Db, ids: readonly number[]): Promise<Map<number, DocumentKey['type']>> {
   const claims = await db.query<{ id: number; claim: string }>(
     `SELECT claimed_id AS id, claim FROM fatura.links WHERE ${db.isAmong('claimed_id', '$1')}`,
@@ -180,7 +180,7 @@ async function readDated(
   }))
 }
 
-/** The relations' text narrows the documents down. The caller looks at each day. */
+/** The text condition on `relations` finds candidates. The caller checks the date of each related document. */
 async function readRelated(db: Db, month: string, after: number, limit: number): Promise<RelatedDocuments[]> {
   const rows = await db.query<DocumentRow>(
     `SELECT r.id, d.client_tax_id, d.body, d.misses, d.observed_stamp, r.relations FROM fatura.document_relations r
@@ -202,7 +202,7 @@ export async function findDocuments(db: Db, { ids, references }: DocumentNames):
   return withClients(db, await queryAny<DocumentRow>(db, withRelations, lists, ' ORDER BY id'))
 }
 
-/** Clients do not lie with documents on Citus. */
+/** Adds the clients' tax IDs to documents. Clients are read separately, because Citus stores them on other nodes than documents. */
 async function withClients(db: Db, rows: readonly DocumentRow[]): Promise<KnownDocument[]> {
   const found = rows.map(row => ({ row, document: readBody(row.body) }))
   const ids = [...new Set(found.flatMap(({ document }) => document?.client_id ?? []))]
@@ -222,7 +222,10 @@ export function readBody(body: string | null): Document | null {
   return body === null ? null : JSON.parse(body)
 }
 
-/** The document's own where it has one, else its client's when it was issued, else its client's of today. */
+/**
+ * Returns the tax ID on the document. If the document has none recorded, returns the client's tax ID when the document was issued, or else
+ * the client's current tax ID.
+ */
 export function taxIdOf<T>(
   document: Document | null,
   whenIssued: string | null,

@@ -1,4 +1,4 @@
-/** Reads of invoices, of their documents, and of what ties them, for the connector and the operator's commands. */
+/** Reads invoices with their documents and links, for the connector and for the operator's commands. */
 import type { InvoiceKey } from '../../domain/invoice.ts'
 import type { DocumentReads, JournalEntry, LinkedInvoice } from '../document-store.ts'
 import { type Db, queryColumn } from './db.ts'
@@ -55,7 +55,10 @@ interface LinkedRow extends Omit<LinkedInvoice, 'claim' | 'document' | 'client_t
   tax_id: string | null
 }
 
-/** Citus joins only what lies together: each table's rows are found alone, then joined. `page` chooses the invoices. */
+/**
+ * Citus joins only tables whose rows lie on the same node. The rows of each table are therefore found separately and joined afterwards.
+ * `page` selects the invoices.
+ */
 const linked = (page: string) => `
   WITH page AS MATERIALIZED (
     SELECT i.customer_id, i.id, i.summary, i.payment, i.observed_stamp, l.claim, coalesce(l.ix_id, l.claimed_id) AS document_id
@@ -75,7 +78,7 @@ function readLinked(row: LinkedRow): LinkedInvoice {
   const { claim, payment, document_id: id, body, misses, seen_at, ...rest } = row
   const { issued_to, client_read_at, tax_id, ...invoice } = rest
   const document = readBody(body)
-  // A client that is only known to be wanted has no moment yet.
+  // A client that was asked for but not read yet has the stamp 0.
   const client_tax_id = taxIdOf(document, issued_to, client_read_at ? tax_id : undefined)
   const known = { document, misses, observed_stamp: seen_at, client_tax_id: client_tax_id ?? null }
   return {

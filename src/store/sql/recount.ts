@@ -1,12 +1,12 @@
-/** Compares totals and counters with the rows: without a lock, and without writing. */
+/** Compares totals and counters with the rows. The comparison takes no lock and writes nothing. */
 import type { OnRecounted } from '../store.ts'
 import { countedAbove, counterColumns } from './counting.ts'
-import type { Counting } from './counts.ts'
+import type { Counters } from './counts.ts'
 import { type Db, queryColumn } from './db.ts'
 
 const customersAtOnce = 100
 
-/** Customers without a row, though there are others of theirs. */
+/** Selects customers that have invoices or counters but no row in `customers`. */
 const lostCustomers = ['invoices', 'counts']
   .map(
     table => `SELECT DISTINCT customer_id FROM fatura.${table} AS other
@@ -14,7 +14,10 @@ const lostCustomers = ['invoices', 'counts']
   )
   .join(' UNION ')
 
-/** One statement, and so of one moment: the number of each customer's invoices, and a row without one for all that is wrong. */
+/**
+ * A single statement, so that it sees one moment. It returns the number of invoices of each customer, and a row without a number for each
+ * wrong total or counter.
+ */
 const checkCustomers = (db: Db, within = db.isAmong('customer_id', '$1')) => `
   WITH
     kept AS (SELECT customer_id, total, counted FROM fatura.customers WHERE ${within}),
@@ -38,20 +41,20 @@ export async function check(db: Db, customers: readonly string[]) {
   const rows = await db.query<{ customer_id: string; n: number | null }>(checkCustomers(db), [customers])
   return {
     invoices: rows.reduce((sum, { n }) => sum + (n ?? 0), 0),
-    /** The customer of each wrong total and counter. */
+    /** Customer of each wrong total and counter. */
     wrong: rows.flatMap(({ customer_id, n }) => (n === null ? customer_id : [])),
   }
 }
 
-/** A fault of a moment ago may be gone by now; if it is not, the customer is counted again. Returns how much was wrong. */
-export async function repairCustomer(db: Db, counting: Counting, customerId: string): Promise<number> {
-  await counting.lock([customerId])
+/** Locks the customer, checks again, and counts again when something is still wrong. Returns how many totals and counters were wrong. */
+export async function repairCustomer(db: Db, counters: Counters, customerId: string): Promise<number> {
+  await counters.lock([customerId])
   const { wrong } = await check(db, [customerId])
-  if (wrong.length > 0) await counting.recount(customerId)
+  if (wrong.length > 0) await counters.recount(customerId)
   return wrong.length
 }
 
-/** Returns how much is wrong; `repair` is called for a customer of whom something is, and returns how much it found then. */
+/** Returns how many totals and counters are wrong. `repair` is called for each affected customer and returns how many it found then. */
 export async function recount(
   db: Db,
   checkSome: (customers: readonly string[]) => ReturnType<typeof check>,
@@ -70,7 +73,7 @@ export async function recount(
   return wrong
 }
 
-/** On Citus, a statement sees one moment only within one shard. */
+/** On Citus, a statement sees one moment only within one shard. Customers are therefore checked one by one. */
 async function* customersOf(db: Db): AsyncGenerator<string[]> {
   const atOnce = db.isCitus ? 1 : customersAtOnce
   for (let last: string | undefined = ''; last !== undefined; ) {

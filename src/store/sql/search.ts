@@ -1,31 +1,31 @@
 /**
- * Free-text search: an invoice's text is folded once, when it is saved; a query is folded the same way, and each of
- * its words must then occur as a plain substring, or begin an id. Folding removes case, accents and separators, so
- * `JOAO` finds `João` and `2025 05128`, `2025/05128` and `202505128` all find `2025-05128`.
+ * Free-text search. An invoice's text is folded once, when the invoice is saved. A query is folded in the same way. Each word of the query
+ * must then occur in the text as a substring, or begin an ID. Folding removes case, accents and separators. So `JOAO` finds `João`, and
+ * `2025 05128`, `2025/05128` and `202505128` all find `2025-05128`.
  */
 import type { Invoice, InvoiceDocument } from '../../domain/invoice.ts'
 
-/** A search among up to so many invoices of a customer costs no more than a page, and is answered as one is. */
+/** A search among at most this many invoices of a customer costs no more than a page, and is answered like a page. */
 export const searchedAtOnce = 1_000
 
-/** How many words a query may have, when those that others imply are left out: each makes a search slower. */
+/** Maximum number of words in a query. Words that other words imply are not counted. Each word makes a search slower. */
 export const maxSearchWords = 10
 
-/** One word of a query: texts of which any must occur, in what is found by any part, or in the ids. */
+/** One word of a query in several forms. An invoice is found when one of `parts` occurs in its text, or one of `beginnings` in its IDs. */
 export interface SearchWord {
   parts: readonly string[]
-  /** Each begins with the mark of the id that it begins. */
+  /** Beginnings of IDs. Each starts with the mark that stands before such an ID. */
   beginnings: readonly string[]
 }
 
-// No folded field holds these, so a word never matches across two fields, nor a mark by accident.
+// No folded field contains these characters. A word therefore never matches across two fields, and never matches a mark by accident.
 const fieldEnd = '\n'
 const taxIdStart = '\t'
 const idStart = '\n'
 const customerStart = '\t'
 
 const gap = /[\s\p{Cc}]+/u
-// The wildcards of SQL and of shells (% _ * ? \) are deliberately not separators: they are text like any other.
+// The wildcards of SQL and shells (% _ * ? \) are no separators on purpose. A search treats them as ordinary text.
 const separators = /[\s\p{Cc}\p{Pd}−./,:;'’"()#·]+/gu
 const marks = /[\p{M}\p{Cf}]+/gu
 const plainAscii = /^[\x20-\x7e]*$/
@@ -33,7 +33,7 @@ const asciiSeparators = /[ \-./,:;'"()#]+/g
 
 export function foldText(text: string): string {
   if (plainAscii.test(text)) return text.toLowerCase().replace(asciiSeparators, '')
-  // Through upper case first, so that ß meets ss; sigma has two lower cases and must end as one.
+  // Upper case comes first, so that ß becomes ss. Sigma has two lower-case forms, which become one.
   const cased = text.normalize('NFKD').toUpperCase().toLowerCase().replaceAll('ς', 'σ')
   return cased.normalize('NFKD').replace(marks, '').replace(separators, '')
 }
@@ -42,9 +42,9 @@ const idPrefix = 'in_'
 const customerPrefix = 'cus_'
 
 export interface SearchText {
-  /** Number, names, e-mail, tax id, and the document's number and ATCUD: found by any part. */
+  /** Number, names, e-mail, tax ID, and the document's number and ATCUD. A search finds any part of this text. */
   search_text: string
-  /** The invoice's id, without its prefix, the document's, and the customer's: found by their beginnings. */
+  /** IDs of the invoice (without `in_`), the document and the customer. A search finds only the beginning of an ID. */
   search_ids: string
 }
 
@@ -63,11 +63,17 @@ export function searchText(invoice: Invoice, document: InvoiceDocument | null = 
   }
 }
 
-/** As long as a tax id, and with a digit; a country prefix before it is not part of what may be stored. */
+/**
+ * Matches a text that is as long as a tax ID and contains a digit. The country prefix is not part of this text, because it may be missing
+ * in the store.
+ */
 const taxIdLike = /^(?=.*\d)[a-z0-9+*]{8,}$/
 const countryCode = /^[a-z]{2}$/
 
-/** Words that others imply, or of separators alone, are left out; a query of nothing else becomes a word that no text holds. */
+/**
+ * Splits a query into words. Words that others imply, and words of separators alone, are left out. A query without any other word becomes a
+ * word that no text contains.
+ */
 export function searchWords(query: string): SearchWord[] {
   const words = query.split(gap).map(foldText).filter(Boolean)
   if (words.length === 0) return [{ parts: [taxIdStart + taxIdStart], beginnings: [] }]
@@ -84,24 +90,25 @@ export function searchWords(query: string): SearchWord[] {
 function beginningsOf(word: string): string[] {
   if (idPrefix.startsWith(word)) return [idStart]
   const beginnings = [idStart + word]
-  // With its prefix alone: without it, each short word would begin some customer's id, and so find all of its invoices.
+  // A customer's ID is found only by a word with its prefix. Otherwise each short word would begin some customer's ID and find all invoices
+  // of this customer.
   if (word.startsWith(customerPrefix)) beginnings.push(customerStart + word)
   if (word.startsWith(idPrefix)) beginnings.push(idStart + word.slice(idPrefix.length))
   return beginnings
 }
 
-/** Of words that imply each other, the first stays. */
+/** Removes words that other words imply. Of words that imply each other, the first remains. */
 function dropImplied(words: readonly SearchWord[]): SearchWord[] {
-  const left: SearchWord[] = []
+  const remaining: SearchWord[] = []
   for (const word of words) {
-    if (left.some(other => implies(other, word))) continue
-    const kept = left.filter(other => !implies(word, other))
-    left.splice(0, left.length, ...kept, word)
+    if (remaining.some(other => implies(other, word))) continue
+    const kept = remaining.filter(other => !implies(word, other))
+    remaining.splice(0, remaining.length, ...kept, word)
   }
-  return left
+  return remaining
 }
 
-/** Whether an invoice that is found by one word is found by another as well, whichever form of it is met. */
+/** Tells whether every invoice that `one` finds is also found by `other`. */
 function implies(one: SearchWord, other: SearchWord): boolean {
   return (
     one.parts.every(held => other.parts.some(part => held.includes(part))) &&
@@ -109,7 +116,10 @@ function implies(one: SearchWord, other: SearchWord): boolean {
   )
 }
 
-/** The beginning of a tax id when this word is, or begins with, its country's code: `PT509442013`, `PT 509 442 013`. */
+/**
+ * Returns the beginning of a tax ID after its country code, for queries such as `PT509442013` and `PT 509 442 013`. Null when the word has
+ * no country code.
+ */
 function unprefixedTaxId(word: string, following: readonly string[]): string | null {
   const country = word.slice(0, 2)
   if (!countryCode.test(country)) return null

@@ -1,4 +1,7 @@
-/** Rows that all writers share, gathered and written just before the commit: nobody waits for them longer than it takes. */
+/**
+ * Collects the rows that all writers share, and writes them just before the commit. Writers then wait as briefly as possible for each
+ * other.
+ */
 import { randomBytes } from 'node:crypto'
 import { type Freshness, freshness } from '../../sources/stream-names.ts'
 import type { Value } from '../contents.ts'
@@ -11,7 +14,10 @@ export type SharedRows = ReturnType<typeof gatherSharedRows>
 export function gatherSharedRows() {
   let lastObserved: number | null = null
   const streams = new Map<string, Stream>()
-  /** The transaction's changes of invoices: a number that no other transaction has, and how many are written so far. */
+  /**
+   * Identifies the changes of invoices in this transaction. `id` is random, so that no other transaction has it. `count` is the number of
+   * changes written so far.
+   */
   const commit = { id: Math.floor(Math.random() * 2 ** 52), count: 0 }
   return {
     commit,
@@ -24,7 +30,7 @@ export function gatherSharedRows() {
     async saveSuccess(name: string, at: number): Promise<void> {
       streams.set(name, { name, cursor: null, succeeded_at: at, failed_at: null, error: null })
     },
-    /** Always in one order, so that two commits cannot wait for each other. */
+    /** Returns the statements in a fixed order, so that two commits cannot wait for each other. */
     statements(engine: EngineName) {
       const statements: { sql: string; values: Value[] }[] = []
       const add = (sql: string, ...values: Value[]) => statements.push({ sql, values })
@@ -35,7 +41,7 @@ export function gatherSharedRows() {
           add(saveStream, name, cursor, succeeded_at, failed_at, error)
         add(saveFreshness[engine])
       }
-      // Last of all: nobody holds the feed's row for longer than the commit itself.
+      // The feed's row comes last, so that it is locked only during the commit itself.
       if (commit.count > 0) {
         add(appendToFeed, commit.count, Date.now() * 1000)
         add(saveCommit, commit.id, commit.count)
@@ -47,18 +53,24 @@ export function gatherSharedRows() {
 
 export const raiseTo = 'UPDATE fatura.observation SET last_stamp = $1 WHERE last_stamp < $1'
 
-/** In the order of their commits, since the feed's row is held until then. By the clock, so that a place tells its moment. */
+/**
+ * Positions in the feed follow the order of commits, because the feed's row stays locked until the commit. They are based on the clock, so
+ * that a position shows its time.
+ */
 const appendToFeed =
   'UPDATE fatura.feed SET last_seq = CASE WHEN last_seq + $1 > $2 THEN last_seq + $1 ELSE $2 END'
 const saveCommit = 'INSERT INTO fatura.commits (seq, commit_id, n) SELECT last_seq, $1, $2 FROM fatura.feed'
 
-/** Where others write meanwhile, the saver of a stream has the freshness alone, so that none is overlooked. */
+/**
+ * On PostgreSQL, several transactions write streams. This lock makes them compute the freshness one after another, so that no stream is
+ * missed.
+ */
 const holdFreshness = 'UPDATE fatura.observation SET last_stamp = last_stamp WHERE only_one'
 
 const follows = isOneThat('follows')
 const isAlone = isOneThat('alone')
 
-/** The moment until which the records follow their sources, over the streams. Null before everything was read once. */
+/** Computes the time up to which the records match their sources, over all streams. Null until everything was read once. */
 const currentFreshness = `
   SELECT CASE WHEN count(*) = count(succeeded_at)
     THEN coalesce(min(CASE WHEN ${follows} THEN succeeded_at END), min(succeeded_at))
@@ -69,7 +81,7 @@ const currentFreshness = `
 
 const saveFreshness: Record<EngineName, string> = {
   sqlite: `UPDATE fatura.freshness SET synced_at = (${currentFreshness})`,
-  // Streams are read first: other nodes of Citus do not know them.
+  // The streams are read into a variable first, because other nodes of Citus do not have their table.
   postgres: `DO $body$ DECLARE v_synced_at bigint; BEGIN
     v_synced_at := (${currentFreshness});
     UPDATE fatura.freshness SET synced_at = v_synced_at WHERE only_one AND synced_at IS DISTINCT FROM v_synced_at;
@@ -81,7 +93,7 @@ const saveStream = `
   ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor, succeeded_at = excluded.succeeded_at,
     failed_at = excluded.failed_at, error = excluded.error`
 
-/** What was given in a former life of the store is not believed. */
+/** A new life makes the cursors and ETags of the store's former life invalid. */
 export function lifeWrites(db: Db): Pick<WriteStore, 'renewLife'> {
   return {
     async renewLife() {

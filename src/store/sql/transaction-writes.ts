@@ -1,10 +1,10 @@
-/** All writes of a transaction, over the few that each engine does its own way. */
+/** Combines all writes of a transaction. Each engine implements only a few of them. */
 import { observationStamp, type WriteTransaction } from '../store.ts'
 import { changeWrites } from './changes.ts'
 import { connectorWrites } from './connector-state.ts'
 import { contentsWrites } from './contents.ts'
 import type { Countable } from './counting.ts'
-import { type Counting, type CustomerWrites, keepCounts } from './counts.ts'
+import { type Counters, type CustomerWrites, keepCounts } from './counts.ts'
 import type { Db } from './db.ts'
 import type { InvoiceRow } from './invoice-row.ts'
 import { saveDerivedLinks } from './links.ts'
@@ -14,20 +14,20 @@ import { documentWrites } from './write-documents.ts'
 
 export interface EngineWrites extends CustomerWrites, Pick<WriteTransaction, 'findKnown'> {
   saveInvoices(
-    counting: Counting,
+    counters: Counters,
     ...given: Required<Parameters<WriteTransaction['saveInvoices']>>
   ): Promise<number>
-  /** Replaces what follows from the documents, of rows that are there. */
+  /** Replaces the columns that depend on documents. All rows must exist already. */
   updateDocuments(rows: readonly InvoiceRow[]): Promise<void>
 }
 
 export type Writing = ReturnType<typeof startWriting>
 
-/** Of one transaction, which ends with the statements that `finish` returns. */
+/** Starts the writes of one transaction. `finish` returns the statements that must be run last, before the commit. */
 export function startWriting(db: Db, engine: EngineWrites) {
   const rows = gatherSharedRows()
-  const counting = keepCounts(db, engine, rows)
-  const invoices = invoiceWrites(db, engine, counting, rows)
+  const counters = keepCounts(db, engine, rows)
+  const invoices = invoiceWrites(db, engine, counters, rows)
   const tx: WriteTransaction = {
     ...invoices,
     ...documentWrites(db, rows),
@@ -38,32 +38,32 @@ export function startWriting(db: Db, engine: EngineWrites) {
   }
   return {
     db,
-    counting,
+    counters,
     tx,
     async finish() {
-      await counting.flush()
+      await counters.flush()
       return rows.statements(db.engine)
     },
   }
 }
 
-function invoiceWrites(db: Db, engine: EngineWrites, counting: Counting, rows: SharedRows) {
+function invoiceWrites(db: Db, engine: EngineWrites, counters: Counters, rows: SharedRows) {
   return {
     saveInvoices(records, observedAt = observationStamp(), answeredAt = observedAt) {
       for (const stamp of [observedAt, answeredAt].flat()) rows.raiseObserved(stamp)
-      return engine.saveInvoices(counting, records, observedAt, answeredAt)
+      return engine.saveInvoices(counters, records, observedAt, answeredAt)
     },
     async deleteInvoice(customerId, invoiceId, observedAt = observationStamp(), answeredAt = observedAt) {
       rows.raiseObserved(answeredAt)
-      const wasThere = await removeInvoice(db, counting, customerId, invoiceId)
+      const wasThere = await removeInvoice(db, counters, customerId, invoiceId)
       await db.query(saveTombstone, [customerId, invoiceId, observedAt, answeredAt])
       return wasThere
     },
     async removeInvoice(customerId, invoiceId) {
-      await removeInvoice(db, counting, customerId, invoiceId)
+      await removeInvoice(db, counters, customerId, invoiceId)
     },
     findKnown: engine.findKnown,
-    saveDerivedLinks: given => saveDerivedLinks(db, counting, given, engine.updateDocuments),
+    saveDerivedLinks: given => saveDerivedLinks(db, counters, given, engine.updateDocuments),
     saveStream: rows.saveStream,
     saveSuccess: rows.saveSuccess,
   } satisfies Partial<WriteTransaction>
@@ -74,14 +74,14 @@ const saveTombstone = `
   ON CONFLICT (customer_id, id) DO UPDATE SET observed_stamp = excluded.observed_stamp, answered_stamp = excluded.answered_stamp
   WHERE stored.observed_stamp < excluded.observed_stamp`
 
-/** Returns whether it was there. */
+/** Returns whether the invoice existed. */
 async function removeInvoice(
   db: Db,
-  counting: Counting,
+  counters: Counters,
   customerId: string,
   invoiceId: string,
 ): Promise<boolean> {
-  await counting.lock([customerId])
+  await counters.lock([customerId])
   const [gone] = await db.query<Countable>(
     `DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2
      RETURNING issued_at, status, ix_status, currency, total_cents`,
@@ -91,6 +91,6 @@ async function removeInvoice(
     const sql = `DELETE FROM fatura.${table} WHERE customer_id = $1 AND invoice_id = $2`
     await db.query(sql, [customerId, invoiceId])
   }
-  if (gone !== undefined) counting.note({ customer_id: customerId, id: invoiceId }, gone, null)
+  if (gone !== undefined) counters.record({ customer_id: customerId, id: invoiceId }, gone, null)
   return gone !== undefined
 }

@@ -1,4 +1,4 @@
-/** Documents and the journal, written within a transaction. */
+/** Writes documents and the journal within a transaction. */
 import { type Document, optionalFields } from '../../domain/document.ts'
 import { isInvoiceId } from '../../domain/invoice.ts'
 import type { DocumentNames } from '../../domain/link/known.ts'
@@ -36,7 +36,10 @@ const trimEntries = (db: Db) => `
       FROM fatura.journal WHERE ${db.isAmong('customer_id', '$1')} AND ${db.isAmong('invoice_id', '$2')}) AS entries
     WHERE place > ${entriesKept})`
 
-/** An invoice has many references beside its ID. They share so many locks: a transaction of thousands of invoices needs few. */
+/**
+ * Number of locks that all references share, except invoice IDs. An invoice has many possible references. A transaction with thousands of
+ * invoices would otherwise need too many locks.
+ */
 const sharedNames = 256
 
 const namesOf = ({ ids = [], references = [] }: Partial<DocumentNames>) => [
@@ -50,12 +53,15 @@ function hashOf(text: string): number {
   return [...text].reduce((hash, character) => (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0, 0)
 }
 
-/** A reader that ties invoices shares the names of references, a writer has them alone: else a document and its invoice of the same moment miss each other. */
+/**
+ * Locks documents and references. A reader that links invoices shares the locks of references. A writer of documents has them exclusively.
+ * Otherwise a document and its invoice that are saved at the same moment could miss each other.
+ */
 function holdDocuments(db: Db, alone: Partial<DocumentNames>, shared: Partial<DocumentNames> = {}) {
   return db.holdNames(namesOf(alone), namesOf(shared))
 }
 
-/** But for what changes invoices, which each engine does its own way. */
+/** Writes of documents. `saveDerivedLinks` is not among them, because each engine updates invoices in its own way. */
 export function documentWrites(
   db: Db,
   { raiseObserved }: Pick<SharedRows, 'raiseObserved'>,
@@ -66,7 +72,7 @@ export function documentWrites(
         ids: documents.map(({ id }) => id),
         references: documents.flatMap(({ reference, uid }) => [reference ?? [], uid ?? []].flat()),
       })
-      // Each once, the last one given: a page may hold one twice while documents are being made.
+      // Keeps each document once, in its last form. A page may contain a document twice when documents are created meanwhile.
       const given = new Map(documents.map(document => [document.id, document]))
       const stored = await db.query<{ id: number; body: string; observed_stamp: number }>(
         `SELECT id, body, observed_stamp FROM fatura.documents WHERE ${db.isAmong('id', '$1')} AND body IS NOT NULL`,
@@ -127,10 +133,11 @@ export function documentWrites(
       )
     },
     async findDocuments(wanted) {
-      // Of two invoices that claim a document at the same moment, the later transaction sees the earlier one's claim.
+      // Two invoices may claim a document at the same moment. After this lock, the later transaction sees the claim of the earlier one.
       await holdDocuments(db, { ids: wanted.ids }, { references: wanted.references })
       const found = await findDocuments(db, wanted)
-      // A document found by its reference alone may be about to lose it, or be found by another invoice at the same moment.
+      // Another transaction may change a document that was found by its reference alone, or link it to another invoice. Such documents are
+      // locked too, and read again after a possible change.
       const named = new Set(wanted.ids)
       const others = found.map(({ id }) => id).filter(id => !named.has(id))
       if (others.length === 0) return found
@@ -156,7 +163,7 @@ export function documentWrites(
   }
 }
 
-/** The tax IDs of the documents' clients that were read, '' for none. */
+/** Returns the tax IDs of the documents' clients that were read. An empty text means that the client has none. */
 async function readTaxIds(db: Db, documents: readonly Document[]): Promise<Map<number | null, string>> {
   const ids = [...new Set(documents.flatMap(({ client_id }) => client_id ?? []))]
   if (ids.length === 0) return new Map()
@@ -167,7 +174,7 @@ async function readTaxIds(db: Db, documents: readonly Document[]): Promise<Map<n
   return new Map(read.map(({ id, tax_id }) => [id, tax_id ?? '']))
 }
 
-/** Fields that are not given stay as they were; always in one order, so that texts can be compared. */
+/** Completes a document with the stored fields that it lacks. The order of fields is fixed, so that stored texts can be compared. */
 function keepFields(document: Document, before: string | undefined): Document {
   const stored: Partial<Document> = before === undefined ? {} : JSON.parse(before)
   const { left_out, ...rest } = document

@@ -1,7 +1,7 @@
 /** The statements that write invoices, prepared once; they run within a transaction of the writer's. */
 import type { InvoiceKey } from '../../domain/invoice.ts'
 import type { Countable } from '../sql/counting.ts'
-import type { Counting } from '../sql/counts.ts'
+import type { Counters } from '../sql/counts.ts'
 import type { Db } from '../sql/db.ts'
 import { type ComparedRow, type InvoiceRow, isOtherRow, toRow } from '../sql/invoice-row.ts'
 import { saveLinks } from '../sql/links.ts'
@@ -16,12 +16,12 @@ export function engineWrites(db: StoreFile, shared: Db): EngineWrites {
   const attempt = <T>(work: () => T): T => translate(db.path, work)
   return {
     ...customerWrites(shared),
-    async saveInvoices(counting, records, observedAt, answeredAt) {
-      await counting.lock(records.map(({ invoice }) => invoice.customer_id))
+    async saveInvoices(counters, records, observedAt, answeredAt) {
+      await counters.lock(records.map(({ invoice }) => invoice.customer_id))
       const outcomes = attempt(() =>
         records.map((record, i) => {
           const moments = { observed_stamp: stampOf(observedAt, i), answered_stamp: stampOf(answeredAt, i) }
-          return saveRow(statements, counting, toRow(record), moments)
+          return saveRow(statements, counters, toRow(record), moments)
         }),
       )
       await saveLinks(
@@ -49,7 +49,7 @@ export function engineWrites(db: StoreFile, shared: Db): EngineWrites {
 /** `overtaken`: a later observation is stored. `same`: nothing but the moment of its observation changed. */
 type Outcome = 'overtaken' | 'same' | 'changed'
 
-function saveRow(statements: Statements, counting: Counting, row: InvoiceRow, moments: Moments): Outcome {
+function saveRow(statements: Statements, counters: Counters, row: InvoiceRow, moments: Moments): Outcome {
   const { customer_id, id } = row
   const stored = (statements.findInvoice.get(customer_id, id) as StoredRow | undefined) ?? null
   if (stored !== null && stored.observed_stamp > moments.observed_stamp) return 'overtaken'
@@ -62,7 +62,7 @@ function saveRow(statements: Statements, counting: Counting, row: InvoiceRow, mo
   } else statements.touchInvoice.run(customer_id, id, moments.observed_stamp, moments.answered_stamp)
   const hasOtherLines = saveLines(statements, row, stored === null)
   if (!isOther && !hasOtherLines) return 'same'
-  counting.note(row, stored, row)
+  counters.record(row, stored, row)
   return 'changed'
 }
 

@@ -48,7 +48,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   const transact = <T>(work: (writing: Writing) => Promise<T>): Promise<T> =>
     inTurn(() => runTransaction(work))
   const repair = (customerId: string) =>
-    transact(({ counting }) => repairCustomer(shared, counting, customerId))
+    transact(({ counters }) => repairCustomer(shared, counters, customerId))
   /** Each call is a transaction of its own. */
   const inTransactions = <Methods extends object>(methods: Methods): Methods =>
     Object.fromEntries(
