@@ -205,8 +205,8 @@ export const planted: readonly Planted[] = [
   {
     name: 'the feed of all customers skips the first change of a batch',
     file: 'src/store/sql/counting.ts',
-    from: 'invoiceId, kind, placeBefore + i + 1]',
-    to: 'invoiceId, kind, placeBefore + i + 2]',
+    from: 'invoiceId, kind, positionBefore + i + 1]',
+    to: 'invoiceId, kind, positionBefore + i + 2]',
   },
   {
     name: 'a field that fits again stays set aside',

@@ -1,11 +1,15 @@
-/** Calls a function of `functions.sql` where customers' rows lie: once on one server, on Citus once a shard that has any. */
+/**
+ * Calls a function of `functions.sql` where customers' rows lie. One server needs one call, and Citus one call per shard with some of the
+ * customers.
+ */
 import { parameterList } from '../sql/db.ts'
 import type { PostgresDb } from './shared-db.ts'
 
 /**
- * Returns the answer of each call, with its items. Citus passes the function on as part of a question for a customer, which
- * has one answer whether there is such a row or not. It takes that for a read: who writes has locked the customers before,
- * by a statement that Citus knows to write. So the same connections are used, and commit in two phases.
+ * Returns the result of each call with its items. On Citus, the call is part of a query for one customer, which brings it to the right
+ * shard. The query returns one row even when the customer has no row.
+ * Citus takes the call for a read. Writers must therefore lock the customers before, with a statement that Citus knows as a write. Both
+ * then use the same connections, which commit in two phases.
  */
 export async function callAtShards<Item, Result>(
   db: PostgresDb,
@@ -19,9 +23,9 @@ export async function callAtShards<Item, Result>(
     const [first] = some
     if (first === undefined) continue
     const values = [customerOf(first), db.isCitus, ...valuesOf(some)]
-    const place = db.isCitus ? ' FROM fatura.customers WHERE customer_id = $1 HAVING true' : ''
+    const route = db.isCitus ? ' FROM fatura.customers WHERE customer_id = $1 HAVING true' : ''
     const [row] = await db.query<{ result: Result }>(
-      `SELECT fatura.${name}(${parameterList(values.length)}) AS result${place}`,
+      `SELECT fatura.${name}(${parameterList(values.length)}) AS result${route}`,
       values,
     )
     answers.push({ some, result: row?.result as Result })

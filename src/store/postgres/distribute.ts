@@ -1,10 +1,10 @@
-/** On Citus: spreads the tables and the functions by customer, and holds the catalog against what should be there. */
+/** Distributes tables and functions by customer on Citus, and compares Citus's catalog with the wanted state. */
 
 import { StoreError } from '../store.ts'
 import { functions, type Place, tables } from './schema.ts'
 import type { AskSchema } from './schema-version.ts'
 
-/** The table that the others of its column are colocated with. */
+/** Tables with which all other tables of the same distribution column are colocated. */
 const anchors = { customer_id: 'fatura.invoices', id: 'fatura.documents' } as const
 const anchor = anchors.customer_id
 
@@ -12,7 +12,7 @@ export async function hasCitus(ask: AskSchema): Promise<boolean> {
   return (await ask("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0
 }
 
-/** Citus' own copies of shards are written without a common commit: they would drift apart. */
+/** Throws when Citus makes copies of shards itself. It writes these copies without a common commit, so they could differ. */
 export async function checkReplication(ask: AskSchema): Promise<void> {
   const [row] = await ask<{ factor: string }>(
     "SELECT current_setting('citus.shard_replication_factor') AS factor",
@@ -23,12 +23,18 @@ export async function checkReplication(ask: AskSchema): Promise<void> {
     )
 }
 
-/** Before anything else in a transaction: what made a table must be the connection that changes it. */
+/**
+ * Makes Citus change shards one after another. Must come first in a transaction. The connection that created a table must also be the one
+ * that changes it.
+ */
 export async function changeOneAfterAnother(ask: AskSchema): Promise<void> {
   if (await hasCitus(ask)) await ask("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
 }
 
-/** Within the transaction that changed the schema. What lies as it should stays as it is; rows move with their table. */
+/**
+ * Distributes tables and functions, within the transaction that changed the schema. Correct ones stay unchanged. Rows move with their
+ * table.
+ */
 export async function distribute(ask: AskSchema): Promise<void> {
   if (!(await hasCitus(ask))) return
   let found = await readPlaces(ask)
@@ -42,13 +48,14 @@ export async function distribute(ask: AskSchema): Promise<void> {
       const together = table === anchors[wanted] ? 'none' : anchors[wanted]
       await ask(`SELECT create_distributed_table('${table}', '${wanted}', colocate_with => '${together}')`)
     }
-    // Others may have lost the table that they lie with.
+    // Other tables may have lost the table with which they are colocated.
     found = await readPlaces(ask)
   }
   for (const [name, kind] of Object.entries(functions)) {
     const place = found.functions.get(name)
     if (place === undefined) continue
-    // Citus chooses the shard of a function that reads more than one table while it plans: no plan serves all customers.
+    // Citus chooses the shard of a function that reads several tables when it plans the call. A cached plan would therefore be wrong for
+    // other customers.
     if (kind === 'list' && !place.isPlannedEachTime)
       await ask(`ALTER FUNCTION ${place.signature} SET plan_cache_mode = force_custom_plan`)
     if (!isCallable(found, name, kind))
@@ -58,7 +65,7 @@ export async function distribute(ask: AskSchema): Promise<void> {
   }
 }
 
-/** Tables and functions in a wrong place, in words; null where there is no Citus. */
+/** Returns the names of tables and functions that are distributed wrongly. Null without Citus. */
 export async function findMisplaced(ask: AskSchema): Promise<string[] | null> {
   if (!(await hasCitus(ask))) return null
   const found = await readPlaces(ask)
@@ -74,7 +81,7 @@ type Places = Awaited<ReturnType<typeof readPlaces>>
 
 function isRight(found: Places, table: string, wanted: Place): boolean {
   const place = found.tables.get(table)
-  // Nodes other than the coordinator know nothing of what lies there alone.
+  // A table that lies only at the coordinator is unknown to other nodes, so it may be missing in their catalog.
   if (wanted === 'coordinator') return (place?.way ?? wanted) === wanted
   if (place?.way !== wanted) return false
   return wanted in anchors
@@ -93,7 +100,7 @@ interface FunctionPlace {
   name: string
   signature: string
   isCitus: boolean
-  /** Place of the argument that chooses the node, from 0; null when none does. */
+  /** Index of the argument that chooses the node, from 0. Null when no argument does. */
   argument: number | null
   colocation: number | null
   isPlannedEachTime: boolean

@@ -1,21 +1,21 @@
-/** The freshness, which every answer shows, read a few times a second: on Citus it may lie at another node. */
+/** Reads the freshness a few times per second and shares it among answers. On Citus, its row may lie at another node. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Freshness, StoreWentBack } from '../store.ts'
 
 const keepMs = 500
-/** A node that does not answer keeps nobody waiting for longer: an older moment is true as well. */
+/** Longest wait in milliseconds for a new freshness. After this time the older one is used, which is also true. */
 const patienceMs = 250
 
 export interface FreshnessRow extends Freshness {
-  /** The end of the feed. */
+  /** Position of the feed's end. */
   place: number
-  /** A standby may be behind another server. */
+  /** True for a standby, which may be behind another server. */
   is_standby: boolean
 }
 
 type Read<Row> = () => Promise<Row>
 
-/** To be called before the records are read: they follow their source at least until then. */
+/** Must be called before the records are read. The records are then at least as fresh as the returned freshness. */
 export function rememberFreshness(read: Read<FreshnessRow>): Read<Freshness> {
   const readLater = refuseOlder(read)
   let known: { fresh: Freshness; askedAt: number } | null = null
@@ -30,7 +30,7 @@ export function rememberFreshness(read: Read<FreshnessRow>): Read<Freshness> {
         return fresh
       })
       .catch(error => {
-        // Of any other failure, an older one that is known stays in use.
+        // After any other failure, the known freshness stays in use.
         if (error instanceof StoreWentBack) known = null
         throw error
       })
@@ -56,7 +56,7 @@ export function rememberFreshness(read: Read<FreshnessRow>): Read<Freshness> {
   }
 }
 
-/** Rejects with a `StoreWentBack` when a server that is no standby has less than what was read before. */
+/** Rejects with `StoreWentBack` when the feed of a server that is no standby ends earlier than in a former answer. */
 function refuseOlder(read: Read<FreshnessRow>): Read<Freshness> {
   let furthest: Pick<FreshnessRow, 'life' | 'place'> | null = null
   return async () => {

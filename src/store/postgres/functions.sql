@@ -1,15 +1,16 @@
--- Functions, applied again whenever this text changes. Passages between two marks follow from the filters and the
--- constants in src/store/sql: `npm run functions` writes them.
+-- PostgreSQL functions. They are created again whenever this text changes. Passages between two marks follow from the filters and constants
+-- in src/store/sql, and `npm run functions` writes them.
 --
--- The API's role may call the first ones, and nothing else: each takes the customer, and runs with its owner's rights,
--- blind to the caller's search path. A plan serves customers of every size, so whole tables are never read and indexes
--- give the order: one customer who holds most of a table must not make the planner read all of it for everybody.
+-- The API's role may call only the first functions of this file. Each function that reads invoices takes the customer. The functions run
+-- with their owner's rights, and the caller's search path has no effect. One plan serves customers of every size. Whole tables are
+-- therefore never read, and indexes give the order. Otherwise a customer who owns most of a table would make the planner read all of it for
+-- everybody.
 --
--- Functions that read rows by their keys read one table a statement: Citus keeps the plan of such a statement, where it
--- would plan a join again at every call. They are STABLE, so all statements see the moment of the call. Each setting costs
--- 1 to 2 µs a call.
+-- Functions that read rows by their keys read one table per statement. Citus keeps the plan of such a statement, but plans a join again at
+-- every call. The functions are STABLE, so all of their statements see the moment of the call. Each setting of a function costs 1 to 2 µs
+-- per call.
 
--- `place` is the end of the feed: within a life it only rises, though a standby may be behind.
+-- Reads the freshness. `place` is the end of the feed, which only rises within a life of the store. A standby may be behind.
 CREATE OR REPLACE FUNCTION fatura.read_freshness(OUT synced_at bigint, OUT life text, OUT place bigint, OUT is_standby boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 BEGIN
@@ -34,7 +35,7 @@ BEGIN
   RETURN NEXT;
 END $body$;
 
--- None returns a table's own rows: Citus puts another table in the place of one that it takes over.
+-- No function returns a table's own row type, because Citus replaces a table that it takes over by another one.
 CREATE OR REPLACE FUNCTION fatura.read_token(p_id text)
 RETURNS TABLE (id text, hash text, every_customer boolean, expires_at bigint, revoked_at bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
@@ -56,8 +57,8 @@ BEGIN
   RETURN EXISTS (SELECT FROM fatura.scopes s WHERE s.id = p_id AND s.customer_id = p_customer_id);
 END $body$;
 
--- A customer's version, and its changes after one: as rows, the first without a change. That one also says which life of the
--- store this is, and whether this server follows another.
+-- A customer's version and the changes after a version. The first row has no change. It has the customer's version and the store's life,
+-- and tells whether this server is a standby.
 CREATE OR REPLACE FUNCTION fatura.customer_changes(p_customer_id text, p_after bigint, p_limit integer)
 RETURNS TABLE (version bigint, previous bigint, invoice_id text, kind text, at bigint, life text, is_standby boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off SET jit = off AS $body$
@@ -69,7 +70,7 @@ BEGIN
   WHERE d.customer_id = p_customer_id AND d.version > p_after ORDER BY d.version LIMIT p_limit;
 END $body$;
 
--- The feed of all customers: its state, and the commits after one; as rows, the first of them the state.
+-- Commits in the feed of all customers after a position. The first row has the state of the feed instead of a commit.
 CREATE OR REPLACE FUNCTION fatura.read_commits(p_after bigint, p_limit integer)
 RETURNS TABLE (seq bigint, commit_id bigint, n integer, life text, is_standby boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off SET jit = off AS $body$
@@ -81,8 +82,8 @@ BEGIN
   WHERE t.seq > p_after ORDER BY t.seq LIMIT p_limit;
 END $body$;
 
--- Changes of commits, of each the places after one up to another: of any customer, for a feed that is shown to those alone who
--- may read all.
+-- Changes of commits. For each commit, `p_starts` has the last position before and `p_ends` the last position to return. The changes are of
+-- any customer, so the feed is only for callers who may read all customers.
 CREATE OR REPLACE FUNCTION fatura.commit_changes(p_commits bigint[], p_starts integer[], p_ends integer[])
 RETURNS TABLE (commit_id bigint, place integer, customer_id text, invoice_id text, kind text, version bigint, at bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off SET jit = off AS $body$
@@ -96,7 +97,7 @@ CREATE OR REPLACE FUNCTION fatura.schema_version() RETURNS integer
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 BEGIN RETURN (SELECT max(m.version) FROM fatura.migrations m); END $body$;
 
--- Hashes of the files that made the schema, of version 1 first, and that of these functions.
+-- Hashes of the migrations that made the schema, beginning with version 1, and the hash of the functions.
 CREATE OR REPLACE FUNCTION fatura.schema_state(OUT hashes text[], OUT functions text, OUT is_rewriting boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 BEGIN
@@ -105,8 +106,8 @@ BEGIN
   INTO hashes, functions, is_rewriting FROM fatura.migrations m WHERE m.version >= 0;
 END $body$;
 
--- A page of a customer with counters: these give the total and the months in which the page lies, and only within these
--- are invoices skipped. It has no rights and settings of its own: it is called by list_invoices, and works with that one's.
+-- A page of a customer with counters. The counters give the total and the months of the page. Only invoices of these months are skipped one
+-- by one. list_invoices calls this function, whose rights and settings apply here.
 CREATE OR REPLACE FUNCTION fatura.list_counted(p_customer_id text, p_page bigint, p_page_size bigint, p_expand text[],
   /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/,
   OUT total bigint, OUT page bigint, OUT summaries text)
@@ -121,12 +122,12 @@ BEGIN
     WHERE k.customer_id = p_customer_id AND
       /*counters*/ (p_status IS NULL OR k.status = p_status) AND (p_ix_status IS NULL OR k.ix = '=' || p_ix_status) AND k.month >= coalesce(to_char(to_timestamp(p_from / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM'), '') AND k.month <= coalesce(to_char(to_timestamp((p_before - 1) / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM'), '~') /*end*/
     GROUP BY k.month ORDER BY k.month DESC) m;
-  -- A month that the range cuts is counted by its rows.
+  -- The period may cut a month. The matching rows of such a month are counted.
   FOR v_at IN 1 .. coalesce(cardinality(v_ns), 0) LOOP
     IF v_froms[v_at] < p_from OR v_befores[v_at] > p_before THEN
       v_froms[v_at] := greatest(v_froms[v_at], p_from);
       v_befores[v_at] := least(v_befores[v_at], p_before);
-      -- Into a variable of its own: Citus cannot pass on an assignment to an element.
+      -- The count goes into a variable of its own, because Citus cannot pass on an assignment to an array element.
       SELECT count(*) INTO v_n FROM fatura.invoices i
       WHERE i.customer_id = p_customer_id AND i.issued_at >= v_froms[v_at] AND i.issued_at < v_befores[v_at] AND
         /*matchingInMonth*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) /*end*/;
@@ -139,7 +140,7 @@ BEGIN
     RETURN;
   END IF;
   v_skip := (page - 1) * p_page_size;
-  -- The months that hold a part of the page, the latest first, and the number of invoices that are skipped in each.
+  -- Selects the months that hold a part of the page, the latest first, and how many invoices to skip in each.
   SELECT array_agg(m.start ORDER BY m.place), array_agg(m.stop ORDER BY m.place),
     array_agg(greatest(v_skip - m.earlier, 0) ORDER BY m.place)
   INTO v_froms, v_befores, v_skips FROM (
@@ -161,9 +162,9 @@ BEGIN
   INTO summaries FROM unnest(v_ids) k (id);
 END $body$;
 
--- The list, as one text: a line of total, version and the number of the page, then the summaries. A row that a function returns
--- is put down and taken up again at the server: 6 of 40 µs. A customer with counters is read by them where they save a scan: of
--- what a filter takes, or of what lies before the page.
+-- A page of the list as one text. The first line has total, version and page number. The summaries follow. A result with columns would cost
+-- 6 µs more, where the whole call takes 40 µs. Counters are used when they avoid a scan, for the total of a filtered list or for the rows
+-- before a deep page.
 CREATE OR REPLACE FUNCTION fatura.list_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_expand text[],
   /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/)
 RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
@@ -194,10 +195,10 @@ BEGIN
   RETURN v_total || ' ' || v_version || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
 END $body$;
 
--- The search: one pass over the index that holds the folded texts. An invoice matches when there is no word that it does not
--- hold: one of two texts by any part, or one of two beginnings of its ids. A word without a second one has null there. The
--- words become one table first, for unnest reads each of its lists for every row. A text that is too long for the index is read
--- from its row. Null for a customer of more than p_at_most invoices.
+-- A search in one pass over the index with the folded texts. Each word has up to two parts and two beginnings of IDs. An absent one is
+-- null. An invoice matches when for each word its text contains a part, or its IDs contain a beginning. The words are put into a table
+-- first, because unnest would run again for each row. A text that is too long for the index is read from its row. Returns null for a
+-- customer with more than p_at_most invoices.
 CREATE OR REPLACE FUNCTION fatura.search_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_expand text[],
   /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/,
   p_parts bytea[], p_others bytea[], p_ids bytea[], p_other_ids bytea[], p_at_most bigint)
@@ -229,9 +230,9 @@ BEGIN
   RETURN v_total || ' ' || coalesce(v_version, 0) || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
 END $body$;
 
--- Sums by currency, status and month: of the counters where there are some, else of the rows. Sums are texts: as a JSON number,
--- one beyond 2^53 would be rounded when it is read. Those of open invoices stand in read_open as well: on Citus, a function that both
--- called would be one more to distribute and to plan.
+-- Sums by currency, status and month. They come from the counters, or from the rows of a customer without counters. Sums are texts, because
+-- a reader of JSON rounds numbers above 2^53. read_open has the same statement for open invoices. On Citus, a function that both call would
+-- have to be distributed and planned too.
 CREATE OR REPLACE FUNCTION fatura.read_sums(p_customer_id text, OUT sums text, OUT credited text, OUT open_sums text, OUT version bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET jit = off AS $body$
@@ -267,8 +268,8 @@ BEGIN
     GROUP BY i.due_date, i.currency) r;
 END $body$;
 
--- What is to be paid: the sums of open invoices by currency and due day, and the first of them. Those due before a day come first,
--- the oldest due day before the others; then those without a due day, then the rest. The sums stand in read_sums as well, see there.
+-- Open invoices: their sums by currency and due day, and the first invoices. Those due before p_day come first, the earliest due day before
+-- the others. Invoices without a due day follow, and then the rest. read_sums has the same statement for the sums, and says why.
 CREATE OR REPLACE FUNCTION fatura.read_open(p_customer_id text, p_day text, OUT sums text, OUT invoices text, OUT version bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET jit = off AS $body$
@@ -297,8 +298,8 @@ BEGIN
   INTO invoices FROM unnest(v_ids) WITH ORDINALITY k (id, place);
 END $body$;
 
--- A part of a customer's account: sums by currency before the period and of it, a page of its entries, and the sums of those
--- before the page.
+-- A page of a customer's account: sums by currency before the period and within it, the entries of the page, and the sums of the period's
+-- entries before the page.
 CREATE OR REPLACE FUNCTION fatura.read_account(p_customer_id text, p_from text, p_to text, p_page bigint, p_page_size bigint,
   OUT opening text, OUT period text, OUT earlier text, OUT entries text, OUT page bigint, OUT version bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
@@ -328,8 +329,8 @@ BEGIN
     ORDER BY e.day, e.invoice_id, e.place LIMIT p_page_size OFFSET v_skip) r;
 END $body$;
 
--- Functions that writers call, with no rights of their own. Each runs where the rows lie: a batch is one call, on Citus one to
--- each shard. There, statements name the tables of one shard, and Citus has nothing to plan.
+-- Functions that writers call, without rights of their own. Each runs where the rows lie. A batch is one call on one server, and one call
+-- per shard on Citus. There the statements name the tables of a single shard, so Citus has nothing to plan.
 
 CREATE OR REPLACE FUNCTION fatura.tables_at(p_customer_id text, p_is_spread boolean, VARIADIC p_tables text[]) RETURNS text[]
 LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
@@ -343,8 +344,8 @@ BEGIN
     ORDER BY t.place);
 END $body$;
 
--- What is known of invoices by their keys: [customer_id, id, summary, observed_stamp, answered_stamp, claim, document, payment], without
--- a summary when deleted.
+-- What is known of invoices by their keys: [customer_id, id, summary, observed_stamp, answered_stamp, claim, document, payment]. A deleted
+-- invoice has no summary.
 CREATE OR REPLACE FUNCTION fatura.find_known(p_customer_id text, p_is_spread boolean, p_customers text[], p_ids text[])
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE v_known json;
@@ -363,8 +364,8 @@ BEGIN
   RETURN coalesce(v_known, '[]');
 END $body$;
 
--- Totals and versions of customers, each with the number of invoices by which it grew, and the changes behind
--- them. Returns those that are large by now and have no counters.
+-- Writes totals and versions of customers, and their changes. `p_added` is the number of added invoices of each customer. Returns the
+-- customers that have become large and have no counters.
 CREATE OR REPLACE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean,
   p_customers text[], p_added bigint[], p_versions bigint[],
   given_customer_id text[], given_version bigint[], given_previous bigint[], given_invoice_id text[], given_kind text[],

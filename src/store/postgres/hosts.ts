@@ -1,8 +1,8 @@
-/** Addresses with several hosts: each new connection goes to the first that fits. */
+/** Chooses the host for an address with several hosts. Each new connection goes to the first host that fits. */
 import pg from 'pg'
 import { StoreUnavailable } from '../store.ts'
 
-/** Asks the hosts in their order. They share the time that one of them has to answer. */
+/** Tries the hosts in their order. They share the time limit of one connection. */
 export function chooseHosts(configs: readonly pg.ClientConfig[], fits: string) {
   return async () => {
     let failure: unknown = new StoreUnavailable(`None of the hosts in the address fits: ${fits}.`)

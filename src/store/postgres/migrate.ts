@@ -1,4 +1,4 @@
-/** Brings a database to this version's schema, one migration a transaction, one process at a time. */
+/** Migrates a PostgreSQL database to this version's schema. Each migration is one transaction. Only one process migrates at a time. */
 import type { PoolClient } from 'pg'
 import { whatServerLacks } from '../facts.ts'
 import { type MigrationTarget, type OnRewrite, runMigrations } from '../migrations.ts'
@@ -26,7 +26,7 @@ export async function migratePostgres(url: string, onRewrite: OnRewrite = () => 
         },
         inLock: work => inLock(client, work),
         async run({ sql }) {
-          // Citus takes each statement alone.
+          // Citus accepts only one statement per message here.
           for (const statement of statementsOf(sql)) await client.query(statement)
           await distribute(askOf(client))
         },
@@ -35,7 +35,7 @@ export async function migratePostgres(url: string, onRewrite: OnRewrite = () => 
       const outcome = await runMigrations(target, wanted, onRewrite)
       await inLock(client, async () => {
         if (wanted.functions !== null) await renewFunctions(client, wanted.functions)
-        // The extension may have come after the store.
+        // The Citus extension may have been installed after the store was created.
         await distribute(askOf(client))
       })
       return outcome
@@ -49,7 +49,7 @@ export async function migratePostgres(url: string, onRewrite: OnRewrite = () => 
   }
 }
 
-/** Before anything is made: what cannot be used is left as it is. */
+/** Throws when the server cannot be used. This check comes first, so that such a server stays unchanged. */
 async function checkServer(client: PoolClient): Promise<void> {
   const { rows } = await client.query<{ major: number; encoding: string }>(
     `SELECT current_setting('server_version_num')::integer / 10000 AS major, current_setting('server_encoding') AS encoding`,
@@ -59,12 +59,12 @@ async function checkServer(client: PoolClient): Promise<void> {
   if (lack !== null) throw new StoreError(`The database cannot be used: ${lack.found}. ${lack.next}`)
 }
 
-/** A transaction that holds the migrations' lock: a kill at any moment leaves a whole version behind. */
+/** Runs `work` in a transaction that holds the lock of migrations. A kill at any moment leaves a complete version. */
 async function inLock<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
   await client.query('BEGIN')
   try {
     await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock])
-    // A step may rewrite a large table, and what is built for an index takes its time.
+    // Rewriting a large table or building an index may take long.
     await client.query('SET LOCAL statement_timeout = 0')
     await changeOneAfterAnother(askOf(client))
     const result = await work()
@@ -76,7 +76,7 @@ async function inLock<T>(client: PoolClient, work: () => Promise<T>): Promise<T>
   }
 }
 
-/** Makes the functions again when their text changed. Its hash is kept as that of version 0. */
+/** Creates the functions again when their text has changed. The hash of their text is stored as that of version 0. */
 async function renewFunctions(client: PoolClient, { sql, sha256 }: { sql: string; sha256: string }) {
   const { rows } = await client.query('SELECT sha256 FROM fatura.migrations WHERE version = 0')
   if (rows[0]?.sha256 === sha256) return
@@ -88,9 +88,12 @@ async function renewFunctions(client: PoolClient, { sql, sha256 }: { sql: string
   )
 }
 
-/** Before the transaction that spreads tables: within it, Citus would let only superusers bring the schema's owner to other nodes. */
+/**
+ * Creates the schema, before the transaction that distributes tables. Within that transaction, only superusers could make Citus create the
+ * schema's owner on other nodes.
+ */
 async function makeSchema(client: PoolClient): Promise<void> {
-  // To create needs rights even where there is nothing to create.
+  // CREATE needs rights even when there is nothing to create.
   const { rows } = await client.query("SELECT to_regclass('fatura.migrations') AS found")
   if (rows[0].found !== null) return
   await inLock(client, async () => {
@@ -101,7 +104,7 @@ async function makeSchema(client: PoolClient): Promise<void> {
   })
 }
 
-/** Each ends with a semicolon that is neither in a comment nor in a function's body. */
+/** Splits SQL into statements. Each ends with a semicolon that is neither in a comment nor in the body of a function. */
 function statementsOf(sql: string): readonly string[] {
   return sql.match(/(?:\$body\$[\s\S]*?\$body\$|--.*|[^;])+;/g) ?? []
 }

@@ -12,7 +12,7 @@ export async function openPostgresOperator(url: string): Promise<OperatorStore> 
   return readsOf(pool, await openDb(pool))
 }
 
-/** Closes the pool unless the schema is of this version. */
+/** Opens the database of a pool. Closes the pool when the schema does not have this version. */
 export async function openDb(pool: Pool): Promise<PostgresDb> {
   const ask = <Row extends object>(text: string) => read<Row>(pool, { text })
   try {
@@ -39,7 +39,7 @@ export function recountAll(
   repair: ((customerId: string) => Promise<number>) | null,
   onProgress?: OnRecounted,
 ): Promise<number> {
-  /** Never by whole tables: a small one would be read for some customers again and again. */
+  /** Compares by index and never reads whole tables. Otherwise the planner would read a small table again for every group of customers. */
   async function checkByIndex(customers: readonly string[]) {
     const client = await explain(pool.connect())
     try {
@@ -52,13 +52,16 @@ export function recountAll(
   return recount(db, checkByIndex, repair, onProgress)
 }
 
-/** May wait long for a slow receiver. An index gives the order: to sort everything first would fill the server's disk. */
+/**
+ * Begins a long read. Its receiver may be slow, so the transaction may be idle for long. Rows come in the order of an index, because
+ * sorting all rows first would fill the server's disk.
+ */
 const beginWalk = `
   BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
   SET LOCAL idle_in_transaction_session_timeout = '1h'; SET LOCAL jit = off;
   SET LOCAL enable_sort = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off`
 
-/** One transaction is one snapshot from the first row to the last; a cursor brings them batch by batch. */
+/** Reads invoices in one transaction, so that all rows are of one snapshot. A cursor returns them in batches. */
 async function* walkInvoices(pool: Pool, walk: InvoiceWalk): AsyncGenerator<WalkedInvoice[]> {
   const client = await explain(pool.connect())
   const size = batchSizeOf(walk)

@@ -1,15 +1,18 @@
-/** Pipelined connections: questions follow one another without waiting for the answers, which come in the same order. */
+/** Pipelined connections send queries without waiting for earlier answers. The answers arrive in the same order. */
 import type pg from 'pg'
 
-/** Holds a connection of the pool for as long as anything is on its way. */
+/** A pipeline holds one connection of the pool as long as any of its queries has no answer. */
 interface Pipeline {
   client: Promise<pg.PoolClient>
   underway: number
-  /** The first failure: later ones on the same connection follow from it. */
+  /** First failure of the connection. It also explains the failures of later queries. */
   failure: Error | undefined
 }
 
-/** A question takes the pipeline with the fewest on their way; `checkOneMore` gets the number of all, and may refuse by throwing. */
+/**
+ * Sends each query over the pipeline with the fewest open queries. `checkOneMore` receives the number of all open queries, and may throw to
+ * refuse another one.
+ */
 export function openPipelines(pool: pg.Pool, checkOneMore: (underway: number) => void = () => {}) {
   const pipelines: (Pipeline | null)[] = Array(pool.options.max).fill(null)
   let underway = 0
@@ -17,11 +20,11 @@ export function openPipelines(pool: pg.Pool, checkOneMore: (underway: number) =>
   const ask = async <Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<Row[]> => {
     checkOneMore(underway)
     underway++
-    let place = 0
+    let index = 0
     for (const [other, pipeline] of pipelines.entries())
-      if ((pipeline?.underway ?? 0) < (pipelines[place]?.underway ?? 0)) place = other
-    const pipeline = pipelines[place] ?? { client: pool.connect(), underway: 0, failure: undefined }
-    pipelines[place] = pipeline
+      if ((pipeline?.underway ?? 0) < (pipelines[index]?.underway ?? 0)) index = other
+    const pipeline = pipelines[index] ?? { client: pool.connect(), underway: 0, failure: undefined }
+    pipelines[index] = pipeline
     pipeline.underway++
     try {
       return (await (await pipeline.client).query(query)).rows
@@ -31,9 +34,9 @@ export function openPipelines(pool: pg.Pool, checkOneMore: (underway: number) =>
     } finally {
       pipeline.underway--
       underway--
-      // After a failure, whatever it was, the next question takes another connection.
-      if (pipelines[place] === pipeline && (pipeline.underway === 0 || pipeline.failure !== undefined))
-        pipelines[place] = null
+      // After any failure, the next query takes another connection.
+      if (pipelines[index] === pipeline && (pipeline.underway === 0 || pipeline.failure !== undefined))
+        pipelines[index] = null
       if (pipeline.underway === 0)
         pipeline.client.then(
           client => client.release(pipeline.failure),

@@ -1,4 +1,4 @@
-/** Connections to PostgreSQL: how they are opened, and what their failures mean. */
+/** Opens connections to PostgreSQL, and explains their failures. */
 import { availableParallelism } from 'node:os'
 import pg from 'pg'
 import { changedBelow } from '../migrations.ts'
@@ -7,39 +7,48 @@ import { chooseHosts } from './hosts.ts'
 import { splitHosts, takesWrites } from './split-hosts.ts'
 import { writeOptions } from './write-limits.ts'
 
-/** Counts and moments are 64 bits wide in PostgreSQL, and all of them fit a number here. */
+/** PostgreSQL's type of counts and times. All of their values fit into a JavaScript number. */
 const bigint = 20
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === bigint ? Number : pg.types.getTypeParser(oid, format as 'text'),
 }
 
-/** How long a request waits for a connection; then the store counts as out of reach. */
+/** Time in milliseconds that a request waits for a connection. After it, the store counts as unavailable. */
 const connectionPatienceMs = 1_500
 
-/** How many reads may wait for one connection of a pool; what comes on top is refused at once. */
+/** Maximum number of reads that wait for a connection of a pool. Further reads are refused at once. */
 const maxWaiting = 200
 
 export function checkCrowd(waiting: number): void {
   if (waiting >= maxWaiting) throw new StoreBusy('Too many reads wait for a connection.')
 }
 
-/** Longer than any read takes, and longer than any by a key does; a server that fell silent is given up on. */
+/**
+ * Time limits in milliseconds of all reads and of reads by a key. No normal read takes so long. A server that is silent for longer is given
+ * up.
+ */
 const [readPatienceMs, keyPatienceMs] = [5_000, 2_000]
 
 export type ReadPools = ReturnType<typeof openReadPools>
 
-/** The API's connections: shared ones for reads by a key and for lists; a few for searches, so that no list waits for one. */
+/**
+ * The API's connections. Reads by a key and lists share connections. Searches have connections of their own, so that no list waits for a
+ * search.
+ */
 export function openReadPools(url: string) {
   return {
     by_key: openReadPool(url, keyPatienceMs, { max: 2, pipeline: true }),
     others: openReadPool(url, readPatienceMs, { max: 6, pipeline: true }),
-    // A search takes a core of the database: on a small machine, only one runs at a time.
+    // A search uses a whole core of the database. On a small machine, only one search runs at a time.
     searches: openReadPool(url, readPatienceMs, { max: availableParallelism() < 4 ? 1 : 2 }),
   }
 }
 
-/** A connection that a pool cannot open names host and port, and no more. With `choose`, it learns them when it connects. */
+/**
+ * Creates a client whose connection errors show host and port, and nothing else of the address. `choose` returns the host when the client
+ * connects.
+ */
 function namedClient(choose: ReturnType<typeof chooseHosts> | null): typeof pg.Client {
   return class extends pg.Client {
     override connect(): Promise<this>
@@ -58,13 +67,13 @@ function namedClient(choose: ReturnType<typeof chooseHosts> | null): typeof pg.C
   }
 }
 
-/** The session itself refuses to write. */
+/** Opens a pool for reading. The sessions themselves refuse to write. */
 export function openReadPool(
   url: string,
   patience = readPatienceMs,
   shape: { max?: number; pipeline?: boolean } = {},
 ): pg.Pool {
-  // Reads are planned once and take microseconds; to compile them would take the server a hundred times as long.
+  // Reads are planned once and take microseconds. Compiling them with JIT would take the server a hundred times as long.
   return openPool(url, `-c default_transaction_read_only=on -c statement_timeout=${patience} -c jit=off`, {
     application_name: 'fatura-api',
     connectionTimeoutMillis: connectionPatienceMs,
@@ -73,7 +82,7 @@ export function openReadPool(
   })
 }
 
-/** For commands that only look: as patient as a writer, in sessions that refuse to write. */
+/** Opens a pool for commands that only read. Its time limits are those of a writer, but its sessions refuse to write. */
 export function openOperatorPool(url: string): pg.Pool {
   return openPool(url, `${writeOptions()} -c default_transaction_read_only=on`, {
     application_name: 'fatura-operator',
@@ -82,7 +91,10 @@ export function openOperatorPool(url: string): pg.Pool {
   })
 }
 
-/** A writer's connections: few, and patient; enough that two that wait for another writer's locks keep no third back. */
+/**
+ * Opens a writer's pool with few connections and long time limits. Two connections that wait for another writer's locks do not block a
+ * third one.
+ */
 export function openWritePool(url: string, lockPatienceMs?: number): pg.Pool {
   return openPool(url, writeOptions(lockPatienceMs), {
     application_name: writerName,
@@ -93,7 +105,7 @@ export function openWritePool(url: string, lockPatienceMs?: number): pg.Pool {
 
 const writerName = 'fatura-writer'
 
-/** A connection that breaks is replaced when it is needed; without a listener it would end us, in use or not. */
+/** Opens a pool. A broken connection is replaced when it is needed. Without an error listener, it would end the process. */
 function openPool(url: string, options: string, more: pg.PoolConfig): pg.Pool {
   const hosts = splitHosts(url)
   const configs = (hosts?.urls ?? [url]).map(each => ({ ...configureOne(each, options), ...more }))
@@ -104,7 +116,7 @@ function openPool(url: string, options: string, more: pg.PoolConfig): pg.Pool {
   return pool.on('error', () => {})
 }
 
-/** Options of all kinds. The address may name options of its own; the session's come after them, and win. */
+/** Returns the driver's configuration for one host. Options in the address come first, so that the session's own options override them. */
 function configureOne(url: string, options: string): pg.PoolConfig {
   if (!URL.canParse(url))
     throw new StoreError(
@@ -112,16 +124,16 @@ function configureOne(url: string, options: string): pg.PoolConfig {
     )
   const address = new URL(url)
   const given = address.searchParams.get('options')
-  // The driver would let the address's options replace the session's.
+  // The driver would let the address's options replace the session's options.
   address.searchParams.delete('options')
   return {
     connectionString: given === null ? url : address.href,
     options: given === null ? options : `${given} ${options}`,
     types,
-    // A peer that died without a word is found out within half a minute, whatever a statement may take.
+    // Keep-alive finds a dead peer within half a minute, however long a statement may take.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    // A connection that nobody uses keeps no process alive, though its peer fell silent and never closes it.
+    // An idle connection does not keep the process alive, even when its silent peer never closes it.
     allowExitOnIdle: true,
   }
 }
@@ -131,7 +143,7 @@ export async function read<Row extends pg.QueryResultRow>(pool: pg.Pool, query: 
   return (await twiceIfBroken(() => pool.query<Row>(query))).rows
 }
 
-/** Runs a read. A connection that turns out to be broken is replaced once, since a read may be done twice. */
+/** Runs a read. When its connection is broken, the read runs once more over a new one, which is safe for reads. */
 export async function twiceIfBroken<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
@@ -141,7 +153,7 @@ export async function twiceIfBroken<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Translates failures of the database. Others within a transaction stay as they are. */
+/** Waits for a query and translates a failure of the database. */
 export async function explain<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked
@@ -150,7 +162,10 @@ export async function explain<T>(asked: Promise<T>): Promise<T> {
   }
 }
 
-/** Ends a transaction without a trace. A connection that cannot even roll back is thrown away; the server rolls back by itself. */
+/**
+ * Rolls a transaction back and releases its connection. A connection that cannot roll back is closed, and the server then rolls back by
+ * itself.
+ */
 export async function rollBack(client: pg.PoolClient, broken?: Error): Promise<void> {
   const failure = await client.query('ROLLBACK').then(
     () => broken,
@@ -159,7 +174,7 @@ export async function rollBack(client: pg.PoolClient, broken?: Error): Promise<v
   client.release(failure)
 }
 
-/** The server closed the connection, or the network did: not a refusal, not a time-out. */
+/** True when the server or the network closed the connection. A refusal or a timeout does not count. */
 function isBroken(error: unknown): boolean {
   const { code = '', message } = error as NodeJS.ErrnoException
   return (
@@ -169,17 +184,17 @@ function isBroken(error: unknown): boolean {
   )
 }
 
-/** Messages of PgBouncer, with various codes, when a server it had given to us went away, or it has none for us yet. */
+/** PgBouncer's messages when it has lost its connection to the server, or has none yet. Their codes vary. */
 const bouncerLostServer =
   /server conn crashed|server closed the connection|server_login_retry|query_wait_timeout|client_idle_timeout|pgbouncer cannot connect/i
 
-/** The server's own code, also of a failure that was translated. */
+/** Returns the server's own error code, also from a translated failure. */
 export function codeOf(error: unknown): string {
   const { cause = error } = error as Error
   return (cause as NodeJS.ErrnoException).code ?? ''
 }
 
-/** Two transactions waited for each other, or could not be put in an order: what was ended may be done again. */
+/** True for a deadlock or a serialization failure. The transaction was rolled back and may run again. */
 export function isCrossing(error: unknown): boolean {
   return /^40(P01|001)$/.test(codeOf(error))
 }
@@ -188,10 +203,13 @@ export function isReadOnlyRefusal(error: unknown): boolean {
   return codeOf(error) === '25006'
 }
 
-/** Connection failures, lack of resources, shutdown, start-up, cancellation, deadlock, a lock held: what may pass. */
+/**
+ * PostgreSQL's codes for failures that may pass: connection failures, lack of resources, shutdown, start-up, cancellation, deadlock, a held
+ * lock.
+ */
 const passing = /^(08|53|57|58000|40|25P03|55P03)/
 
-/** The meaning of a failure: a store that may be back shortly, one that needs somebody, or a fault. */
+/** Translates a failure. The store may be available again soon, or need an operator, or the failure is a fault of the program. */
 export function translate(error: unknown): unknown {
   if (error instanceof StoreError) return error
   const { code = '', message } = error as NodeJS.ErrnoException
@@ -201,12 +219,12 @@ export function translate(error: unknown): unknown {
     return refused('The database asks for a password, and DATABASE_URL has none.')
   if (message.includes('unsupported startup parameter'))
     return refused(`PgBouncer refused the connection: ${message}. Set ignore_startup_parameters = options.`)
-  // Bytes that are no PostgreSQL's become an error of that class, too, but have no code.
+  // Bytes that are not PostgreSQL's protocol also become a `DatabaseError`, but without a code.
   if (!(error instanceof pg.DatabaseError) || code === '') {
     const tried = readTriedAddress(error) ?? readTriedAddress((error as Error).cause)
     const [where, next] =
       tried === null ? ['', ''] : [` at ${tried}`, '. Is PostgreSQL running there? Check DATABASE_URL.']
-    // Several addresses that all fail are one error without a message.
+    // When several addresses fail, the error for all of them has no message.
     return unavailable(`The database${where} cannot be reached: ${message || code}${next}`)
   }
   if (/^(28|3D)/.test(code))
@@ -223,19 +241,19 @@ export function translate(error: unknown): unknown {
   }
   if (code === '42501')
     return refused(`The database role may not do this: ${message}. See docs/postgresql.md for its grants.`)
-  // An index row that is too large: every engine takes texts of the same length, so this came from elsewhere.
+  // An index row is too large. Every engine limits texts to the same length, so another program has written this text.
   if (code === '54000')
     return refused(`The database cannot hold a record, a text of it is too long: ${message}.`)
   if (code === '22P05' || code === '22021')
     return refused(
       `The database cannot hold a text: ${message}. Its encoding must be UTF8; see fatura doctor.`,
     )
-  // A statement that was prepared is there already, or is not: what is in between gave us another's session.
+  // A prepared statement unexpectedly exists or is missing. A pooler has given this client the session of another client.
   if (code === '42P05' || code === '26000')
     return refused(
       `PgBouncer does not keep prepared statements apart: ${message}. Use 1.21 or newer with max_prepared_statements = 100, or pool_mode = session.`,
     )
-  // A function, a table, a column is missing, or is not what it was when a statement was prepared.
+  // A function, table or column is missing, or has changed since a statement was prepared.
   if (/^(42883|42P01|42703)$/.test(code) || message.startsWith('cached plan must not'))
     return unavailable(`${message}: ${changedBelow}`)
   return passing.test(code) ? unavailable(`The database cannot do this right now: ${message}`) : error

@@ -6,7 +6,7 @@ import { findMisplaced, hasCitus } from './distribute.ts'
 import { openReadPool, read } from './pool.ts'
 import { type AskSchema, readState, schema } from './schema-version.ts'
 
-/** A replica that has replayed all that it was sent is not behind, however long ago that was. */
+/** A replica that has replayed everything it received has no delay, however old the last transaction is. */
 const serverQuery = `
   SELECT
     current_setting('server_version') AS version,
@@ -21,7 +21,7 @@ const serverQuery = `
       ELSE (extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000)::bigint
     END AS lag`
 
-/** Rights are asked for one by one: a list of them would be granted by any. */
+/** Rights are checked one by one. `has_table_privilege` with a list of rights is true when any of them is granted. */
 const tablesQuery = `
   SELECT relname AS name,
     has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT')
@@ -63,7 +63,7 @@ type ServerRow = Pick<ServerFacts, 'major' | 'encoding' | 'clock' | 'lag' | 'rol
   read_only: boolean
 }
 
-/** Runs at each node. Of the database's rights, those that everybody has have no grantee. */
+/** SQL that runs on each node. A right that everybody has belongs to the grantee 0. */
 const nodeState = `
   SELECT json_build_object(
     'isStandby', pg_is_in_recovery(),
@@ -74,14 +74,14 @@ const nodeState = `
       FROM pg_database d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) r
       WHERE d.datname = current_database()))`
 
-/** A node that does not answer is given up before the question itself is. */
+/** The time limit of a node is shorter than that of the whole query, so a silent node does not fail the query. */
 const nodesQuery = `
   SELECT n.nodename || ':' || n.nodeport AS at, r.success, r.result
   FROM run_command_on_all_nodes(
     CASE WHEN set_config('citus.node_connection_timeout', '2s', true) IS NOT NULL THEN $node$${nodeState}$node$ END) r
   JOIN pg_dist_node n ON n.nodeid = r.nodeid ORDER BY n.nodeid`
 
-/** Null where there is no Citus. */
+/** Returns null without Citus. */
 async function readNodes(ask: AskSchema): Promise<NodeFacts[] | null> {
   if (!(await hasCitus(ask))) return null
   const rows = await ask<{ at: string; success: boolean; result: string }>(nodesQuery)
@@ -92,12 +92,13 @@ async function readNodes(ask: AskSchema): Promise<NodeFacts[] | null> {
   )
 }
 
-/** Code of a prepared statement whose name is there already. */
+/** PostgreSQL's error code for a prepared statement whose name exists already. */
 const isThereAlready = '42P05'
 
 /**
- * Whether sessions keep their prepared statements apart: two of them prepare one name. A pooler gives the second one the
- * connection that the first one used last. If it does not know of statements, the name is there already.
+ * Tells whether each session has its own prepared statements. Two sessions prepare a statement with the same name. A pooler gives the
+ * second session the server connection that the first one used last. If the pooler does not track prepared statements, the name exists
+ * already.
  */
 async function keepsStatements(pool: Pool): Promise<boolean> {
   const name = `fatura_${randomUUID().slice(0, 8)}`
@@ -114,7 +115,7 @@ async function keepsStatements(pool: Pool): Promise<boolean> {
   }
 }
 
-/** Leaves nothing behind at a server's connection that others use after us. */
+/** Prepares a statement in a transaction that leaves nothing behind. Other clients may use the same server connection afterwards. */
 async function prepareToo(session: PoolClient, name: string): Promise<boolean> {
   await session.query('BEGIN')
   await session.query('SAVEPOINT before')

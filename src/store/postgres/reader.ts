@@ -33,7 +33,7 @@ import { openPipelines } from './pipelined-connections.ts'
 import { checkCrowd, openReadPools, type ReadPools, read, twiceIfBroken } from './pool.ts'
 import { checkSchema, schema } from './schema-version.ts'
 
-/** Every request is one round trip: a prepared call of one function, which takes the customer. */
+/** Every request is one round trip: a prepared call of one function. Functions that read invoices take the customer. */
 const texts = {
   list: `SELECT fatura.list_invoices(${parameterList(4 + rowFilterNames.length)}) AS page`,
   search: `SELECT fatura.search_invoices(${parameterList(9 + rowFilterNames.length)}) AS page`,
@@ -131,7 +131,7 @@ async function listInvoices(
   const fresh = await freshness()
   const values = filterValues(query)
   if (query.words === undefined) {
-    // The newest page takes the same time for every customer: it waits behind nothing that takes longer.
+    // The newest page takes the same short time for every customer, so it does not wait behind slower reads.
     const isNewest = query.page === 1 && !isFiltered(query)
     const row = isNewest ? await calls.byKey('list', ...values) : (await calls.other('list', ...values))[0]
     return readPage(row, fresh)
@@ -185,7 +185,7 @@ function sumReads(calls: Calls, freshness: () => Promise<Freshness>) {
   } satisfies Partial<ReadStore>
 }
 
-/** A line of total, version and number of the page, then the summaries. */
+/** Reads a page from its text. The first line has total, version and page number. The summaries follow. */
 function readPage(row: Partial<PageRow> | undefined, fresh: Freshness): InvoicePage {
   const text = row?.page as string
   const end = text.indexOf('\n')
@@ -212,12 +212,12 @@ type SumsRow = {
 type OpenRow = { sums: string | null; invoices: string | null; version: number | null }
 type AccountRow = Record<'opening' | 'period' | 'earlier' | 'entries', string | null> &
   Record<'page' | 'version', number | null>
-/** Null for a search among too many invoices. */
+/** Row with a page. Null for a search among too many invoices. */
 type PageRow = { page: string | null }
 
-/** The texts that each word is found by: two in the text, and two in the ids; null where it has fewer. */
+/** Returns four lists with one text per word: two parts and two beginnings of IDs. Null stands for a text that a word lacks. */
 function listTexts(words: readonly SearchWord[]): (Buffer | null)[][] {
-  const list = (place: number, name: keyof SearchWord) =>
-    words.map(word => (word[name][place] === undefined ? null : Buffer.from(word[name][place])))
+  const list = (index: number, name: keyof SearchWord) =>
+    words.map(word => (word[name][index] === undefined ? null : Buffer.from(word[name][index])))
   return [list(0, 'parts'), list(1, 'parts'), list(0, 'beginnings'), list(1, 'beginnings')]
 }

@@ -1,4 +1,7 @@
-/** Saves rows of invoices, their lines and the ids of their payments. The customers are locked: what is read stays as it is. */
+/**
+ * Saves rows of invoices with their lines, payment IDs and account entries. The customers are locked, so the stored rows do not change
+ * meanwhile.
+ */
 import type { StoredEntry } from '../../domain/account.ts'
 import type { InvoiceKey, InvoiceRecord } from '../../domain/invoice.ts'
 import type { PaymentFacts } from '../../domain/payment.ts'
@@ -63,7 +66,7 @@ const entryInsertion: Insertion = {
   rest: '',
 }
 
-/** What was observed later than what is given stays as it is, its lines included, and is not returned; what is alike is only seen again. */
+/** Saves rows. A row that was observed later stays unchanged with its lines, and is not returned. An equal row gets only the new stamps. */
 export async function saveRows(db: PostgresDb, given: readonly Given[]): Promise<Saved[]> {
   const stored = await findStored(db, given)
   const compared = given.flatMap(each => {
@@ -77,7 +80,7 @@ export async function saveRows(db: PostgresDb, given: readonly Given[]): Promise
     rowsOf(others),
     others.flatMap(({ row, before }) => (before === null ? [] : row)),
   )
-  await seeAgain(
+  await updateStamps(
     db,
     compared.filter(
       ({ isOther, before, observed_stamp }) => !isOther && before?.observed_stamp !== observed_stamp,
@@ -122,7 +125,7 @@ async function findStored(db: PostgresDb, given: readonly Given[]): Promise<Map<
   return new Map(rows.map(row => [keyOf(row), row]))
 }
 
-/** Leads Citus to the shards of these customers alone. */
+/** Condition that leads Citus to the shards of the given customers alone. */
 const ofGivenCustomers = (db: PostgresDb, table: string) =>
   db.isCitus ? `${table}.customer_id = ANY ($1)` : 'true'
 
@@ -136,7 +139,7 @@ async function saveOthers(db: PostgresDb, given: readonly Given[]): Promise<void
   )
 }
 
-async function seeAgain(db: PostgresDb, given: readonly Given[]): Promise<void> {
+async function updateStamps(db: PostgresDb, given: readonly Given[]): Promise<void> {
   if (given.length === 0) return
   await db.query(
     `UPDATE fatura.invoices AS stored SET observed_stamp = given.observed_stamp, answered_stamp = given.answered_stamp
@@ -162,7 +165,7 @@ async function saveLines(db: PostgresDb, given: readonly Given[]): Promise<void>
   await deleteOf(db, 'invoice_lines', rowsOf(unknown))
 }
 
-/** Entries of rows in the place of those that some of them had. */
+/** Writes the account entries of `rows`, and removes the former entries of the rows in `former`. */
 export async function saveEntries(
   db: PostgresDb,
   rows: readonly InvoiceRow[],
@@ -208,10 +211,10 @@ async function deleteOf(
   )
 }
 
-/** In bytes of UTF-8. An index entry holds 2,704, of which some 50 are its own. */
+/** Maximum size of an index entry in bytes of UTF-8. PostgreSQL allows 2,704 bytes, of which about 50 are overhead. */
 const longestEntry = 2_600
 
-/** The columns that are searched, as bytes. A text that is too long for the index stands in a column of its own. */
+/** Returns the search columns as bytes. A text that is too long for the index goes into the column `long_text`. */
 export function splitText({ customer_id, id, ix_status, search_text, search_ids }: InvoiceRow) {
   const entry = customer_id + id + (ix_status ?? '') + search_text + search_ids
   const isLong = entry.length * 3 > longestEntry && Buffer.byteLength(entry) > longestEntry

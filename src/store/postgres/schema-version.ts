@@ -10,10 +10,13 @@ export const schema: Schema = {
   functions: { sql: functions, sha256: createHash('sha256').update(functions).digest('hex') },
 }
 
-/** Held by a migration alone, and shared by all that write rows. Any number, as long as it is always this one. */
+/**
+ * Number of the advisory lock that a migration holds exclusively and that all writers of rows share. Any number works, but it must never
+ * change.
+ */
 export const migrationLock = 7_261_328_547
 
-/** Runs a statement that reads the schema, through functions: the API's role may read no table. */
+/** Runs a statement that reads the schema. It uses functions, because the API's role may not read any table. */
 export type AskSchema = <Row extends object>(sql: string) => Promise<Row[]>
 
 export function askOf(client: PoolClient): AskSchema {
@@ -27,12 +30,12 @@ export async function readState(ask: AskSchema): Promise<SchemaState> {
     throw error
   })
   if (state === undefined) return { hashes: [], functions: null, isRewriting: false }
-  // Unreleased versions had other columns: an unknown hash is refused.
+  // Unreleased versions had other columns. The unknown hash (null) makes the schema check fail.
   const { hashes = [null], functions = null, is_rewriting = false } = state
   return { hashes: hashes ?? [], functions, isRewriting: is_rewriting ?? false }
 }
 
-/** All null when the table of migrations is empty. */
+/** Row with the schema's state. All values are null when the table of migrations is empty. */
 type SchemaRow = { hashes?: string[] | null; functions?: string | null; is_rewriting: boolean | null }
 
 export async function checkSchema(ask: AskSchema): Promise<void> {

@@ -1,9 +1,11 @@
-/** The place of each table and function on Citus. Every key begins with customer_id: each request is routed to one shard. */
+/** Says where each table and function lies on Citus. Every key begins with customer_id, so that each request goes to one shard. */
 
 /**
- * `reference`: whole at every node; to write them takes all nodes. `shared`: read by everybody, at the coordinator, where
- * writers are, so that no other node is needed to write them. `coordinator`: used by writers alone, and known to no other node.
- * Else the column that chooses a row's shard: all rows of a customer lie together.
+ * Where a table lies on Citus.
+ * `reference`: complete on every node. Writing it needs all nodes.
+ * `shared`: at the coordinator, and readable from every node. Writing it needs no other node.
+ * `coordinator`: at the coordinator, and unknown to other nodes. Only writers use it.
+ * `customer_id` or `id`: the column that chooses the shard of a row. All rows of a customer lie together.
  */
 export type Place = 'reference' | 'shared' | 'coordinator' | 'customer_id' | 'id'
 
@@ -19,18 +21,22 @@ export const tables = placed<Place>({
     'rechecks',
     'corrections',
     'outgoing_webhooks',
-    // A view for people. It is read at the coordinator.
+    // A view for people, read only at the coordinator.
     'invoices_readable',
   ],
   customer_id: [
     ...['invoices', 'invoice_lines', 'invoice_payments', 'account_entries', 'customers'],
     ...['counts', 'tombstones', 'links', 'journal', 'changes'],
   ],
-  // A document is known before its invoice is, and may never have one.
+  // Documents are distributed by their own ID. A document is known before its invoice, and may never have one.
   id: ['documents', 'document_clients', 'document_relations'],
 })
 
-/** `key` and `list`: called where the rows of the customer lie that is the first argument. `everywhere`: called on any node. */
+/**
+ * Where a function runs on Citus.
+ * `key` and `list`: on the node with the rows of the customer, who is the first argument. Citus plans a `list` function at each call.
+ * `everywhere`: on any node.
+ */
 export const functions = placed<'key' | 'list' | 'everywhere'>({
   key: ['read_version', 'find_invoice', 'customer_changes'],
   list: ['list_invoices', 'search_invoices', 'read_sums', 'read_open', 'read_account'],

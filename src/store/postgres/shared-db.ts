@@ -2,7 +2,7 @@ import type { Pool, QueryConfig } from 'pg'
 import { type Db, type Insertion, insertOf } from '../sql/db.ts'
 import { explain } from './pool.ts'
 
-/** The same text has the same name on every connection. */
+/** Names of prepared statements by their text. A text has the same name on every connection. */
 const names = new Map<string, string>()
 
 function nameOf(text: string): string {
@@ -11,12 +11,15 @@ function nameOf(text: string): string {
   return name
 }
 
-/** The protocol counts parameters with 16 bits. */
+/** PostgreSQL's protocol counts parameters with 16 bits. */
 const maxParameters = 65_535
 
 export type PostgresDb = ReturnType<typeof createDb>
 
-/** Over a connection within a transaction, or a pool. `isPrepared` is for texts that are always the same. */
+/**
+ * Creates a `Db` over a connection within a transaction, or over a pool. `isPrepared` makes it prepare its statements, which suits texts
+ * that are always the same.
+ */
 export function createDb(asked: Pick<Pool, 'query'>, isCitus: boolean, isPrepared = false) {
   async function ask<Row extends object>(question: QueryConfig): Promise<Row[]> {
     return (await explain(asked.query(question))).rows as Row[]
@@ -25,7 +28,7 @@ export function createDb(asked: Pick<Pool, 'query'>, isCitus: boolean, isPrepare
   const query = <Row extends object>(text: string, values: readonly unknown[] = []) =>
     ask<Row>({ text, values: values as unknown[], ...(isPrepared && { name: nameOf(text) }) })
 
-  /** Citus takes each row apart to its shard. */
+  /** Inserts rows with VALUES, which Citus can split and send to their shards. */
   async function insertToShards<Row extends object>(
     { into, columns, rest }: Insertion,
     rows: readonly (readonly unknown[])[],
@@ -44,7 +47,7 @@ export function createDb(asked: Pick<Pool, 'query'>, isCitus: boolean, isPrepare
   return {
     engine: 'postgres',
     query,
-    /** As arrays: one statement for any number of rows. */
+    /** Inserts rows as arrays, so that one statement fits any number of rows. */
     async insert<Row extends object>(insertion: Insertion, rows: readonly (readonly unknown[])[]) {
       if (rows.length === 0) return []
       if (isCitus) return insertToShards<Row>(insertion, rows)

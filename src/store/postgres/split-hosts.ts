@@ -1,6 +1,9 @@
-/** Addresses that name several hosts, as libpq takes them. */
+/** Reads addresses with several hosts, in the format of libpq. */
 
-/** What a host must be, in SQL. The API's own sessions are read-only everywhere: for them, the primary is what is no standby. */
+/**
+ * SQL conditions for a host, by `target_session_attrs`. The API's sessions are read-only on every host, so a primary is a host that is not
+ * a standby.
+ */
 export const fitness = new Map([
   ['any', 'true'],
   ['read-write', 'NOT pg_is_in_recovery()'],
@@ -12,7 +15,10 @@ export const takesWrites = "current_setting('transaction_read_only') = 'off'"
 
 const parts = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/
 
-/** One address for each host, and what a host must be, unless that is unknown; null where the address names one host, whatever it is. */
+/**
+ * Returns one address for each host, and the condition that a host must meet. The condition is undefined for an unknown
+ * `target_session_attrs`. Returns null for an address with one host and no condition.
+ */
 export function splitHosts(url: string) {
   const [, login = '', hosts = '', rest = ''] = parts.exec(url) ?? []
   const [path, query = ''] = rest.split('?')

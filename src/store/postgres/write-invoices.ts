@@ -1,4 +1,4 @@
-/** Invoices and customers in bulk: each statement takes a whole batch. */
+/** Writes invoices and customers in bulk. Each statement takes a whole batch. */
 import type { InvoiceKey, InvoiceRecord } from '../../domain/invoice.ts'
 import { changeColumns } from '../sql/counting.ts'
 import type { GrownCustomer, LockedCustomer } from '../sql/counts.ts'
@@ -10,7 +10,7 @@ import { callAtShards } from './at-shards.ts'
 import { saveEntries, saveRows, splitText } from './save-rows.ts'
 import type { PostgresDb } from './shared-db.ts'
 
-/** `customer_id`, `id`, `summary`, `observed_stamp`, `answered_stamp`, `claim`, `document` and `payment`. */
+/** Values of a known invoice: `customer_id`, `id`, `summary`, `observed_stamp`, `answered_stamp`, `claim`, `document` and `payment`. */
 type KnownRow = [string, string, string | null, number, number, string | null, string | null, string | null]
 
 const relinkedColumns = [
@@ -19,7 +19,7 @@ const relinkedColumns = [
   ...(['expanded_document', 'expanded_payment'] as const),
 ]
 
-/** Nothing is updated but the lock. */
+/** Locks the rows of customers. The update changes no value. */
 const customerLock = {
   into: 'fatura.customers',
   columns: { customer_id: 'text', version: 'bigint' },
@@ -66,7 +66,7 @@ export function engineWrites(db: PostgresDb): EngineWrites {
   }
 }
 
-/** Returns those that are large by now and have no counters. */
+/** Returns the customers that have become large and have no counters. */
 async function countCustomers(
   db: PostgresDb,
   customers: readonly GrownCustomer[],
@@ -93,7 +93,7 @@ async function countCustomers(
   return answers.flatMap(({ result }) => result)
 }
 
-/** Takes a lock for each customer, always in one order, so that two writers neither cross nor deadlock. */
+/** Locks the customers, always in the same order, so that two writers cannot deadlock. Then reads the invoices. */
 async function findKnown(db: PostgresDb, keys: readonly InvoiceKey[]): Promise<KnownInvoice[]> {
   const customers = [...new Set(keys.map(({ customer_id }) => customer_id))].sort()
   await db.query(
@@ -116,7 +116,7 @@ async function findKnown(db: PostgresDb, keys: readonly InvoiceKey[]): Promise<K
 
 async function updateDocuments(db: PostgresDb, given: readonly InvoiceRow[]): Promise<void> {
   const rows = given.map(row => ({ ...row, ...splitText(row) }))
-  // The last condition leads Citus to the shards of these customers alone.
+  // On Citus, the last condition limits the statement to the shards of these customers.
   await db.query(
     `UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, search_text = given.search_text,
        long_text = given.long_text, search_ids = given.search_ids, summary = given.summary,
@@ -131,7 +131,10 @@ async function updateDocuments(db: PostgresDb, given: readonly InvoiceRow[]): Pr
   )
 }
 
-/** Each key once, the last one given, in the order of lists: most indexes then grow at one place. Customers are locked: no two writers deadlock. */
+/**
+ * Returns each key once, with its last record, in the order of lists. Most indexes then grow at one end. The customers are locked, so this
+ * order cannot cause a deadlock.
+ */
 function inListOrder<Given extends { row: InvoiceRow; record: InvoiceRecord }>(
   all: readonly Given[],
 ): Given[] {

@@ -1,13 +1,13 @@
 import { migrationLock } from './schema-version.ts'
 
-/** In milliseconds. An idle session is ended before the patience of those who wait for its locks is. */
+/** Time limits in milliseconds. An idle session ends before writers give up waiting for its locks. */
 const limits = {
   lock_timeout: 30_000,
   idle_in_transaction_session_timeout: 20_000,
   statement_timeout: 15 * 60_000,
 }
 
-/** As a session's options. JIT only makes statements slower that are this short. */
+/** Returns the limits as session options. JIT is off, because it only slows down such short statements. */
 export function writeOptions(lockPatienceMs = limits.lock_timeout): string {
   return Object.entries({ ...limits, lock_timeout: lockPatienceMs, jit: 'off' })
     .map(([name, value]) => `-c ${name}=${value}`)
@@ -15,10 +15,10 @@ export function writeOptions(lockPatienceMs = limits.lock_timeout): string {
 }
 
 /**
- * On Citus, each node is written to by one connection, which outlives the transaction: each further one would be a process
- * that begins with nothing planned, and one more to commit in two phases. A node that does not answer is given up, and so is
- * the work for a client that has gone. A wait for a lock is at the other node, which gets the limit, too: Citus
- * passes on the whole message that holds a SET, so these stand in a block of their own.
+ * Limits of a transaction on Citus's nodes. One connection per node outlives the transaction. A second one would be a new process without
+ * plans, and one more connection to commit in two phases. A silent node is given up, and so is work for a client that has gone.
+ * The wait for a lock happens on the other node, which therefore gets the same limit. These statements stand in a block of their own,
+ * because Citus sends the whole message that contains a SET to its nodes.
  */
 const onNodes = `DO $body$ BEGIN
     SET LOCAL citus.max_adaptive_executor_pool_size = 1;
@@ -29,8 +29,9 @@ const onNodes = `DO $body$ BEGIN
   END $body$;`
 
 /**
- * Begins a transaction, whose statements read rows by their keys however small a table was when they were planned. What is on the way, such as PgBouncer, may have dropped the session's options: whatever has no
- * limit then gets it for the transaction. The last statement returns the schema's version: it stays so until the end.
+ * Begins a transaction. Its statements read rows by their keys, even if a table was small when they were planned. A pooler such as
+ * PgBouncer may have dropped the session's options, so limits that are missing are set for the transaction. The last statement returns the
+ * schema's version, which cannot change before the transaction ends.
  */
 export const beginWriting = (isCitus: boolean) => `
   BEGIN;

@@ -1,4 +1,7 @@
-/** Transactions of a writer: what happens to two that cross, and how one ends: what all writers share is written in one message with the commit. */
+/**
+ * Runs the transactions of a writer. A transaction that deadlocked runs again. Rows that all writers share are written in the same message
+ * as the commit.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { type PoolClient } from 'pg'
 import type { Value } from '../contents.ts'
@@ -22,7 +25,10 @@ export async function openPostgresWriter(url: string, lockPatience?: number): Pr
   const pool = openWritePool(url, lockPatience)
   const db = await openDb(pool)
 
-  /** Commits all that `work` did, or nothing. Of two that wait for each other the server ends one, which is done again. */
+  /**
+   * Commits all changes of `work`, or none. When two transactions wait for each other, the server rolls one of them back, and it runs
+   * again.
+   */
   async function transact<T>(work: (writing: Writing) => Promise<T>): Promise<T> {
     for (let repeats = 0; ; repeats++) {
       try {
@@ -68,13 +74,13 @@ async function transactOnce<T>(
     client.release()
     return result
   } catch (error) {
-    // A server that takes no writes any more is left: of several hosts, another one does.
+    // A server that no longer takes writes loses its connection. With several hosts, the next connection goes to another one.
     await rollBack(client, isReadOnlyRefusal(error) ? (error as Error) : undefined)
     throw error
   }
 }
 
-/** Rows that are written by another version's rules would be wrong for all who read them. */
+/** Begins a transaction and checks the schema's version. Rows written by another version's rules would be wrong for all readers. */
 async function begin(client: PoolClient, isCitus: boolean): Promise<void> {
   const results = (await explain(client.query(beginWriting(isCitus)))) as unknown as pg.QueryResult<{
     version: number
@@ -82,11 +88,11 @@ async function begin(client: PoolClient, isCitus: boolean): Promise<void> {
   if (results.at(-1)?.rows[0]?.version !== schema.migrations.length) await checkSchema(askOf(client))
 }
 
-/** Even where the process stands still from here on, nobody waits for it. */
+/** Sends the last statements and the commit in one message. If the process stops after this, no other writer has to wait for it. */
 async function commit(client: PoolClient, last: Awaited<ReturnType<Writing['finish']>>): Promise<void> {
-  // Several statements in one message take no parameters.
+  // A message with several statements cannot have parameters.
   const statements = last.map(({ sql, values }) =>
-    sql.replaceAll(/\$(\d+)/g, (_, place) => literal(values[place - 1] ?? null)),
+    sql.replaceAll(/\$(\d+)/g, (_, number) => literal(values[number - 1] ?? null)),
   )
   await client.query([...statements, 'COMMIT'].join(';\n'))
 }

@@ -15,7 +15,7 @@ const changeInsertion: Insertion = {
 
 export function customerWrites(db: Db): CustomerWrites {
   return {
-    // A write transaction is the only one.
+    // SQLite runs only one write transaction at a time, so nothing has to be locked.
     lockCustomers: customerIds =>
       db.query<LockedCustomer>(
         `SELECT customer_id, counted, version FROM customers WHERE ${db.isAmong('customer_id', '$1')}`,

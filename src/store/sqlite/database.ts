@@ -1,4 +1,4 @@
-/** SQLite handles: how they are opened, and whether what they have open is still the store. */
+/** Opens SQLite files, and checks whether an open file is still the store. */
 
 import { randomUUID } from 'node:crypto'
 import { closeSync, existsSync, linkSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
@@ -8,48 +8,51 @@ import { type LockWait, StoreDamaged, StoreError, StoreReplaced, StoreUnavailabl
 import { translate } from './failures.ts'
 import { readPatienceMs, waitForLock } from './wait-for-lock.ts'
 
-/** Marks a file as ours: "FATU". */
+/** SQLite's application ID of Fatura's files. The bytes spell "FATU". */
 export const applicationId = 0x46415455
 
-/** How often a handle that only reads looks whether its file is still in its place. */
-const lookEveryMs = 250
+/** Minimum time in milliseconds between two checks whether a reader's file is still at its path. */
+const checkEveryMs = 250
 
-/** An open file goes on being read and written when its name is another's, or nobody's: who has it open must look. */
+/**
+ * An open SQLite file. The process can read and write it even after another file took its name or it was deleted. Its users must therefore
+ * check whether the file is still at its path.
+ */
 export class StoreFile extends DatabaseSync {
   readonly path: string
-  /** Asked for before the file is opened: one that is replaced in between counts as replaced. */
+  /** Identity of the file, read before the file is opened. A file that is replaced in between counts as replaced. */
   private readonly file: string | null
-  /** The log beside it, which stays the same for as long as this handle is open; null until it was seen. */
+  /** Identity of the write-ahead log, which does not change while this handle is open. Null until the log was seen. */
   private log: string | null = null
-  private lookedAt = performance.now()
+  private checkedAt = performance.now()
 
   constructor(path: string, options: DatabaseSyncOptions) {
-    const found = look(path)
+    const found = identify(path)
     if (found?.size === 0) throw lostContent(path)
     super(path, options)
     this.path = path
     this.file = found?.id ?? null
   }
 
-  /** Looks now and then; throws as `checkPlace` does. */
-  look(): void {
+  /** Calls `checkFile` when the last check is long enough ago. */
+  checkNowAndThen(): void {
     const now = performance.now()
-    if (now - this.lookedAt < lookEveryMs) return
-    this.checkPlace()
-    this.lookedAt = now
+    if (now - this.checkedAt < checkEveryMs) return
+    this.checkFile()
+    this.checkedAt = now
   }
 
-  /** Throws when this handle's file is not the store any more; a `StoreReplaced` when another one is there to be opened. */
-  checkPlace(): void {
+  /** Throws when the open file is no longer the store. Throws `StoreReplaced` when another file can be opened in its place. */
+  checkFile(): void {
     const { path, file } = this
-    const [found, log] = [look(path), look(logOf(path))]
+    const [found, log] = [identify(path), identify(logOf(path))]
     if (found === null) throw new StoreUnavailable(`The database ${path} is gone.`)
     if (found.size === 0) throw lostContent(path)
     if (found.id === file && (this.log === null || this.log === log?.id)) {
       this.log = log?.id ?? null
       return
     }
-    // SQLite would take what is in it for changes of the new file.
+    // SQLite would take the old file's log for changes of the new file.
     if (found.id !== file && log?.id === this.log && (log?.size ?? 0) > 0)
       throw new StoreUnavailable(
         `The database ${path} was replaced, and the log of the one before lies beside it. Remove ${path}-wal and ${path}-shm.`,
@@ -57,7 +60,7 @@ export class StoreFile extends DatabaseSync {
     throw new StoreReplaced(path)
   }
 
-  /** Commits what `work` does, or nothing. Once it has begun, no statement of it, nor its end, waits for a lock. */
+  /** Runs `work` in a transaction. Only its first statement waits for a lock. Later statements and the commit never wait. */
   async transact<T>(wait: LockWait, work: () => Promise<T>): Promise<T> {
     await waitForLock(this.path, wait, () => {
       this.exec('PRAGMA busy_timeout = 0')
@@ -72,19 +75,22 @@ export class StoreFile extends DatabaseSync {
       translate(this.path, () => this.exec('COMMIT'))
       return result
     } finally {
-      // SQLite has rolled back by itself after some failures, a full disk among them.
+      // SQLite has already rolled back by itself after some failures, for example when the disk is full.
       if (this.isTransaction) this.exec('ROLLBACK')
     }
   }
 }
 
-/** Null when there is no such file. It is never opened here: to close it would end SQLite's own locks on it. */
-function look(path: string): { id: string; size: number } | null {
+/**
+ * Returns the identity and size of a file. Null when there is no such file. The file is never opened here, because closing it would release
+ * SQLite's own locks on it.
+ */
+function identify(path: string): { id: string; size: number } | null {
   const found = stat(path)
   return found === undefined ? null : { id: `${found.dev}:${found.ino}`, size: Number(found.size) }
 }
 
-/** Whether a file exists is not known to a user who may not enter its folder. */
+/** Reads a file's status. A user who cannot enter the folder cannot know whether the file exists. */
 function stat(path: string) {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false })
@@ -102,10 +108,10 @@ function logOf(path: string): string {
 }
 
 export function readLogBytes(path: string): number {
-  return look(logOf(path))?.size ?? 0
+  return identify(logOf(path))?.size ?? 0
 }
 
-/** A new store is never empty under its name: what is was one. */
+/** Error for an empty file. A new store gets its name only after it has content, so an empty file has lost its content. */
 function lostContent(path: string): StoreDamaged {
   return new StoreDamaged(
     `The database ${path} has lost its content: it has no tables. If it never had any, remove the file`,
@@ -113,27 +119,30 @@ function lostContent(path: string): StoreDamaged {
 }
 
 export function openReadOnly(path: string): StoreFile {
-  if (look(path) === null)
+  if (identify(path) === null)
     throw new StoreError(`There is no database at ${path}. Create it with: fatura migrate`)
   return translate(path, () => {
     const db = openOwn(path, { readOnly: true, timeout: readPatienceMs })
-    // A search of a large customer reads some megabytes; they stay in memory for the next one.
+    // A search of a large customer reads some megabytes. This cache keeps them in memory for the next search.
     db.exec('PRAGMA query_only = ON; PRAGMA cache_size = -32768')
     return db
   })
 }
 
-/** 64 MB in pages of 4 kB: a backfill writes pages again and again, and each is copied to its place once. */
+/**
+ * 64 MB in pages of 4 kB. A backfill writes the same pages many times. With a large log, each page is copied to the database file only
+ * once.
+ */
 const checkpointPages = 16_000
-/** Holds what a batch of a backfill changes: pages that find no room are written before the commit, and then again. */
+/** Enough for the pages that one batch of a backfill changes. Pages that do not fit are written before the commit, and then once more. */
 const writeCacheKb = 65_536
 
-/** Opens for writing. Every commit is on the disk before it returns: WAL with synchronous=FULL. */
+/** Opens a file for reading and writing. Every commit is on the disk before it returns, because of WAL with synchronous=FULL. */
 export async function openReadWrite(path: string, { create, ...wait }: { create: boolean } & LockWait) {
   if (create) translate(path, () => createFile(path))
-  else if (look(path) === null)
+  else if (identify(path) === null)
     throw new StoreError(`There is no database at ${path}. Create it with: fatura migrate`)
-  // Fails at once where another process keeps the file locked, as to change it to WAL does.
+  // A timeout of 0 fails at once while another process locks the file, for example to change it to WAL. `waitForLock` then tries again.
   return waitForLock(path, wait, () =>
     closeUnless(openOwn(path, { timeout: 0 }), db =>
       db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -${writeCacheKb};
@@ -142,7 +151,7 @@ export async function openReadWrite(path: string, { create, ...wait }: { create:
   )
 }
 
-/** Closes the file when what is done with it fails. */
+/** Closes the file when `work` fails. */
 export function closeUnless(db: StoreFile, work: (db: StoreFile) => void): StoreFile {
   try {
     work(db)
@@ -153,7 +162,7 @@ export function closeUnless(db: StoreFile, work: (db: StoreFile) => void): Store
   }
 }
 
-/** Opens a file that is empty or ours; another program's is left exactly as it is. */
+/** Opens a file that is empty or belongs to Fatura. The file of another program is not changed. */
 function openOwn(path: string, options: DatabaseSyncOptions): StoreFile {
   return closeUnless(new StoreFile(path, options), db => {
     const { owner, version, tables } = db
@@ -168,9 +177,12 @@ function openOwn(path: string, options: DatabaseSyncOptions): StoreFile {
   })
 }
 
-/** Names, addresses and tax ids lie in it: it is for its owner alone. SQLite makes the files beside it alike. */
+/**
+ * Creates a file that only its owner can read, because it contains names, addresses and tax IDs. SQLite gives the files beside it the same
+ * rights.
+ */
 function createFile(path: string): void {
-  if (look(path) !== null) return
+  if (identify(path) !== null) return
   createFolder(dirname(path))
   const draft = `${path}.new-${randomUUID()}`
   closeSync(openSync(draft, 'wx', 0o600))
@@ -180,7 +192,7 @@ function createFile(path: string): void {
     db.close()
     linkSync(draft, path)
   } catch (error) {
-    // Another process made one meanwhile; or the file system has no links.
+    // Either another process has created the file meanwhile, or the file system has no hard links.
     const { code, syscall } = error as NodeJS.ErrnoException
     if (syscall !== 'link') throw error
     if (code !== 'EEXIST') renameSync(draft, path)
@@ -189,7 +201,7 @@ function createFile(path: string): void {
   }
 }
 
-/** Level by level: where a file system takes no folders, the recursive way never ends. */
+/** Creates one folder after another. On a file system that takes no folders, Node's recursive mkdir never ends. */
 function createFolder(path: string): void {
   if (existsSync(path)) return
   createFolder(dirname(path))

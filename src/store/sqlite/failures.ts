@@ -1,4 +1,4 @@
-/** The meaning of failures of SQLite and of its file, for people. */
+/** Explains failures of SQLite and of its file to people. */
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { changedBelow } from '../migrations.ts'
@@ -15,7 +15,8 @@ export function translate<T>(path: string, work: () => T): T {
   }
 }
 
-// Busy, locked, out of memory, I/O error, full, cannot open: what may pass. https://sqlite.org/rescode.html
+// SQLite's result codes for failures that may pass: busy, locked, out of memory, I/O error, full, cannot open. See
+// https://sqlite.org/rescode.html
 const passing = new Set([5, 6, 7, 10, 13, 14])
 
 export function attemptRead<T>(work: () => T): T {
@@ -36,7 +37,7 @@ export function attemptRead<T>(work: () => T): T {
 const tooMuch =
   "A customer's amounts add up to more than SQLite counts, 2^63. Correct them, or keep the records in PostgreSQL."
 
-/** A sum of rows, a counter to which is added, and what is to be added to one: nothing else is ever beyond 64 bits. */
+/** True when a value exceeds 64 bits. Only three values can: a sum of rows, a counter, and the difference that is added to a counter. */
 function isOverflow(error: unknown): boolean {
   return /^integer overflow|INTEGER column counts\.total_cents$|^BigInt value is too large/.test(
     (error as Error).message,
@@ -53,12 +54,12 @@ function isDamage(error: unknown): boolean {
   return primaryCode(error as SqliteError) === 11
 }
 
-/** Whether another process keeps what is asked for locked: it may be free a moment later. */
+/** True when another process holds a lock. The lock may be free a moment later. */
 export function isBusy(error: unknown): boolean {
   return primaryCode(error as SqliteError) === 5
 }
 
-/** SQLite says no more than that it could not. */
+/** Finds the reason why a file cannot be opened. SQLite reports only that it cannot. */
 function whyNotOpened(path: string): string {
   const folder = dirname(path)
   const remedy = `Let ${whoThisIs()} read and write the file and its folder`

@@ -34,7 +34,7 @@ export async function migrateSqlite(
     run: async migration => translate(path, () => runMigration(db, migration)),
   }
   const outcome = await runMigrations(target, wanted, onRewrite)
-  db.checkPlace()
+  db.checkFile()
   return outcome
 }
 

@@ -24,11 +24,17 @@ export function readsOf(db: StoreFile, shared: Db): OperatorStore {
   }
 }
 
-/** Limits of the read transaction, which keeps the log from being written back: while nobody takes a batch, and in all. */
+/**
+ * Limits of a read transaction: the time without a request for the next batch, and the total time. As long as it is open, SQLite cannot
+ * write its log back to the database file.
+ */
 const longestPauseMs = 5_000
 const longestReadMs = 5 * 60_000
 
-/** On a connection of its own, in one snapshot. A slow receiver, such as a full pipe, gets the rest from a copy in a temporary file. */
+/**
+ * Reads invoices over a connection of its own, in one snapshot. A slow receiver, such as a full pipe, gets the remaining rows from a copy
+ * in a temporary table.
+ */
 async function* walkInvoices(path: string, walk: InvoiceWalk): AsyncGenerator<WalkedInvoice[]> {
   const size = batchSizeOf(walk)
   const db = openReadOnly(path)
@@ -44,7 +50,8 @@ async function* walkInvoices(path: string, walk: InvoiceWalk): AsyncGenerator<Wa
   }
   const copyAt = performance.now() + longestReadMs
   try {
-    // Each page is read once: to keep many would only take memory. The file is open for reading alone, the copy is not.
+    // A small cache is enough, because each page is read once. The temporary table needs query_only = OFF. The database file itself is open
+    // for reading only.
     translate(path, () => db.exec('PRAGMA query_only = OFF; PRAGMA cache_size = -4096; BEGIN'))
     for (;;) {
       const batch = translate(path, () => {

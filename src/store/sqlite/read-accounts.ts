@@ -1,4 +1,4 @@
-/** Entries of customers' accounts: several statements, all from one snapshot of the connection. */
+/** Reads the entries of customers' accounts. All statements of an answer read from one snapshot of the connection. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { AccountQuery, StoredEntry } from '../../domain/account.ts'
 import { type CreditRow, firstDay, lastDay, type PeriodRow, toPeriod, toSums } from '../sql/counting.ts'

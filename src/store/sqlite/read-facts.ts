@@ -11,7 +11,7 @@ export function readSqliteFacts(path: string): StoreFacts {
   return translate(path, () => {
     const full = resolve(path)
     const { mode } = statSync(full)
-    // Without access to one of its folders, no file in it can be reached.
+    // Other users can reach a file only when they may enter all of its folders.
     const isReached = foldersOf(full).every(folder => (statSync(folder).mode & 0o001) !== 0)
     const state = readState(db)
     const pragma = (name: string) => db.prepare(`PRAGMA ${name}`).get()?.[name]
@@ -34,10 +34,10 @@ export function readSqliteFacts(path: string): StoreFacts {
   })
 }
 
-/** A few are enough: nobody repairs them one by one. */
+/** Maximum number of reported damages. A few are enough, because nobody repairs them one by one. */
 const maxDamages = 3
 
-/** Looks at every page; where `isDeep`, also whether each index has what its table has. */
+/** Checks every page of the database. A deep check also compares each index with its table. */
 export function findDamage(path: string, isDeep: boolean): string[] {
   using db = openReadOnly(path)
   const check = isDeep ? 'integrity_check' : 'quick_check'

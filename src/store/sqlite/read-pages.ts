@@ -1,4 +1,4 @@
-/** Pages of lists and searches: several statements, all from one snapshot of the connection. */
+/** Reads pages of lists and searches. All statements of a page read from one snapshot of the connection. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Expansion } from '../../domain/expanded.ts'
 import { countPages } from '../../domain/invoice.ts'
@@ -25,7 +25,7 @@ export function readPages(db: DatabaseSync) {
       return { version, synced_at, life }
     },
 
-    /** Null for a search among more invoices than these. */
+    /** Returns null for a search among more than `maxSearched` invoices. */
     readPage(query: InvoiceQuery, maxSearched = Number.POSITIVE_INFINITY): InvoicePage | null {
       const isSearch = query.words !== undefined
       const page = isSearch ? null : readAtOnce(prepare, query)
@@ -33,7 +33,7 @@ export function readPages(db: DatabaseSync) {
       return snapshots.during(() => {
         const { total, version, counted, synced_at, life } = snapshots.customer(query.customer_id)
         if (isSearch && total > maxSearched) return null
-        // The counters may have gone since.
+        // The counters may have been removed since the first statement.
         if (!isSearch && counted !== 1) return readAtOnce(prepare, query)
         const { rowids, ...found } = isSearch ? find(prepare, query) : seek(prepare, query)
         return { ...found, summaries: readSummaries(prepare, query, rowids), version, synced_at, life }
@@ -42,7 +42,10 @@ export function readPages(db: DatabaseSync) {
   }
 }
 
-/** Total and page by one statement, or two for a page beyond the last. Null where the customer's counters know them. */
+/**
+ * Reads total and page with one statement, or with two for a page behind the last. Returns null when the customer's counters must be used
+ * instead.
+ */
 function readAtOnce(prepare: Prepare, query: InvoiceQuery): InvoicePage | null {
   const { from, order, values } = matchingRows(query)
   const unlessCounted = (sql: string) =>
@@ -71,7 +74,7 @@ interface FoundPage {
   rowids: number[]
 }
 
-/** One pass over the index. */
+/** Searches in one pass over the index. */
 function find(prepare: Prepare, query: InvoiceQuery): FoundPage {
   const { from, order, values } = matchingRows(query)
   const matches = `SELECT json_group_array(row) AS rowids FROM (SELECT rowid AS row ${from} ${order})`
@@ -80,7 +83,10 @@ function find(prepare: Prepare, query: InvoiceQuery): FoundPage {
   return { total: rowids.length, page, rowids: rowids.slice(skip, skip + query.page_size) }
 }
 
-/** The counters give the total and the page's months. Invoices are skipped only within these. */
+/**
+ * Reads a page with the help of counters. They give the total and the months of the page. Only invoices of these months are read and
+ * skipped.
+ */
 function seek(prepare: Prepare, query: InvoiceQuery): FoundPage {
   const { page_size } = query
   const parts = readParts(prepare, query)
@@ -98,7 +104,7 @@ function seek(prepare: Prepare, query: InvoiceQuery): FoundPage {
   return { total, page, rowids }
 }
 
-/** Months with invoices that match, or what the filter leaves of them, latest first. The rows of a month that the filter cuts are counted. */
+/** Returns the months with matching invoices, the latest first. When the filter cuts a month, its matching rows are counted. */
 function readParts(prepare: Prepare, query: InvoiceQuery): { part: InvoiceQuery; n: number }[] {
   const { issued_from, issued_before } = query
   const values: Value[] = [query.customer_id]
@@ -136,8 +142,8 @@ function readSummaries(prepare: Prepare, { expand }: InvoiceQuery, rowids: reado
 }
 
 /**
- * A summary as it is sent: what `expand` adds stands at its end. The summary's last brace is cut off as a byte: SQLite would count the
- * characters of a text twice.
+ * SQL of a summary with the fields of `expand` at its end. The closing brace of the summary is cut off as a byte, because SQLite would
+ * count the characters of the text twice.
  */
 function shownOf(expand: readonly Expansion[] = []): string {
   if (expand.length === 0) return 'summary'
@@ -155,12 +161,18 @@ export function clampPage(
   return { page: clamped, skip: (clamped - 1) * page_size }
 }
 
-/** SQLite compiles a statement anew for every value of a parameter that stands alone behind LIMIT: a sum does not stand alone. */
+/**
+ * SQLite compiles a statement again for every new value of a parameter that stands alone behind LIMIT. Adding 0 to the parameter avoids
+ * this.
+ */
 function limitClause(values: Value[], limit: number, skip: number): string {
   return `LIMIT ?${values.push(limit)} + 0 OFFSET ?${values.push(skip)}`
 }
 
-/** The rows that match, in the list's order, from the index alone. The SQL depends on which filters are given, never on their values. */
+/**
+ * Returns SQL for the matching rows in the order of lists, read from the index alone. The SQL depends on which filters are given, and not
+ * on their values.
+ */
 export function matchingRows(query: InvoiceQuery): { from: string; order: string; values: Value[] } {
   const values: Value[] = [query.customer_id]
   const bind = (value: Value): string => `?${values.push(value)}`

@@ -1,4 +1,4 @@
-/** Sums and open invoices of a customer, each answer from one snapshot of the connection. */
+/** Reads sums and open invoices of a customer. Each answer comes from one snapshot of the connection. */
 import type { DatabaseSync } from 'node:sqlite'
 import { openInvoicesShown } from '../../domain/balance.ts'
 import { type CreditRow, type OpenSumRow, type SumRow, toCredits, toOpenSum, toSum } from '../sql/counting.ts'
@@ -56,7 +56,7 @@ function prepareSums(db: DatabaseSync) {
   return { counters, invoices, credits, open }
 }
 
-/** The first by their due days: overdue on the day, without a due day, and then the rest. */
+/** Finds the first open invoices: those overdue on the day, then those without a due day, then the rest. */
 function prepareOpen(db: DatabaseSync) {
   const findRowids = ['due_date < ?2', 'due_date IS NULL', 'due_date >= ?2'].map(condition =>
     db.prepare(

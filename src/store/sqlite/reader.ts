@@ -17,13 +17,16 @@ import { readPages } from './read-pages.ts'
 import { openSearchThreads } from './search-threads.ts'
 import { createDb } from './shared-db.ts'
 
-/** All of it is read from one file: once that is replaced, everything is opened again, or nothing is answered. */
+/**
+ * Opens the store for reading. All answers come from the same file. After it was replaced, everything is opened again before the next
+ * answer.
+ */
 export function openSqliteReader(path: string): ReadStore {
   let opened = openFile(path)
 
   function current(): OpenFile {
     try {
-      opened.db.look()
+      opened.db.checkNowAndThen()
     } catch (error) {
       if (!(error instanceof StoreReplaced)) throw error
       const former = opened
@@ -62,7 +65,7 @@ export function openSqliteReader(path: string): ReadStore {
   }
 }
 
-/** It may be complete a moment later. */
+/** Opens the file that replaced the store. It may be incomplete for a moment, so any failure counts as temporary. */
 function openAgain(path: string): OpenFile {
   try {
     return openFile(path)

@@ -1,14 +1,17 @@
-/** Threads for long searches, since SQLite answers in the thread that asks. There are two: a long search holds up no short one. */
+/**
+ * Threads for long searches, because SQLite blocks the thread that runs a statement. With two threads, a long search does not delay a short
+ * one.
+ */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type InvoicePage, type InvoiceQuery, StoreUnavailable } from '../store.ts'
 
-/** With the ending of this file: in a package it is compiled. */
+/** The worker file has the same extension as this file, which is .js in a compiled package. */
 const workerFile = new URL(`./search-worker${extname(import.meta.url)}`, import.meta.url)
 
 const maxThreads = 2
 
-/** Limits of a search's time, and of its wait for a thread. PostgreSQL has the same. */
+/** Limits in milliseconds: the time of a search, and its wait for a thread. PostgreSQL has the same limits. */
 const [searchAtMostMs, waitAtMostMs] = [5_000, 1_500]
 
 export type Answer = { page: InvoicePage } | { unavailable: string } | { fault: string }
@@ -19,7 +22,7 @@ export function openSearchThreads(path: string, limitMs = searchAtMostMs) {
     async search(query: InvoiceQuery): Promise<InvoicePage> {
       const thread = await threads.take()
       const asked = ask(thread, query)
-      // A search that takes too long is given up. Its thread is free again once SQLite has come to the end.
+      // A search that takes too long is abandoned. Its thread is free again when SQLite has finished.
       asked.catch(() => {}).finally(() => threads.giveBack(thread))
       const answer = await within(limitMs, `A search took over ${limitMs} ms.`, asked)
       if ('page' in answer) return answer.page
@@ -52,7 +55,7 @@ class Threads {
     return taken.finally(() => this.waiting.delete(resolve))
   }
 
-  /** Another thread takes the place of one that ended. */
+  /** Takes back a thread after a search. A thread that has ended is replaced when another search waits. */
   giveBack(thread: Worker): void {
     const hasEnded = !this.all.has(thread)
     const [next] = this.waiting
@@ -69,7 +72,7 @@ class Threads {
   private start(): Worker {
     const thread = new Worker(workerFile, { workerData: this.path })
     this.all.add(thread)
-    // A thread that waits for questions keeps no process alive.
+    // An idle thread does not keep the process alive.
     thread.unref()
     const forget = () => {
       this.all.delete(thread)

@@ -1,4 +1,4 @@
-/** A thread that searches: takes a question, and answers it. Its data is the path of the database. */
+/** A thread that runs searches, one for each message. Its `workerData` is the path of the database. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { type InvoiceQuery, StoreUnavailable } from '../store.ts'
 import { openReadOnly } from './database.ts'

@@ -3,12 +3,15 @@ import { type Db, type DbValue, insertOf } from '../sql/db.ts'
 import type { StoreFile } from './database.ts'
 import { translate } from './failures.ts'
 
-/** A statement of those that the engines share, as SQLite reads it: without a schema, and with its own marks for values. */
+/** Converts a statement that the engines share to SQLite's dialect. The schema's name is removed, and `$1` becomes `?1`. */
 export function writeForSqlite(sql: string): string {
   return sql.replaceAll('fatura.', '').replaceAll(/\$(\d+)/g, '?$1')
 }
 
-/** Filters come in a few dozen combinations; only searches of many words, and copies, make more. */
+/**
+ * Maximum number of prepared statements that are kept. Filters have a few dozen combinations. Only copies and searches with many words make
+ * more.
+ */
 const maxPrepared = 256
 
 export function prepareOnce(db: DatabaseSync): (sql: string) => StatementSync {
@@ -27,7 +30,7 @@ export function prepareOnce(db: DatabaseSync): (sql: string) => StatementSync {
 export function createDb(db: StoreFile): Db {
   const prepare = prepareOnce(db)
   const query = async <Row extends object>(sql: string, values: readonly DbValue[] = []): Promise<Row[]> => {
-    db.look()
+    db.checkNowAndThen()
     const given = values.map(value => (Array.isArray(value) ? JSON.stringify(value) : value))
     return translate(db.path, () => prepare(sql).all(...(given as string[]))) as unknown as Row[]
   }
@@ -42,7 +45,7 @@ export function createDb(db: StoreFile): Db {
     },
     isAmong: (column, list) => `${column} IN (SELECT value FROM json_each(${list}))`,
     byIndex: name => `INDEXED BY ${name}`,
-    // A write transaction is the only one: nobody else changes anything.
+    // SQLite runs only one write transaction at a time, so no other transaction can change anything.
     holdNames: async () => false,
     isCitus: false,
     customersAsJson: 'customers',

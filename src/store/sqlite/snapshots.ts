@@ -10,7 +10,7 @@ export function openSnapshots(db: DatabaseSync) {
     SELECT coalesce(total, 0) AS total, coalesce(version, 0) AS version, counted, synced_at, life
     FROM freshness LEFT JOIN customers ON customer_id = ?1`)
   return {
-    /** All that `work` reads is of one moment. */
+    /** Runs `work` in a read transaction, so that everything in it reads the same moment. */
     during<T>(work: () => T): T {
       begin.run()
       try {
@@ -19,7 +19,7 @@ export function openSnapshots(db: DatabaseSync) {
         end.run()
       }
     },
-    /** `counted` is 1 for a customer with counters. */
+    /** Reads a customer's snapshot. `counted` is 1 for a customer with counters. */
     customer(customerId: string) {
       return find.get(customerId) as unknown as Snapshot & { total: number; counted: number | null }
     },

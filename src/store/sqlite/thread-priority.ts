@@ -1,22 +1,31 @@
-/** Where a page and a search want the same core, the page goes first. Only Linux gives a thread a priority of its own. */
+/**
+ * Lowers the priority of search threads. When a page and a search need the same core, the page goes first. Only Linux has priorities for
+ * single threads.
+ */
 import { readlinkSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 
 const isLinux = process.platform === 'linux'
-const lessThanUsual = 10
+const lowPriority = 10
 
-/** Lowers this thread. Where that is forbidden, it goes on as fast as the others: `findPriorityObstacle` tells. */
+/**
+ * Lowers the priority of this thread. If the system forbids it, the thread keeps its priority, and `findPriorityObstacle` returns the
+ * reason.
+ */
 export function lowerThisThread(): void {
   if (!isLinux) return
   try {
     const threadId = readlinkSync('/proc/thread-self').split('/').at(-1)
-    setPriority(Number(threadId), lessThanUsual)
+    setPriority(Number(threadId), lowPriority)
   } catch {
-    // Told once, by the process that starts the threads.
+    // The process that starts the threads reports this failure once.
   }
 }
 
-/** Why no thread can be lowered here, such as a filter of system calls; null when one can, or when the system knows no such thing. */
+/**
+ * Returns why the priority of threads cannot be lowered, for example because system calls are filtered. Null when it can be lowered, and on
+ * systems without such priorities.
+ */
 export function findPriorityObstacle(): Error | null {
   if (!isLinux) return null
   try {

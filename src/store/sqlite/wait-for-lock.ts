@@ -1,20 +1,24 @@
-/** SQLite would wait for a lock in the thread that asks: it is asked again and again instead. */
+/** Waits for a lock by trying again and again. SQLite's own wait would block the thread. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LockWait } from '../store.ts'
 import { isBusy, translate } from './failures.ts'
 
-/** How long a writer waits for another writer, such as a running import, before it gives up. */
+/** Time in milliseconds that a writer waits for another writer, such as a running import. */
 const defaultPatienceMs = 30_000
-const tellAfterMs = 2_000
-/** Between two tries; at random, so that those who wait do not keep step. */
+const reportAfterMs = 2_000
+/**
+ * Bounds of the pause between two tries, in milliseconds. The pause is random, so that waiting processes do not all try at the same time.
+ */
 const [shortestPauseMs, longestPauseMs] = [5, 50]
-/** Longest wait of a read in its thread: for moments, after another process crashed. */
+/**
+ * Longest time in milliseconds that a read waits for a lock and blocks its thread. Such locks last moments, after another process crashed.
+ */
 export const readPatienceMs = 1_000
 
 export async function waitForLock<T>(path: string, wait: LockWait, attempt: () => T): Promise<T> {
   const { patienceMs = defaultPatienceMs, onWait, signal } = wait
   const started = performance.now()
-  let isTold = false
+  let isReported = false
   for (;;) {
     try {
       return attempt()
@@ -24,8 +28,8 @@ export async function waitForLock<T>(path: string, wait: LockWait, attempt: () =
         return translate(path, () => {
           throw error
         })
-      if (waited >= tellAfterMs && !isTold) {
-        isTold = true
+      if (waited >= reportAfterMs && !isReported) {
+        isReported = true
         onWait?.(path)
       }
     }

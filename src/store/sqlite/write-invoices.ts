@@ -1,4 +1,4 @@
-/** The statements that write invoices, prepared once; they run within a transaction of the writer's. */
+/** Writes invoices within a transaction of the writer. The statements are prepared only once. */
 import type { InvoiceKey } from '../../domain/invoice.ts'
 import type { Countable } from '../sql/counting.ts'
 import type { Counters } from '../sql/counts.ts'
@@ -46,7 +46,7 @@ export function engineWrites(db: StoreFile, shared: Db): EngineWrites {
   }
 }
 
-/** `overtaken`: a later observation is stored. `same`: nothing but the moment of its observation changed. */
+/** Outcome of saving an invoice. `overtaken`: a later observation is stored already. `same`: only the stamps of the observation changed. */
 type Outcome = 'overtaken' | 'same' | 'changed'
 
 function saveRow(statements: Statements, counters: Counters, row: InvoiceRow, moments: Moments): Outcome {
@@ -76,7 +76,7 @@ function saveEntries({ deleteEntries, insertEntries }: Statements, row: InvoiceR
   insertEntries.run(row.customer_id, row.id, row.entries)
 }
 
-/** Returns whether they changed. */
+/** Returns whether the stored lines changed. */
 function saveLines({ saveLines, deleteLines }: Statements, row: InvoiceRow, isNew: boolean): boolean {
   const { customer_id, id, lines } = row
   if (lines !== null) return saveLines.run(customer_id, id, lines).changes !== 0

@@ -11,8 +11,8 @@ import { readsOf } from './operator.ts'
 import { createDb } from './shared-db.ts'
 import { engineWrites } from './write-invoices.ts'
 
-/** A connection has one transaction at a time: the next one waits for the last. */
-function createTurns() {
+/** A connection has only one transaction at a time. Each one waits for the previous one to end. */
+function createQueue() {
   let last: Promise<unknown> = Promise.resolve()
   return <T>(work: () => Promise<T>): Promise<T> => {
     const next = last.then(work)
@@ -30,26 +30,26 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   async function runTransaction<T>(work: (writing: Writing) => Promise<T>): Promise<T> {
     const writing = startWriting(shared, engine)
     const result = await db.transact(wait, async () => {
-      db.checkPlace()
-      // Rows that are written by another version's rules would be wrong for all who read them.
+      db.checkFile()
+      // Rows written by the rules of another schema version would be wrong for all readers.
       if (version.get()?.user_version !== schema.migrations.length) checkSchema(db)
       const result = await work(writing)
       for (const { sql, values } of await writing.finish()) await shared.query(sql, values)
-      db.checkPlace()
+      db.checkFile()
       return result
     })
-    // A commit to a file that was taken away meanwhile is not stored.
-    db.checkPlace()
+    // A commit to a file that was removed meanwhile is not stored, so this check must fail.
+    db.checkFile()
     return result
   }
 
-  const inTurn = createTurns()
-  const checkInTurn = (customers: readonly string[]) => inTurn(() => check(shared, customers))
+  const enqueue = createQueue()
+  const enqueueCheck = (customers: readonly string[]) => enqueue(() => check(shared, customers))
   const transact = <T>(work: (writing: Writing) => Promise<T>): Promise<T> =>
-    inTurn(() => runTransaction(work))
+    enqueue(() => runTransaction(work))
   const repair = (customerId: string) =>
     transact(({ counters }) => repairCustomer(shared, counters, customerId))
-  /** Each call is a transaction of its own. */
+  /** Makes each method run in a transaction of its own. */
   const inTransactions = <Methods extends object>(methods: Methods): Methods =>
     Object.fromEntries(
       Object.entries(methods).map(([name, method]) => [
@@ -61,8 +61,8 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   return {
     ...readsOf(db, shared),
     transaction: work => transact(({ tx }) => work(tx)),
-    checkCounts: onProgress => recount(shared, checkInTurn, null, onProgress),
-    repairCounts: onProgress => recount(shared, checkInTurn, repair, onProgress),
+    checkCounts: onProgress => recount(shared, enqueueCheck, null, onProgress),
+    repairCounts: onProgress => recount(shared, enqueueCheck, repair, onProgress),
     ...inTransactions({
       ...leaseWrites(shared),
       ...credentialWrites(shared),
@@ -72,15 +72,18 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   }
 }
 
-/** The lease has a connection of its own, and takes turns with transactions; but it is given back at once. */
+/**
+ * The lease has a connection of its own. Its transactions and the connector's run one after another. Only releasing the lease does not
+ * wait.
+ */
 export function takeTurns({ store, leases }: ConnectorStores): ConnectorStores {
-  const inTurn = createTurns()
+  const enqueue = createQueue()
   return {
-    store: { ...store, transaction: work => inTurn(() => store.transaction(work)) },
+    store: { ...store, transaction: work => enqueue(() => store.transaction(work)) },
     leases: {
       ...leases,
-      takeLease: (seen, holder) => inTurn(() => leases.takeLease(seen, holder)),
-      renewLease: epoch => inTurn(() => leases.renewLease(epoch)),
+      takeLease: (seen, holder) => enqueue(() => leases.takeLease(seen, holder)),
+      renewLease: epoch => enqueue(() => leases.renewLease(epoch)),
     },
   }
 }
