@@ -526,6 +526,7 @@ export class World {
       [8, () => this.read()],
       [5, () => this.settleDown(1, pick(this.random, [5_000, 61_000, 301_000]))],
       [5, () => this.race()],
+      [2, () => this.outrun()],
       [2, () => this.killSome()],
       [2, () => this.restart()],
       [1, () => this.setClock()],
@@ -623,23 +624,14 @@ export class World {
     )
     const customer_id = invoice?.states.at(-1)?.customer_id
     if (process === undefined || process.connector === null || !invoice || !customer_id) return
-    const { connector } = process
     const { id } = invoice
     this.note(`${process.name}: looks at ${id}, and at ${customer_id}`)
-    // As of webhooks that come again, long after the list of events had them.
-    const repeated = (type: string, invoice_id: string | null) => {
-      const created = Math.floor(this.time.nowMs / 1_000)
-      return { id: `evt_again_${this.steps}_${invoice_id}`, type, created, invoice_id, customer_id }
-    }
     const runs = [
-      () => connector.applyNotification(repeated('invoice.updated', id)),
-      () => connector.applyNotification(repeated('customer.updated', null)),
+      () => this.repeat(process, 'invoice.updated', { invoice_id: id, customer_id }),
+      () => this.repeat(process, 'customer.updated', { invoice_id: null, customer_id }),
     ]
     if (this.chance(0.3)) runs.reverse()
-    for (const run of runs)
-      await this.time.runAs(process, () => {
-        run().catch(error => this.expect(error))
-      })
+    for (const run of runs) await run()
     const [point] = this.time.points.slice(-1)
     if (point !== undefined) await this.time.release(point)
     const [step] = this.model.draw<[() => string]>([
@@ -650,13 +642,60 @@ export class World {
     ])
     this.time.nowMs++
     this.note(step())
-    for (let left = 15; left > 0 && this.failure === null; left--) {
-      const next = this.time.points.findLast(({ label }) => !label.endsWith('answer'))
-      if (next !== undefined) await this.time.release(next)
-    }
+    await this.releaseNewest(({ label }) => !label.endsWith('answer'))
     this.look()
     for (const late of this.time.points.filter(({ label }) => label.endsWith('answer')))
       await this.time.release(late)
+  }
+
+  /** The list of a customer's invoices is under way while a draft of it moves to another customer and is deleted there. */
+  private async outrun(): Promise<void> {
+    const process = pick(
+      this.random,
+      this.living().filter(({ connector }) => connector !== null),
+    )
+    const draft = this.model.pickOf(this.model.some(({ status }) => status === 'draft'))
+    const from = draft?.states.at(-1)?.customer_id
+    const to = customers.find(each => each !== from) as string
+    if (process === undefined || !draft || !from) return
+    const { id } = draft
+    this.note(`${process.name}: lists ${from}, and ${id} goes to ${to}`)
+    await this.repeat(process, 'customer.updated', { invoice_id: null, customer_id: from })
+    const [question] = this.time.points.slice(-1)
+    if (question !== undefined) await this.time.release(question)
+    const late = new Set(this.time.points)
+    for (const step of [
+      () => this.model.edit(draft, { customer_id: to }, 'invoice.updated'),
+      () => this.model.delete(draft),
+    ]) {
+      this.time.nowMs++
+      this.note(step())
+      await this.repeat(process, 'invoice.updated', { invoice_id: id, customer_id: to })
+      await this.releaseNewest(point => !late.has(point))
+      this.look()
+    }
+    for (const point of late) if (this.time.points.includes(point)) await this.time.release(point)
+  }
+
+  /** A webhook that comes again, long after the list of events had it. */
+  private async repeat(
+    process: ConnectorProcess,
+    type: string,
+    about: Pick<ModelEvent, 'invoice_id' | 'customer_id'>,
+  ): Promise<void> {
+    const created = Math.floor(this.time.nowMs / 1_000)
+    const id = `evt_again_${this.time.nowMs}_${about.invoice_id}`
+    await this.time.runAs(process, () => {
+      process.connector?.applyNotification({ id, type, created, ...about }).catch(error => this.expect(error))
+    })
+  }
+
+  /** Calls that wait go on, the newest first. */
+  private async releaseNewest(mayGoOn: (point: Point) => boolean): Promise<void> {
+    for (let calls = 0; calls < 15 && this.failure === null; calls++) {
+      const next = this.time.points.findLast(mayGoOn)
+      if (next !== undefined) await this.time.release(next)
+    }
   }
 
   /** A list of documents grows shorter while its later pages are asked for: others move up. */
