@@ -1,9 +1,8 @@
 /** Writes into PostgreSQL's functions what follows from the filters and constants of the read model, each between two marks. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { openInvoicesShown } from '../src/domain/balance.ts'
-import { expansions } from '../src/domain/expanded.ts'
 import { countedAbove } from '../src/store/sql/counting.ts'
-import { expansionSql } from '../src/store/sql/expansion-sql.ts'
+import { expandedLines } from '../src/store/sql/expansion-sql.ts'
 import { columnOf, type RowFilterName, rowFilterNames, rowFilters } from '../src/store/sql/filters.ts'
 
 const functionsFile = new URL('../src/store/postgres/functions.sql', import.meta.url)
@@ -41,14 +40,11 @@ function matchCounters(): string {
 
 const uncounted = rowFilterNames.filter(name => rowFilters[name].counted === null)
 
-/** A summary as it is sent: what `expand` adds stands at its end. */
-function showSummary(): string {
-  const members = expansions.map(
-    name =>
-      `CASE WHEN '${name}' = ANY (p_expand) THEN ',"${name}":' || ${expansionSql(name, 'postgres', 'i.')} ELSE '' END`,
-  )
-  return `CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || ${members.join(' || ')} || '}' END`
-}
+const lines = expandedLines(
+  'postgres',
+  'i.',
+  taxes => `CASE WHEN 'taxes' = ANY (p_expand) THEN ${taxes} ELSE '' END`,
+)
 
 const passages: Readonly<Record<string, string>> = {
   parameters: rowFilterNames.map(name => `${rowFilters[name].parameter} ${rowFilters[name].type}`).join(', '),
@@ -58,7 +54,7 @@ const passages: Readonly<Record<string, string>> = {
   matching: matchRows(rowFilterNames),
   matchingInMonth: matchRows(rowFilterNames.filter(name => rowFilters[name].column !== 'issued_at')),
   counters: matchCounters(),
-  shown: showSummary(),
+  lines,
   open: String(openInvoicesShown),
   counted: String(countedAbove),
 }

@@ -1,7 +1,7 @@
 /** Builds the fields of `expand` as JSON texts, which are stored with the invoice. Pure functions. */
 import { isPayable } from './balance.ts'
 import { creditedCents } from './document-json.ts'
-import type { briefs, DocumentBrief, Expansion, PaymentBrief } from './expanded.ts'
+import { type briefs, type DocumentBrief, type Expansion, expansions, type PaymentBrief } from './expanded.ts'
 import { downloadPath, type Invoice, type InvoiceDocument } from './invoice.ts'
 import { type PaymentFacts, toPayCents } from './payment.ts'
 import { taxesOf } from './taxes.ts'
@@ -53,13 +53,12 @@ export interface PaymentMoment {
 }
 
 /**
- * Matches the members of a stored `payment` that depend on the request. It skips a settled payment, where both are false. It cannot match
- * inside a JSON string, because quotes have a backslash there.
+ * Matches the members of a stored `payment` that depend on the request. A settled payment does not match, because both are false there.
  */
-const undecided = /,"overdue":(?:"(\d{4}-\d\d-\d\d)","payable":(true|false)|false,"payable":true),/g
+const undecided = /,"overdue":(?:"(\d{4}-\d\d-\d\d)","payable":(true|false)|false,"payable":true),/
 
-/** Sets `overdue` and `payable` in stored texts to their values at the time of the request. */
-export function completeExpansions(text: string, { day, hasPage }: PaymentMoment): string {
+/** Sets `overdue` and `payable` of a stored payment to their values at the time of the request. */
+export function completePayment(text: string, { day, hasPage }: PaymentMoment): string {
   return text.replace(undecided, (_, dueDate: string | undefined, isPayable = 'true') => {
     const isOverdue = dueDate !== undefined && dueDate < day
     return `,"overdue":${isOverdue},"payable":${hasPage && isPayable === 'true'},`
@@ -72,13 +71,36 @@ export function completeExpansions(text: string, { day, hasPage }: PaymentMoment
  */
 export function expandOne(
   expand: readonly Expansion[],
+  moment: PaymentMoment,
   ...[invoice, facts, document]: Parameters<typeof expansionColumns>
 ): string {
   const { expanded_document, expanded_payment } = expansionColumns(invoice, facts, document)
   const taxes = JSON.stringify(taxesOf(invoice, facts, document))
-  return writeMembers(expand, { document: expanded_document, payment: expanded_payment, taxes })
+  return writeMembers(expand, moment, { document: expanded_document, payment: expanded_payment, taxes })
 }
 
-function writeMembers(expand: readonly Expansion[], texts: Partial<Record<Expansion, string>>): string {
-  return expand.map(name => `,"${name}":${texts[name]}`).join('')
+/** The store returns an expanded invoice as so many lines: its summary, then one line for each of `expansions`. */
+const linesOfInvoice = 1 + expansions.length
+
+/** Writes a page of expanded invoices as JSON texts, joined by commas. The store's texts have no line breaks of their own. */
+export function expandLines(lines: string, expand: readonly Expansion[], moment: PaymentMoment): string {
+  if (lines === '') return ''
+  const texts = lines.split('\n')
+  let invoices = ''
+  for (let at = 0; at < texts.length; at += linesOfInvoice) {
+    const [summary = '', document, payment, taxes] = texts.slice(at, at + linesOfInvoice)
+    const members = writeMembers(expand, moment, { document, payment, taxes })
+    invoices += `${at === 0 ? '' : ','}${summary.slice(0, -1)}${members}}`
+  }
+  return invoices
+}
+
+function writeMembers(
+  expand: readonly Expansion[],
+  moment: PaymentMoment,
+  texts: Record<Expansion, string | undefined>,
+): string {
+  const { payment = '' } = texts
+  const written = { ...texts, payment: completePayment(payment, moment) }
+  return expand.map(name => `,"${name}":${written[name]}`).join('')
 }

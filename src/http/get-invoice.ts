@@ -9,7 +9,7 @@ import type { InvoicingSystem, PaymentPlatform } from '../sources/source.ts'
 import type { ReadStore, StoredInvoice } from '../store/store.ts'
 import type { TakeSlot } from './access/fair-queue.ts'
 import { sendTagged } from './conditional.ts'
-import { completeAnswer } from './expand.ts'
+import { momentOf, type PageKnowledge } from './expand.ts'
 import { documentSchema, getInvoiceSchema, type InvoiceParams, type InvoiceRoute } from './openapi/schemas.ts'
 import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
 
@@ -45,8 +45,8 @@ export function addGetInvoice(
           fetchLines(payments, takeSlot, request, log),
         )))
     const { expand = [] } = request.query
-    const body = serializeDetail(stored.summary, lines, expansionsOf(stored, expand))
-    return sendTagged(request, reply, completeAnswer(expand, page).complete(body), stored.synced_at)
+    const body = serializeDetail(stored.summary, lines, expansionsOf(stored, expand, page))
+    return sendTagged(request, reply, body, stored.synced_at)
   })
 
   const documentPath = '/invoice/:invoiceId/document'
@@ -58,9 +58,11 @@ export function addGetInvoice(
 }
 
 /** The texts that lists have of a stored invoice, too. */
-function expansionsOf({ summary, payment, document }: StoredInvoice, expand: readonly Expansion[]): string {
+function expansionsOf(stored: StoredInvoice, expand: readonly Expansion[], page: PageKnowledge): string {
   if (expand.length === 0) return ''
-  return expandOne(expand, JSON.parse(summary), JSON.parse(payment), document && JSON.parse(document))
+  const { summary, payment, document } = stored
+  const records = [JSON.parse(summary), JSON.parse(payment), document && JSON.parse(document)] as const
+  return expandOne(expand, momentOf(page), ...records)
 }
 
 export function documentNotFound(): ApiError {

@@ -1,11 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../domain/errors.ts'
+import { expandLines } from '../domain/expansion.ts'
 import { clampPage, clampPageSize, type ListQuery } from '../domain/invoice.ts'
 import { serializePage, serializeSums } from '../domain/invoice-json.ts'
 import type { InvoicePage, InvoiceQuery, ReadStore } from '../store/store.ts'
 import { createFairQueue } from './access/fair-queue.ts'
 import { sendOfCustomer } from './conditional.ts'
-import { completeAnswer } from './expand.ts'
+import { momentOf, variantOf } from './expand.ts'
 import type { Sources } from './get-invoice.ts'
 import { type CustomerParams, getSummarySchema, listInvoicesSchema } from './openapi/schemas.ts'
 import { readFilter } from './read-filter.ts'
@@ -33,8 +34,15 @@ export function addListInvoices(app: FastifyInstance, { store, ...page }: Source
     }
     const read = () =>
       store.listInvoices(query, search => inTurn(search, request.grant?.token_id ?? '', reply.raw))
-    const { complete, variant } = completeAnswer(request.query.expand, page)
-    const write = (found: InvoicePage) => complete(serializePage(found, query.page_size))
+    const { expand = [] } = query
+    if (expand.length === 0)
+      return sendOfCustomer(request, reply, store, read, found => serializePage(found, query.page_size))
+    const moment = momentOf(page)
+    const write = (found: InvoicePage) => {
+      const summaries = expandLines(found.summaries, expand, moment)
+      return serializePage({ ...found, summaries }, query.page_size)
+    }
+    const variant = expand.includes('payment') ? variantOf(moment) : ''
     return sendOfCustomer(request, reply, store, read, write, variant)
   })
 

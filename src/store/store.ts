@@ -60,7 +60,10 @@ export interface Snapshot extends Freshness {
 export interface InvoicePage extends Snapshot {
   total: number
   page: number
-  /** Stored JSON texts of the summaries, joined by commas. Sorted by `issued_at` and then by `id`, both descending. */
+  /**
+   * Stored JSON texts of the summaries, joined by commas. Sorted by `issued_at` and then by `id`, both descending. With `expand`, the texts are
+   * lines: after each summary stands one line for each of `expansions`. The line of taxes is empty unless `expand` names them.
+   */
   summaries: string
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { dayMs, dayOf } from '../../src/domain/calendar.ts'
 import type { PaymentBrief } from '../../src/domain/expanded.ts'
-import { completeExpansions, expansionColumns } from '../../src/domain/expansion.ts'
+import { completePayment, expandLines, expansionColumns } from '../../src/domain/expansion.ts'
 import type { Invoice, InvoiceDocument } from '../../src/domain/invoice.ts'
 import { completePaymentFacts, type PaymentFacts } from '../../src/domain/payment.ts'
 import { exampleDocument } from '../../src/http/openapi/examples.ts'
@@ -98,17 +98,27 @@ test('what is owed on an invoice, and whether it can be paid', () => {
     const invoice = makeInvoice(fields)
     const facts = completePaymentFacts(invoice, told)
     const stored = expansionColumns(invoice, facts, its).expanded_payment
-    const shown = JSON.parse(completeExpansions(`,${stored},`, { day: today, hasPage: true }).slice(1, -1))
+    const shown = JSON.parse(completePayment(stored, { day: today, hasPage: true }))
     assert.deepEqual(shown, { ...quiet, ...brief }, name)
-    const without = completeExpansions(`,${stored},`, { day: today, hasPage: false })
-    assert.equal(JSON.parse(without.slice(1, -1)).payable, false, name)
+    const without = completePayment(stored, { day: today, hasPage: false })
+    assert.equal(JSON.parse(without).payable, false, name)
   }
 })
 
-test('no text of a customer is taken for a part of what is completed', () => {
+test('only the payment of an expanded invoice depends on the request, whatever a customer is called', () => {
   const name = '","overdue":"2020-01-01","payable":true,"'
-  const text = JSON.stringify({ display_name: name, a: `${name},"overdue":false,"payable":true,` })
-  assert.equal(completeExpansions(text, { day: today, hasPage: false }), text)
+  const summary = JSON.stringify({ display_name: name, a: `${name},"overdue":false,"payable":true,` })
+  const document = JSON.stringify({ number: `,"overdue":false,"payable":true,` })
+  const payment = '{"remaining_cents":5,"overdue":"2020-01-01","payable":true,"credited_cents":0}'
+  const lines = [summary, document, payment, ''].join('\n')
+  const moment = { day: today, hasPage: false }
+  const [expanded] = JSON.parse(`[${expandLines(lines, ['payment', 'document'], moment)}]`)
+  assert.deepEqual(expanded, {
+    ...JSON.parse(summary),
+    payment: { remaining_cents: 5, overdue: true, payable: false, credited_cents: 0 },
+    document: JSON.parse(document),
+  })
+  assert.equal(expandLines('', ['document'], moment), '', 'an empty page')
 })
 
 const statuses = ['open', 'paid', 'draft', 'void', 'uncollectible'] as const

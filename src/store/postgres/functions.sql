@@ -158,13 +158,20 @@ BEGIN
   IF cardinality(v_ids) <> least(p_page_size, total - v_skip) THEN
     RAISE 'The counters of a customer do not add up. Run: fatura doctor --repair';
   END IF;
-  SELECT string_agg((SELECT /*shown*/ CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || CASE WHEN 'document' = ANY (p_expand) THEN ',"document":' || i.expanded_document ELSE '' END || CASE WHEN 'payment' = ANY (p_expand) THEN ',"payment":' || i.expanded_payment ELSE '' END || CASE WHEN 'taxes' = ANY (p_expand) THEN ',"taxes":' || coalesce(nullif(CASE WHEN i.document::json ->> 'currency' = i.currency THEN (i.document::json -> 'taxes')::text END, 'null'), (i.payment::json -> 'taxes')::text, 'null') ELSE '' END || '}' END /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
-  INTO summaries FROM unnest(v_ids) k (id);
+  IF p_expand IS NULL THEN
+    SELECT string_agg((
+      SELECT i.summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
+    INTO summaries FROM unnest(v_ids) k (id);
+  ELSE
+    SELECT string_agg((
+      SELECT /*lines*/ i.summary || E'\n' || i.expanded_document || E'\n' || i.expanded_payment || E'\n' || CASE WHEN 'taxes' = ANY (p_expand) THEN coalesce(nullif(CASE WHEN i.document::json ->> 'currency' = i.currency THEN (i.document::json -> 'taxes')::text END, 'null'), (i.payment::json -> 'taxes')::text, 'null') ELSE '' END /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), E'\n')
+    INTO summaries FROM unnest(v_ids) k (id);
+  END IF;
 END $body$;
 
--- A page of the list as one text. The first line has total, version and page number. The summaries follow. A result with columns would cost
--- 6 µs more, where the whole call takes 40 µs. Counters are used when they avoid a scan, for the total of a filtered list or for the rows
--- before a deep page.
+-- A page of the list as one text. The first line has total, version and page number. The summaries follow, joined by commas, or with
+-- p_expand their lines. A result with columns would cost 6 µs more, where the whole call takes 40 µs. Counters are used when they avoid a
+-- scan, for the total of a filtered list or for the rows before a deep page.
 CREATE OR REPLACE FUNCTION fatura.list_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_expand text[],
   /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/)
 RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
@@ -188,10 +195,17 @@ BEGIN
       /*matching*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991) /*end*/;
   END IF;
   v_page := greatest(1, least(p_page, (v_total + p_page_size - 1) / p_page_size));
-  SELECT string_agg(p.summary, ',') INTO v_summaries FROM (
-    SELECT /*shown*/ CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || CASE WHEN 'document' = ANY (p_expand) THEN ',"document":' || i.expanded_document ELSE '' END || CASE WHEN 'payment' = ANY (p_expand) THEN ',"payment":' || i.expanded_payment ELSE '' END || CASE WHEN 'taxes' = ANY (p_expand) THEN ',"taxes":' || coalesce(nullif(CASE WHEN i.document::json ->> 'currency' = i.currency THEN (i.document::json -> 'taxes')::text END, 'null'), (i.payment::json -> 'taxes')::text, 'null') ELSE '' END || '}' END /*end*/ AS summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
-      /*matching*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991) /*end*/
-    ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET (v_page - 1) * p_page_size) p;
+  IF p_expand IS NULL THEN
+    SELECT string_agg(i.summary, ',') INTO v_summaries FROM (
+      SELECT i.summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
+        /*matching*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991) /*end*/
+      ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET (v_page - 1) * p_page_size) i;
+  ELSE
+    SELECT string_agg(/*lines*/ i.summary || E'\n' || i.expanded_document || E'\n' || i.expanded_payment || E'\n' || CASE WHEN 'taxes' = ANY (p_expand) THEN coalesce(nullif(CASE WHEN i.document::json ->> 'currency' = i.currency THEN (i.document::json -> 'taxes')::text END, 'null'), (i.payment::json -> 'taxes')::text, 'null') ELSE '' END /*end*/, E'\n') INTO v_summaries FROM (
+      SELECT i.* FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
+        /*matching*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991) /*end*/
+      ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET (v_page - 1) * p_page_size) i;
+  END IF;
   RETURN v_total || ' ' || v_version || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
 END $body$;
 
@@ -225,8 +239,15 @@ BEGIN
     ORDER BY r.issued_at DESC, r.id DESC);
   v_total := cardinality(v_ids);
   v_page := greatest(1, least(p_page, (v_total + p_page_size - 1) / p_page_size));
-  SELECT string_agg((SELECT /*shown*/ CASE WHEN p_expand IS NULL THEN i.summary ELSE left(i.summary, -1) || CASE WHEN 'document' = ANY (p_expand) THEN ',"document":' || i.expanded_document ELSE '' END || CASE WHEN 'payment' = ANY (p_expand) THEN ',"payment":' || i.expanded_payment ELSE '' END || CASE WHEN 'taxes' = ANY (p_expand) THEN ',"taxes":' || coalesce(nullif(CASE WHEN i.document::json ->> 'currency' = i.currency THEN (i.document::json -> 'taxes')::text END, 'null'), (i.payment::json -> 'taxes')::text, 'null') ELSE '' END || '}' END /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
-  INTO v_summaries FROM unnest(v_ids[(v_page - 1) * p_page_size + 1 : v_page * p_page_size]) k (id);
+  IF p_expand IS NULL THEN
+    SELECT string_agg((
+      SELECT i.summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
+    INTO v_summaries FROM unnest(v_ids[(v_page - 1) * p_page_size + 1 : v_page * p_page_size]) k (id);
+  ELSE
+    SELECT string_agg((
+      SELECT /*lines*/ i.summary || E'\n' || i.expanded_document || E'\n' || i.expanded_payment || E'\n' || CASE WHEN 'taxes' = ANY (p_expand) THEN coalesce(nullif(CASE WHEN i.document::json ->> 'currency' = i.currency THEN (i.document::json -> 'taxes')::text END, 'null'), (i.payment::json -> 'taxes')::text, 'null') ELSE '' END /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), E'\n')
+    INTO v_summaries FROM unnest(v_ids[(v_page - 1) * p_page_size + 1 : v_page * p_page_size]) k (id);
+  END IF;
   RETURN v_total || ' ' || coalesce(v_version, 0) || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
 END $body$;
 

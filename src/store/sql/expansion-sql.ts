@@ -1,7 +1,9 @@
-/** SQL expressions for the fields that `expand` adds to a summary. */
-import type { Expansion } from '../../domain/expanded.ts'
+/** SQL of the lines that an expanded invoice is read as. */
+import { briefs } from '../../domain/expanded.ts'
 import { columnOfExpansion } from '../../domain/expansion.ts'
 import type { EngineName } from './filters.ts'
+
+export const lineBreak: Record<EngineName, string> = { sqlite: 'char(10)', postgres: "E'\\n'" }
 
 /** Taxes as `taxesOf` returns them. They are computed from other stored texts, so that only requests for taxes cost more. */
 const taxes: Record<EngineName, (row: string) => string> = {
@@ -12,7 +14,11 @@ const taxes: Record<EngineName, (row: string) => string> = {
     `coalesce(nullif(CASE WHEN ${row}document::json ->> 'currency' = ${row}currency THEN (${row}document::json -> 'taxes')::text END, 'null'), (${row}payment::json -> 'taxes')::text, 'null')`,
 }
 
-/** `row` is the prefix of each column, such as `i.`, or an empty text. */
-export function expansionSql(name: Expansion, engine: EngineName, row: string): string {
-  return name === 'taxes' ? taxes[engine](row) : row + columnOfExpansion[name]
+/**
+ * Lines of an expanded invoice: its summary, then one line for each of `expansions`. `row` is the prefix of each column, such as `i.`, or an
+ * empty text. `ifAsked` returns the SQL of the taxes, or of an empty text when the request does not ask for taxes.
+ */
+export function expandedLines(engine: EngineName, row: string, ifAsked: (taxes: string) => string): string {
+  const columns = ['summary', ...briefs.map(name => columnOfExpansion[name])].map(column => row + column)
+  return [...columns, ifAsked(taxes[engine](row))].join(` || ${lineBreak[engine]} || `)
 }

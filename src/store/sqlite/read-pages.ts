@@ -1,9 +1,8 @@
 /** Reads pages of lists and searches. All statements of a page read from one snapshot of the connection. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Expansion } from '../../domain/expanded.ts'
 import { countPages } from '../../domain/invoice.ts'
 import { boundsOf, isCountable, isFiltered } from '../sql/counting.ts'
-import { expansionSql } from '../sql/expansion-sql.ts'
+import { expandedLines, lineBreak } from '../sql/expansion-sql.ts'
 import { conditionsOf, counterConditionsOf } from '../sql/filters.ts'
 import type { InvoicePage, InvoiceQuery, Snapshot } from '../store.ts'
 import { sumReads } from './read-sums.ts'
@@ -11,8 +10,6 @@ import { prepareOnce } from './shared-db.ts'
 import { openSnapshots } from './snapshots.ts'
 
 type Prepare = (sql: string) => StatementSync
-
-const joinSummaries = "coalesce(group_concat(summary, ','), '')"
 
 export function readPages(db: DatabaseSync) {
   const prepare = prepareOnce(db)
@@ -54,7 +51,7 @@ function readAtOnce(prepare: Prepare, query: InvoiceQuery): InvoicePage | null {
   const limit = limitClause(values, query.page_size, 0)
   const statement = prepare(`
     SELECT ${unlessCounted(total)} AS total, coalesce(version, 0) AS version, synced_at, life,
-      ${unlessCounted(`(SELECT ${joinSummaries} FROM (SELECT ${shownOf(query.expand)} AS summary ${from} ${order} ${limit}))`)} AS summaries
+      ${unlessCounted(`(SELECT ${joinTexts(query)} FROM (SELECT ${textOf(query)} AS text ${from} ${order} ${limit}))`)} AS summaries
     FROM freshness LEFT JOIN customers ON customer_id = ?1`)
   for (let { page } = query; ; ) {
     values[values.length - 1] = (page - 1) * query.page_size
@@ -134,21 +131,21 @@ function readRowids(prepare: Prepare, query: InvoiceQuery, limit: number, skip: 
   return found.all(...values).map(({ row }) => Number(row))
 }
 
-function readSummaries(prepare: Prepare, { expand }: InvoiceQuery, rowids: readonly number[]): string {
+function readSummaries(prepare: Prepare, query: InvoiceQuery, rowids: readonly number[]): string {
   const statement = prepare(`
-    SELECT ${joinSummaries} AS summaries
-    FROM (SELECT ${shownOf(expand)} AS summary FROM json_each(?1) CROSS JOIN invoices ON invoices.rowid = value)`)
+    SELECT ${joinTexts(query)} AS summaries
+    FROM (SELECT ${textOf(query)} AS text FROM json_each(?1) CROSS JOIN invoices ON invoices.rowid = value)`)
   return statement.get(JSON.stringify(rowids))?.summaries as string
 }
 
-/**
- * SQL of a summary with the fields of `expand` at its end. The closing brace of the summary is cut off as a byte, because SQLite would
- * count the characters of the text twice.
- */
-function shownOf(expand: readonly Expansion[] = []): string {
+/** SQL of one invoice's text: its summary, or its lines where `expand` is given. */
+function textOf({ expand = [] }: InvoiceQuery): string {
   if (expand.length === 0) return 'summary'
-  const members = expand.map(name => `',"${name}":', ${expansionSql(name, 'sqlite', '')}`)
-  return `concat(substr(CAST(summary AS BLOB), 1, octet_length(summary) - 1), ${members.join(', ')}, '}')`
+  return expandedLines('sqlite', '', taxes => (expand.includes('taxes') ? taxes : "''"))
+}
+
+function joinTexts({ expand = [] }: InvoiceQuery): string {
+  return `coalesce(group_concat(text, ${expand.length === 0 ? "','" : lineBreak.sqlite}), '')`
 }
 
 type Value = string | number
