@@ -21,7 +21,7 @@ export const madeUpChanges = {
         "  currency: text('The currency, three letters in lower case.', { examples: ['eur'] }),\n",
       ],
       ['src/http/read-filter.ts', '  q: text => (text.trim()', '  currency: currency => ({ currency }),\n'],
-      ['src/store/sql/filters.ts', '  /** Every word must match;', '  currency?: string | undefined\n'],
+      ['src/store/sql/filters.ts', '  /** Every word must match.', '  currency?: string | undefined\n'],
       [
         'src/store/sql/filters.ts',
         '  issued_from: {\n',
