@@ -1,4 +1,4 @@
-/** The accounts of a store, bound at the first synchronization: a key of another account or mode is refused before anything is written. */
+/** Binds a store to the accounts of its first synchronization. A key of another account or mode is refused before anything is written. */
 import type { InvoiceKey } from '../domain/invoice.ts'
 import {
   type BillingAccount,
@@ -11,19 +11,19 @@ import type { BoundAccount } from '../store/connector-store.ts'
 import type { OperatorStore, WriteStore } from '../store/store.ts'
 import { newStream } from './streams.ts'
 
-/** The accounts that the settings lead to. */
+/** The accounts to which the configured keys belong. */
 export interface Accounts {
   source: BillingSource
-  /** The invoicing system, with the account's name there; null when it is not connected. */
+  /** The invoicing system and its account. Null when no invoicing system is connected. */
   invoicing: { source: SourceIdentity; account: string } | null
 }
 
-/** A system's bound account beside the account that the settings lead to. */
+/** Compares the account to which the store is bound with the account of the configured key. */
 export interface Comparison {
   source: SourceIdentity
   bound: string | null
   found: string
-  /** `kept`: the same. `new`: to be bound, or named for the first time. `other`: another account. */
+  /** `kept`: the same account. `new`: to be bound, or named for the first time. `other`: another account. */
   verdict: 'kept' | 'new' | 'other'
 }
 
@@ -53,11 +53,14 @@ async function compareBilling(
   return { source, bound, found, verdict: bound === found ? 'kept' : 'new' }
 }
 
-/** Stored invoices to look for, and the rows among which they are picked. */
+/** Number of stored invoices that are fetched as a test. */
 const sampleSize = 5
 const [rowsAtATime, maxRows] = [500, 10_000]
 
-/** Whether the key finds one of a few stored invoices that are no drafts, or there is none to look for. This identifies an account that the key may not name. */
+/**
+ * Whether the key finds one of a few stored invoices, or the store has none to test. Drafts are not
+ * tested, because drafts can be deleted. The test identifies an account whose id the key may not read.
+ */
 async function findsStored(store: OperatorStore, source: BillingSource): Promise<boolean> {
   const sample = await pickStored(store)
   let failure: SourceError | null = null
@@ -94,7 +97,7 @@ export async function bindAccounts(store: WriteStore, compared: readonly Compari
   })
 }
 
-/** Binds the accounts that were found in place of others, and resets the streams of their systems. */
+/** Binds the found accounts in place of the stored ones, and resets the streams of their systems. */
 export async function rebindAccounts(store: WriteStore, compared: readonly Comparison[]): Promise<void> {
   const streams = await store.listStreams()
   await store.transaction(async tx => {
@@ -116,7 +119,7 @@ function differ(a: string | null, b: string | null): boolean {
 
 const unknown = '?'
 
-/** As in "acct_1 test"; a question mark stands for a part that the key may not read. */
+/** Writes an account, for example "acct_1 test". A question mark stands for a part that the key may not read. */
 function writeAccount({ id, mode }: BillingAccount): string {
   return `${id ?? unknown} ${mode ?? unknown}`
 }

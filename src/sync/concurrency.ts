@@ -1,4 +1,7 @@
-/** Works on at most `atOnce` items at a time. After a failure no further one is started; it is thrown once the work under way has ended. */
+/**
+ * Works on at most `atOnce` items at a time. After a failure no further
+ * item is started. The failure is thrown when the running items have ended.
+ */
 export async function forEachConcurrently<T>(
   items: AsyncIterable<T> | Iterable<T>,
   atOnce: number,
@@ -33,8 +36,8 @@ export function createQueue(): <T>(task: () => Promise<T>) => Promise<T> {
 }
 
 /**
- * The first call for a key begins at once. Those that come while it is under way share one further call, which begins after it: the
- * first of them gets its result, and the others get `shared`.
+ * Merges calls for the same key. The first call begins at once. Calls that arrive while it
+ * runs share one later call: the first of them gets its result, and the others get `shared`.
  */
 export function coalesce<Cause, Result>(
   call: (key: string, causes: readonly Cause[]) => Promise<Result>,
@@ -64,7 +67,7 @@ export function coalesce<Cause, Result>(
   }
 }
 
-/** Reads rows in the order of their keys, a batch at a time: rows that change meanwhile are not read twice. */
+/** Reads rows in batches, in the order of their keys. A row that changes meanwhile is not read twice. */
 export async function* readBatches<T>(read: (after: T | null, limit: number) => Promise<T[]>, size = 500) {
   let after: T | null = null
   for (;;) {

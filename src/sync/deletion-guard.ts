@@ -1,28 +1,28 @@
 /**
- * Holds back losses that come many at once: drafts that are gone at the platform, and documents that invoices lose. A wrong key or a
- * platform at fault looks like that. An operator lets them through, or what was lost is found again.
- * README.md of this room has the four defences before it.
+ * Holds back losses that come in large numbers: drafts that are gone at the platform, and invoices that lose
+ * their documents. A wrong key or a fault of the platform looks the same. Losses stay held back until an operator
+ * lets them through, or until the lost records are found again. README.md of this room lists four other defences.
  */
 import type { Logger } from 'pino'
 import { type InvoiceKey, keyOf } from '../domain/invoice.ts'
 import type { Loss, SetAside, setAsideKinds } from '../store/connector-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 
-/** The system that held-back losses are stored under. */
+/** The system under which held-back losses are stored. */
 export const guardSystem = 'deletion_guard' satisfies keyof typeof setAsideKinds
 
 const allowedInAnyCase = 20
 const allowedShare = 0.1
-const spanMs = 60 * 60 * 1000
+const hourMs = 60 * 60 * 1000
 
-/** So many losses within the span are plausible: a few, or a small share of all. */
+/** Number of losses within an hour that are plausible: a few in any case, or a small share of all records. */
 export function plausibleLosses(atRisk: number): number {
   return Math.max(allowedInAnyCase, Math.floor(atRisk * allowedShare))
 }
 
 export type DeletionGuard = Awaited<ReturnType<typeof createDeletionGuard>>
 
-/** With `letThrough`, the losses that are held back by now are allowed, and no other implausible ones. */
+/** With `letThrough`, the guard allows the losses that are held back now, but no other implausible losses. */
 export async function createDeletionGuard(store: WriteStore, log: Logger, letThrough: boolean) {
   const stored = await store.listSetAside(Number.MAX_SAFE_INTEGER, guardSystem)
   const namesOf = (loss: Loss) => stored.filter(({ kind }) => kind === loss).map(({ id }) => id)
@@ -30,10 +30,10 @@ export async function createDeletionGuard(store: WriteStore, log: Logger, letThr
     deletion: new Set(letThrough ? namesOf('deletion') : []),
     lost_document: new Set(letThrough ? namesOf('lost_document') : []),
   }
-  const losses = { deletion: new LossesOfSpan('deletion'), lost_document: new LossesOfSpan('lost_document') }
+  const losses = { deletion: new LossCounter('deletion'), lost_document: new LossCounter('lost_document') }
 
   async function isPlausible(tx: WriteTransaction, loss: Loss, names: readonly string[]): Promise<boolean> {
-    // Once something is held back, an operator decides: the next hour does not let it through.
+    // While losses are held back, an operator has to decide about new losses as well, even in a new hour.
     const held = await tx.listSetAsideIds(guardSystem, loss)
     if (held.some(name => !through[loss].has(name))) return false
     return losses[loss].add(tx, names)
@@ -47,7 +47,7 @@ export async function createDeletionGuard(store: WriteStore, log: Logger, letThr
       await tx.setAside({ system: guardSystem, kind: loss, id, reason, due_at: null }, Date.now())
   }
 
-  /** They are not lost, or no longer held back. */
+  /** Removes the held-back losses of these invoices, because the invoices are not lost or their loss was let through. */
   async function forget(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<void> {
     if (keys.length === 0) return
     const held = await findHeld(tx, loss, keys)
@@ -56,10 +56,10 @@ export async function createDeletionGuard(store: WriteStore, log: Logger, letThr
 
   return {
     forget,
-    /** Whether all of these losses are allowed. Otherwise all are held back, which is stored with the transaction. */
+    /** Whether all given losses are allowed. If not, all of them are held back, and the transaction stores that. */
     async allows(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<boolean> {
       const names = keys.map(keyOf)
-      // A loss is let through once: it is no longer held afterwards.
+      // A loss is let through only while it is held back, so only once.
       const held = new Set((await findHeld(tx, loss, keys)).map(({ id }) => id))
       const unexpected = names.filter(name => !(through[loss].has(name) && held.has(name)))
       const isAllowed = unexpected.length === 0 || (await isPlausible(tx, loss, unexpected))
@@ -67,7 +67,7 @@ export async function createDeletionGuard(store: WriteStore, log: Logger, letThr
       else await hold(tx, loss, names)
       return isAllowed
     },
-    /** Held-back invoices whose loss was let through. */
+    /** Invoices whose held-back loss the operator let through. */
     letThrough: (loss: Loss) => [...through[loss]].map(readKey),
     isLetThrough: (loss: Loss, key: InvoiceKey) => through[loss].has(keyOf(key)),
   }
@@ -78,10 +78,10 @@ async function findHeld(tx: WriteTransaction, loss: Loss, keys: readonly Invoice
   return found.filter(({ system, kind }) => system === guardSystem && kind === loss)
 }
 
-/** The losses of one kind within the span. A process that begins anew counts from zero. */
-class LossesOfSpan {
+/** Counts the losses of one kind within an hour. A restarted process counts from zero. */
+class LossCounter {
   private readonly loss: Loss
-  /** By a monotonic clock. */
+  /** Start of the current hour, by a monotonic clock. */
   private beganMs = Number.NEGATIVE_INFINITY
   private names = new Set<string>()
   private atRisk: Promise<number> = Promise.resolve(0)
@@ -91,19 +91,22 @@ class LossesOfSpan {
     this.loss = loss
   }
 
-  /** Adds losses; returns whether there are few enough of them. One that is added again, as by a transaction that is done again, counts once. */
+  /**
+   * Adds losses. Returns whether their number is plausible. A loss that
+   * is added again counts once, for example in a repeated transaction.
+   */
   async add(tx: WriteTransaction, names: readonly string[]): Promise<boolean> {
-    if (performance.now() - this.beganMs > spanMs) this.begin(tx)
+    if (performance.now() - this.beganMs > hourMs) this.begin(tx)
     for (const name of names) this.names.add(name)
-    // Several transactions may add at once: each has its place before it waits.
+    // Several transactions may add losses at the same time, so the count is taken before the wait.
     const count = this.names.size
     return count <= plausibleLosses(await this.atRisk)
   }
 
-  /** That some are held back is logged once an hour, not for each of them. */
+  /** Returns true at most once an hour, so that the log does not name every held-back loss. */
   isToBeLogged(): boolean {
     const now = performance.now()
-    if (now - this.loggedMs < spanMs) return false
+    if (now - this.loggedMs < hourMs) return false
     this.loggedMs = now
     return true
   }
@@ -112,7 +115,7 @@ class LossesOfSpan {
     this.beganMs = performance.now()
     this.names = new Set()
     this.atRisk = tx.countAtRisk(this.loss)
-    // After a failure, the next call counts again.
+    // After a failed count of the records, the next call counts again.
     this.atRisk.catch(() => {
       this.beganMs = Number.NEGATIVE_INFINITY
     })

@@ -1,20 +1,23 @@
-/** The lease of the connector: one process writes, kept by heartbeats. No clocks are compared: each transaction checks the lease before it commits. */
+/**
+ * The lease allows one process to write to a store. The holder keeps the lease by
+ * heartbeats. No clocks are compared: each transaction checks the lease before it commits.
+ */
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Lease } from '../store/connector-store.ts'
 import { StoreError, StoreReplaced, type WriteStore } from '../store/store.ts'
-import { checkPlace, type Place, type WrittenPlace } from './written-place.ts'
+import { checkPosition, type LeasePosition, type WrittenPlace } from './written-place.ts'
 
 export const renewEveryMs = 3_000
-/** After this long without a heartbeat, as a waiting process has seen it, the holder is gone. */
+/** Time without a heartbeat after which a waiting process takes over the lease. The waiting process measures the time itself. */
 export const takeOverAfterMs = 15_000
 const pollEveryMs = 500
-/** After this long without access to the store, a warning is logged once. */
+/** Time without access to the store after which one warning is logged. */
 const warnKeptOutAfterMs = 2_000
 const warnEveryMs = 60_000
 
-/** Another process took the lease: nothing that was under way here is committed. */
+/** Another process took the lease. Transactions under way in this process are not committed. */
 export class LeaseLost extends StoreError {
   constructor() {
     super(
@@ -23,16 +26,16 @@ export class LeaseLost extends StoreError {
   }
 }
 
-/** The name of this process as a holder. Only people read it: no process is judged by its name. */
+/** Names this process as the holder of the lease. The name is for people only and decides nothing. */
 export function nameProcess(): string {
   return `process ${process.pid} on ${hostname()}`
 }
 
 export interface LeaseOptions {
-  /** What this process wrote to the store before; kept by the caller when it opens the store again. */
+  /** The last commit of this process. The caller keeps it when it opens the store again. */
   place: WrittenPlace
   holder: string
-  /** Whether to wait for a living holder. Otherwise it is a `StoreError` as soon as the holder is seen to live. */
+  /** True waits for a living holder. False throws a `StoreError` as soon as the holder shows a heartbeat. */
   wait: boolean
   log: Logger
   signal: AbortSignal
@@ -40,10 +43,10 @@ export interface LeaseOptions {
 
 export type HeldLease = ReturnType<typeof keepLease>
 
-/** Resolves once this process holds the lease. `store` should not wait for locks: it is polled anyway. */
+/** Resolves once this process holds the lease. `store` should not wait for locks, because the lease is polled anyway. */
 export async function waitForLease(store: WriteStore, options: LeaseOptions): Promise<HeldLease> {
   const { holder, wait, log, signal, place } = options
-  // This process writes nothing while it waits.
+  // Read once, because this process writes nothing while it waits.
   const written = place.get()
   let seen = await store.readLease()
   let polledAt = performance.now()
@@ -53,7 +56,7 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
   let keptOutAt: number | null = null
   let isKeptOutLogged = false
   for (;;) {
-    checkPlace(seen, written)
+    checkPosition(seen, written)
     if (seen.holder === null || stillFor >= takeOverAfterMs) {
       const answer = await unlessOutOfReach(store.takeLease(seen, holder).then(taken => ({ taken })))
       if (answer?.taken) return keepLease(store, answer.taken, place)
@@ -62,7 +65,7 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
         isKeptOutLogged = true
         log.warn('waiting: another process writes to this store, or it is out of reach')
       }
-      // Another process took it, or a writer locked the store: then it kept the holder's heartbeats out, too.
+      // Either another process took the lease, or a writer locked the store and blocked the holder's heartbeats as well.
       stillFor = 0
     } else if (!wait) {
       if (isAlive)
@@ -78,7 +81,7 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
     const now = performance.now()
     const isStill = lease?.epoch === seen.epoch && lease.beats === seen.beats
     isAlive = lease !== null && !isStill
-    // Time in which this process did not poll, as when the machine slept, does not count.
+    // Time without polls does not count, for example while the machine slept.
     stillFor = isStill ? stillFor + Math.min(now - polledAt, 2 * pollEveryMs) : 0
     polledAt = now
     seen = lease ?? seen
@@ -86,7 +89,7 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
 }
 
 function keepLease(store: WriteStore, { epoch, beats, life }: Lease, place: WrittenPlace) {
-  place.note({ epoch, beats, life })
+  place.record({ epoch, beats, life })
   const lost = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let isOver = false
@@ -98,17 +101,17 @@ function keepLease(store: WriteStore, { epoch, beats, life }: Lease, place: Writ
     isOver = true
     clearTimeout(timer)
   }
-  /** Ends the lease when another process has it, or the store has less than was written before it was asked. */
-  const check = (beats: number | null, written: Place | null) => {
+  /** Ends the lease when another process holds it, or when the store lacks an earlier commit of this process. */
+  const check = (beats: number | null, written: LeasePosition | null) => {
     try {
       if (beats === null) throw new LeaseLost()
-      checkPlace({ epoch, beats: beats - 1, life }, written)
+      checkPosition({ epoch, beats: beats - 1, life }, written)
     } catch (error) {
       lose(error as StoreError)
       throw error
     }
   }
-  const note = (beats: number) => place.note({ epoch, beats, life })
+  const record = (beats: number) => place.record({ epoch, beats, life })
   const beat = async () => {
     const written = place.get()
     const answer = await unlessOutOfReach(store.renewLease(epoch).then(beats => ({ beats }))).catch(
@@ -121,19 +124,22 @@ function keepLease(store: WriteStore, { epoch, beats, life }: Lease, place: Writ
       } catch {
         return
       }
-      note(Number(answer.beats))
+      record(Number(answer.beats))
     }
     timer = setTimeout(beat, answer ? renewEveryMs : pollEveryMs)
   }
   timer = setTimeout(beat, renewEveryMs)
   return {
     epoch,
-    /** Aborted with a `LeaseLost` once another process holds the lease; with a `StoreReplaced` or a `StoreWentBack` once the store is another. */
+    /**
+     * Aborted with a `LeaseLost` when another process holds the lease. Aborted with a
+     * `StoreReplaced` or a `StoreWentBack` when the store is another one or an older state.
+     */
     lost: lost.signal,
     lose,
     written: () => place.get(),
     check,
-    note,
+    record,
     async release() {
       end()
       if (lost.signal.aborted) return
@@ -142,7 +148,7 @@ function keepLease(store: WriteStore, { epoch, beats, life }: Lease, place: Writ
   }
 }
 
-/** The same store, which commits nothing once another process holds the lease, or once the store went back in time. */
+/** Returns a store that commits nothing after another process took the lease, or after the store went back in time. */
 export function fenceStore(store: WriteStore, lease: HeldLease): WriteStore {
   return {
     ...store,
@@ -154,13 +160,13 @@ export function fenceStore(store: WriteStore, lease: HeldLease): WriteStore {
         lease.check(beats, written)
         return { result, beats }
       })
-      lease.note(Number(beats))
+      lease.record(Number(beats))
       return result
     },
   }
 }
 
-/** Null when the store did not answer, or another writer kept it locked. */
+/** Resolves with null when the store did not answer, or when another writer kept the store locked. */
 async function unlessOutOfReach<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer

@@ -9,28 +9,28 @@ import type { KnownInvoice, WriteStore, WriteTransaction } from '../store/store.
 import { readBatches } from './concurrency.ts'
 import type { DeletionGuard } from './deletion-guard.ts'
 
-/** What decides about links, given once by the wiring. */
+/** The rules and the guard that decide about links. They are set once, at the start of the program. */
 export interface Linking {
   rules: LinkRules
   guard: DeletionGuard
 }
 
 export interface LinkOptions extends Linking {
-  /** In milliseconds. */
+  /** Current time in milliseconds. */
   now: number
 }
 
 interface Linked extends Link {
   invoice: Invoice
   isChanged: boolean
-  /** As far as it was read. */
+  /** Null when the invoice has no document, or when the document was not read yet. */
   document: InvoiceDocument | null
 }
 
-/** Documents that stored invoices claim or have a name of, and these invoices: given ones may gain or lose the documents. */
+/** Documents that other stored invoices may have as well as the given ones, and these other invoices. */
 type ClaimedTwice = Pick<InvoiceNames, 'documents' | 'invoices'>
 
-/** Saves no link. One whose loss is held back stays. */
+/** Derives the links of the given invoices, without saving. A link whose loss is held back stays as it is. */
 export async function linkInvoices(
   tx: WriteTransaction,
   given: readonly Claimed[],
@@ -60,7 +60,7 @@ export async function linkInvoices(
   }
 }
 
-/** Links as they are to be, but those whose loss the guard holds back stay as they were. */
+/** Returns the new links. A link whose loss the guard holds back keeps its stored fields. */
 async function keepLosses(
   tx: WriteTransaction,
   guard: DeletionGuard,
@@ -95,7 +95,7 @@ function toLinked(before: Invoice, link: Link, byId: ReadonlyMap<number, KnownDo
   }
 }
 
-/** A number counts only with the tax ID of the document's client. */
+/** Requests the clients of documents that are found by a number, because a number counts only together with the client's tax ID. */
 async function askForClients(
   tx: WriteTransaction,
   documents: readonly KnownDocument[],
@@ -120,7 +120,7 @@ function findClaimedTwice(
   }
 }
 
-/** Links the invoices with one of these names again. Returns those whose link changed; the journal keeps `cause`. */
+/** Links the invoices with one of the wanted names again. Returns the invoices whose link changed. `cause` goes into the journal. */
 export async function relinkInvoices(
   tx: WriteTransaction,
   wanted: Partial<InvoiceNames>,
@@ -149,21 +149,24 @@ export async function relinkInvoices(
       detail: `${fields.ix_sync_state}: ${why}`,
     })),
   )
-  // A document may have been another's until now: that of a claimant who is not among these.
+  // A gained document may have belonged to an invoice that was not in this run, so its other claimants are linked again.
   const gained = claimedTwice.documents.filter(id => changed.some(({ invoice }) => invoice.ix_id === id))
   if (gained.length === 0) return changed
   const others = await relinkInvoices(tx, { documents: gained }, cause, options)
   return [...changed, ...others]
 }
 
-/** An invoice as it is stored; null when it is not, or did not come from the payment platform. */
+/** Returns a stored invoice with its claim. Null when it is not stored, or did not come from the payment platform. */
 export function readClaimed({ summary, claim, payment }: KnownInvoice): Claimed | null {
   if (summary === null || claim === null) return null
   const payments = payment === null ? [] : paymentIds(JSON.parse(payment))
   return { invoice: JSON.parse(summary) as Invoice, claim, payments }
 }
 
-/** Links invoices again whose document is being created, since that fails after a while. Returns the number that changed. */
+/**
+ * Links invoices again whose document is being created, because creation
+ * counts as failed after a while. Returns the number of changed invoices.
+ */
 export async function ageClaims(store: WriteStore, linking: Linking): Promise<number> {
   let changed = 0
   for await (const keys of readBatches(store.readCreating)) {

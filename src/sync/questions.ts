@@ -1,7 +1,7 @@
 /**
- * What the connector asks again and again: one entry a question, from which `rounds.ts` makes the schedule. CONTRIBUTING.md, "A recurring
- * question", tells all that a new one needs. `fatura sync --once` does not use this table: its steps stand in their order in
- * `sync-invoices.ts`, and those for documents in `src/cli/start/start-sync.ts`.
+ * The recurring questions of the connector, one entry for each. `rounds.ts` makes the schedule from this table.
+ * CONTRIBUTING.md, "A recurring question", tells how to add a question. `fatura sync --once` does not use this table.
+ * Its steps for invoices are in `sync-invoices.ts`, and its steps for documents are in `src/cli/start/start-sync.ts`.
  */
 import { billingStreams, documentStreams } from '../sources/stream-names.ts'
 import type { Swept } from './documents/document-round.ts'
@@ -10,32 +10,31 @@ import type { Applied } from './invoices/apply-answers.ts'
 import type { Connector } from './invoices/connector.ts'
 import { everyMs } from './schedule.ts'
 
-/** How long a round waits for the lists of whole customers, which go on without it. */
+/** Time for which a round waits for lists of whole customers. Longer lists continue after the round. */
 export const customerPatienceMs = 2_000
 
 /**
- * What the interval counts from. `start`: the question is due at each start of the process, and then at its interval, also after a
- * failure. A question about what is set aside has no stream.
- *
- * `end` and `beginning`: the end or the beginning of the stream's last success, which a restart does not forget. A question that was cut
- * off left a cursor, and goes on at once. One that fails is asked again after 5 s, and then after twice as long each time, up to a minute.
+ * The moment from which an interval counts. `start`: the question is due at each start of the process, and then after each
+ * interval, even after a failure. A question about set-aside records has no stream. `end` and `beginning`: the interval counts from
+ * the end or the beginning of the stream's last success, which is stored and survives a restart. A question that was cut off left a
+ * cursor and continues at once. A failed question is repeated after 5 s, then after twice as long each time, up to a minute.
  */
 type Counted =
   | { from: 'start'; stream: string | null }
   | {
       from: 'end' | 'beginning'
       stream: string
-      /** Whether it waits until the whole account was listed. */
+      /** True: the question waits until all invoices of the account were listed. */
       needsAccount?: true
     }
 
 export type Question = Counted & {
-  /** Its name in the log. */
+  /** Name of the question in the log. */
   step: string
   everyMs: number
-  /** Questions of one lane take turns, and the first of the table goes first; lanes go on side by side. */
+  /** Questions of one lane run one at a time, and the first due question of the table goes first. Lanes run at the same time. */
   lane: string
-  /** Resolves with what it changed; null when there is nothing to tell. At which pace it asks is the business of what it calls. */
+  /** Asks the question. Resolves with the counts of changes, or with null when there is nothing to report. */
   ask(isFirst: boolean): Promise<Applied | Swept | null>
 }
 
@@ -56,7 +55,8 @@ export function invoiceQuestions(connector: Connector): Question[] {
       everyMs: everyMs.unsettled,
       from: 'start',
       lane: 'account',
-      // Invoices listed since the start are not fetched again at once; but what a round that failed has read may have changed since.
+      // The first run does not fetch invoices that were listed since the start.
+      // Later runs fetch them, because they may have changed since a failed run.
       ask: isFirst => connector.rereadUnsettled(isFirst ? connector.startedAt : undefined),
     },
     {
@@ -112,7 +112,7 @@ export function documentQuestions(documents: DocumentSync): Question[] {
       everyMs: everyMs.all,
       from: 'beginning',
       lane: 'all',
-      // The oldest invoice bounds the sweep: all of them must be stored.
+      // The oldest invoice limits the sweep, so all invoices must be stored first.
       needsAccount: true,
       ask: () => documents.sweepMonth(),
     },

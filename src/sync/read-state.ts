@@ -1,4 +1,4 @@
-/** The state of the connector for operators, read from the store alone. */
+/** Reads the connector's state for operators, from the store alone. */
 import { invoiceStatuses } from '../domain/invoice.ts'
 import type { Loss, RefusalReason, RefusedKind, SetAside, SetAsideCount } from '../store/connector-store.ts'
 import type { OperatorStore } from '../store/store.ts'
@@ -8,7 +8,7 @@ import { isDocumentKind, isRefusedKind, noId, type SetAsideKind } from './set-as
 
 const shown = 5
 
-/** Records of one kind that wait to be asked for again. */
+/** Set-aside records of one kind that wait to be fetched again. */
 export interface WaitingRecords {
   system: string
   kind: string
@@ -38,11 +38,11 @@ export async function readState(store: OperatorStore) {
     streams: await store.listStreams(),
     accounts: await store.listBoundAccounts(),
     lease: await store.readLease(),
-    /** Records that do not fit: their number, and those tried last. */
+    /** Records that could not be stored: their number, and the records tried last. */
     setAside: {
       count: unfit.reduce((sum, { count }) => sum + count, 0),
       newest: newest.sort((a, b) => b.last_at - a.last_at).slice(0, shown),
-      /** The same by kind, with the next moment at which some are asked for again. */
+      /** The set-aside records by kind, with the time of the next retry. */
       waiting,
     },
     refused: await readRefused(store, counts),
@@ -52,7 +52,7 @@ export async function readState(store: OperatorStore) {
 
 const examplesShown = 3
 
-/** `kind`: not stored at all, or stored as it was before. */
+/** Refused invoices with the same reason. `kind`: `refused` is not stored, and `outdated` is stored as it was before. */
 export type Refused = Awaited<ReturnType<typeof readRefused>>[number]
 
 async function readRefused(store: OperatorStore, counts: readonly SetAsideCount[]) {
@@ -75,14 +75,14 @@ const words: Record<RefusalReason, string> = {
   no_id: 'no ID',
 }
 
-/** In words; a reason written by a newer version is returned as it is. */
+/** Describes a reason in words. A reason that a newer version wrote is returned unchanged. */
 export function formatReason(reason: string): string {
   return words[reason as RefusalReason] ?? reason
 }
 
 type WaitingKind = Exclude<SetAsideKind, RefusedKind>
 
-/** `%` is where the system that they come from is named. */
+/** `%` is replaced by " of" and the name of the system. */
 const waitingWords: Record<WaitingKind, readonly [one: string, many: string]> = {
   invoice: ['invoice% could not be read', 'invoices% could not be read'],
   waiting: ['invoice% waits for a part of the database', 'invoices% wait for a part of the database'],
@@ -99,7 +99,7 @@ const waitingWords: Record<WaitingKind, readonly [one: string, many: string]> = 
   field: ['document% has a field that could not be read', 'documents% have a field that could not be read'],
 }
 
-/** As in "3 invoices of ACME could not be read". A kind written by a newer version is named as it is. */
+/** Describes waiting records, for example "3 invoices of ACME could not be read". A kind that a newer version wrote is named as it is. */
 export function formatWaiting(
   { kind, count }: Pick<WaitingRecords, 'kind' | 'count'>,
   system: string,
@@ -108,12 +108,12 @@ export function formatWaiting(
   return `${count} ${(count === 1 ? one : many).replace('%', () => ` of ${system}`)}`
 }
 
-/** The time within which records that are due are asked for, in milliseconds. */
+/** Interval in milliseconds of the checks for due records of a kind. */
 export function lookEveryMs(kind: string): number {
   return isDocumentKind(kind) ? everyMs.open : everyMs.aside
 }
 
-/** As in "7: no customer (in_1, in_2, in_3 and others)". */
+/** Describes refused invoices, for example "7: no customer (in_1, in_2, in_3 and others)". */
 export function formatRefused({ reason, count, examples }: Refused): string {
   const others = count > examples.length ? ' and others' : ''
   const named = examples.length === 0 ? '' : ` (${examples.join(', ')}${others})`

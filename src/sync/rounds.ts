@@ -1,12 +1,12 @@
-/** The schedule of the connector, made from the table of its questions. Events never wait for lists of everything. */
+/** The schedule of the connector, made from the table of questions. Events never wait for full lists. */
 import type { Stream, WriteStore } from '../store/store.ts'
 import type { Swept } from './documents/document-round.ts'
 import type { Applied } from './invoices/apply-answers.ts'
 import type { Question } from './questions.ts'
-import { type Clocks, createTimer, everyMs, leftSince, pauseAfter, type Step } from './schedule.ts'
+import { type Clocks, createTimer, everyMs, pauseAfter, remainingSince, type Step } from './schedule.ts'
 import { newStream, readStreams } from './streams.ts'
 
-/** Between two sweeps, however long one takes. */
+/** Minimum pause between two sweeps, even when a sweep takes longer than its interval. */
 const shortestPauseMs = 1_000
 
 export type ReportStep = (step: string, done: Applied | Swept) => void
@@ -15,11 +15,11 @@ export interface RoundsOptions {
   store: Pick<WriteStore, 'listStreams'>
   clocks: Clocks
   reportStep: ReportStep
-  /** Whether the whole account was listed. */
+  /** Whether all invoices of the account were listed. */
   isListed(): Promise<boolean>
 }
 
-/** One round a lane, each with its questions' steps. Rounds run at the same time. */
+/** Returns one round for each lane, with a step for each of the lane's questions. Rounds run at the same time. */
 export async function createRounds(
   questions: readonly Question[],
   options: RoundsOptions,
@@ -33,7 +33,7 @@ export async function createRounds(
   return [...lanes.values()].map(lane => lane.map(stepOf))
 }
 
-/** Its interval begins anew with each run, also with one that fails. */
+/** A step whose interval begins again with each run, even with a failed run. */
 class FromStart implements Step {
   readonly timer: Step['timer']
   protected readonly question: Question
@@ -59,23 +59,22 @@ class FromStart implements Step {
   }
 }
 
-/** A question whose interval a restart does not forget. */
+/** A question whose interval survives a restart of the process. */
 type Remembered = Exclude<Question, { from: 'start' }>
 
-/** Counts from the stream's last success. After the start, pauses run on a clock that nobody sets. */
+/** A step whose interval counts from the stream's last success. After the start, its pauses use a monotonic clock. */
 class FromSuccess extends FromStart {
   private readonly name: string
   private readonly needsAccount: boolean
-  /** The success that the timer counts from. A later one, of a list that another question brought to its end, counts as well. */
+  /** Time of the success from which the timer counts. A later success counts as well when another question completed the list. */
   private counted: number | null
-  /** Of what is under way, by the monotonic clock. */
+  /** Beginning of the unfinished sweep or list, by the monotonic clock. Null when none is unfinished. */
   private begunAt: number | null = null
-  /** In a row. */
-  private failures = 0
+  private failuresInRow = 0
 
   constructor(question: Remembered, options: RoundsOptions, { name, cursor, succeeded_at }: Stream) {
-    const left = leftSince(succeeded_at, question.everyMs, options.clocks)
-    super(question, options, cursor === null ? left : 0)
+    const remainingMs = remainingSince(succeeded_at, question.everyMs, options.clocks)
+    super(question, options, cursor === null ? remainingMs : 0)
     this.name = name
     this.needsAccount = question.needsAccount ?? false
     this.counted = succeeded_at
@@ -86,9 +85,9 @@ class FromSuccess extends FromStart {
     if (this.needsAccount && !(await options.isListed())) return timer.restart(everyMs.backfill)
     const { cursor, succeeded_at } = await this.read()
     const isKnown = cursor !== null || succeeded_at === this.counted
-    const left = isKnown ? 0 : leftSince(succeeded_at, question.everyMs, options.clocks)
+    const remainingMs = isKnown ? 0 : remainingSince(succeeded_at, question.everyMs, options.clocks)
     this.counted = succeeded_at
-    if (left > 0) return this.restart(left)
+    if (remainingMs > 0) return this.restart(remainingMs)
     this.begunAt ??= options.clocks.elapsed()
     await this.askAndCount()
     const after = await this.read()
@@ -98,13 +97,13 @@ class FromSuccess extends FromStart {
     this.restart(Math.max(shortestPauseMs, question.everyMs - age))
   }
 
-  /** A question that costs many calls is not asked every few seconds while it fails. */
+  /** Asks the question. The pause after each failure in a row is longer, because a question may cost many calls. */
   private async askAndCount(): Promise<void> {
     try {
       await this.ask()
-      this.failures = 0
+      this.failuresInRow = 0
     } catch (error) {
-      this.timer.restart(pauseAfter(++this.failures))
+      this.timer.restart(pauseAfter(++this.failuresInRow))
       throw error
     }
   }

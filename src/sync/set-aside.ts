@@ -1,4 +1,4 @@
-/** Records that could not be stored as they were answered: under which kind each waits, and when it is asked for again. */
+/** Set-aside records: records that could not be stored as they were answered. Each waits under a kind until it is fetched again. */
 import {
   type DocumentRecordKind,
   documentRecordKinds,
@@ -12,34 +12,34 @@ import {
 } from '../store/connector-store.ts'
 import type { WriteTransaction } from '../store/store.ts'
 
-/** All records without an id are set aside as one, under this id. */
+/** Id under which all records without an id are set aside together. */
 export const noId = ''
 
 const minuteMs = 60_000
 
 export type SetAsideKind = InvoiceRecordKind | DocumentRecordKind | RefusedKind
 
-/** Pauses until a record is asked for again, by kind. */
+/** Pause before a set-aside record is fetched again, by kind. */
 const pausesMs: Record<SetAsideKind, number> = {
   [overlappedKind]: 0,
   [waitingKind]: minuteMs / 2,
   invoice: 5 * minuteMs,
-  // Mostly they stay refused, and every list of everything shows them.
+  // Most refused invoices stay refused, and every full list shows them again.
   refused: 60 * minuteMs,
   outdated: 60 * minuteMs,
-  // With the next round over documents.
+  // Records of documents are fetched again in the following round over documents.
   document: 0,
   client: 0,
   relations: 0,
   field: 0,
 }
 
-/** In milliseconds; null for one that cannot be asked for, since it has no id. */
+/** Returns the time of the next fetch in milliseconds. Null for a record without an id, which cannot be fetched. */
 export function dueAtOf(kind: SetAsideKind, id: string, now: number): number | null {
   return id === noId ? null : now + pausesMs[kind]
 }
 
-/** All kinds of invoices. */
+/** All kinds under which invoices are set aside. */
 export const invoiceKinds: readonly SetAsideKind[] = [...invoiceRecordKinds, ...refusedKinds]
 
 export interface Wanted {
@@ -47,14 +47,14 @@ export interface Wanted {
   reason: string
 }
 
-/** What an answer changes of the rows under its id. `wanted` is null when it fits. */
+/** Tells how an answer changes the set-aside rows of its record. `wanted` is null when the answer passed the checks. */
 export function replaceSetAside(
   rows: readonly SetAside[],
   askedAt: number,
   wanted: Wanted | null,
 ): { cleared: SetAside[]; asked_stamp: number } {
   const lastAskedAt = Math.max(0, ...rows.map(({ asked_stamp }) => asked_stamp))
-  // An answer that was asked for earlier than the one that was set aside does not clear it.
+  // An answer does not clear a row that was set aside by a later question.
   if (wanted === null && askedAt < lastAskedAt) return { cleared: [], asked_stamp: lastAskedAt }
   return {
     cleared: rows.filter(({ kind }) => kind !== wanted?.kind),
@@ -62,13 +62,13 @@ export function replaceSetAside(
   }
 }
 
-/** What an answer says of a record. `wanted` is null when it fits, or is gone. */
+/** The result of an answer about a record. `wanted` is null when the record passed the checks, or is gone. */
 export interface AskedRecord {
   askedAt: number
   wanted: Wanted | null
 }
 
-/** A record is set aside once, under the kind of the last answer about it. Returns the ids of those that were set aside before. */
+/** Sets each record aside once, under the kind of its last answer. Returns the ids of records that were set aside before. */
 export async function saveSetAside(
   tx: WriteTransaction,
   system: string,

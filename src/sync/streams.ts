@@ -1,4 +1,4 @@
-/** Streams of records: the position, last success and last failure of each. */
+/** The state of each stream: its cursor, last success and last failure. */
 import type { Stream, WriteStore } from '../store/store.ts'
 
 export type Streams = ReturnType<typeof createStreams>
@@ -7,7 +7,7 @@ export function createStreams(store: WriteStore, signal: AbortSignal) {
   const read = async (name: string) => (await readStreams(store)).get(name) ?? newStream(name)
   return {
     read,
-    /** Runs a stream to its end, or records why it did not get there. */
+    /** Runs work on a stream. Stores the reason with the stream when the work fails. */
     async run<T>(name: string, run: (stream: Stream) => Promise<T>): Promise<T> {
       try {
         return await run(await read(name))

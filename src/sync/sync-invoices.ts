@@ -1,17 +1,20 @@
-/** A single run over all invoices. */
+/** One run of `fatura sync --once` over all invoices. */
 import type { Logger } from 'pino'
 import { billingStreams } from '../sources/stream-names.ts'
 import type { Stream, WriteStore } from '../store/store.ts'
 import type { Connector } from './invoices/connector.ts'
 import { customerPatienceMs, relistEveryOf } from './questions.ts'
 import type { ReportStep } from './rounds.ts'
-import { type Clocks, every, everyMs, leftSince, realClocks, repeat, runDue } from './schedule.ts'
+import { type Clocks, every, everyMs, realClocks, remainingSince, repeat, runDue } from './schedule.ts'
 import { readStreams } from './streams.ts'
 
-/** Pages of a relist that a single run reads for each second since the last run: a tenth of the 20 pages that a second allows. */
+/**
+ * A single run reads two pages of a relist for each second since the last run, and 20
+ * pages at least. Two are a tenth of the pages that the rate limit allows in a second.
+ */
 const [relistPagesPerSecond, relistPagesAtLeast] = [2, 20]
 
-/** All invoices of the account. Events are followed meanwhile: the list of a large account takes hours. */
+/** Reads all invoices of the account. Events are applied meanwhile, because the list of a large account takes hours. */
 export async function syncInvoices(
   connector: Connector,
   options: { store: WriteStore; log: Logger; signal: AbortSignal; isFull?: boolean },
@@ -37,7 +40,7 @@ export async function syncInvoices(
   do {
     reportStep('backfill', await whileFollowing(connector.backfill()))
     reportStep('catchUp', await connector.catchUp())
-    // The events had a gap that only the list can close.
+    // The loop repeats after a gap in the events, which only a full list can close.
   } while (!(await connector.isListed()))
   signal.throwIfAborted()
   const relist = (await readStreams(store)).get(names.relist)
@@ -48,7 +51,7 @@ export async function syncInvoices(
   if (again !== null) reportStep('retrySetAside', again)
 }
 
-/** Pages of the relist that a single run reads. 0 unless a list is under way, or would be due before the next run. */
+/** Returns how many pages of the relist one run reads. 0 when no relist is unfinished and none would be due before the next run. */
 export function relistPages(
   connector: Pick<Connector, 'source'>,
   relist: Stream | undefined,
@@ -57,9 +60,9 @@ export function relistPages(
 ): number {
   const sinceLastRun = lastRunAt === null ? 0 : Math.max(0, clocks.calendar() - lastRunAt)
   const relistEvery = relistEveryOf(connector)
-  const left = leftSince(relist?.succeeded_at ?? null, relistEvery, clocks)
-  // A list that ended within this run is not due again, however long ago the last run was.
-  const isDue = left <= Math.min(sinceLastRun, relistEvery / 2)
+  const remainingMs = remainingSince(relist?.succeeded_at ?? null, relistEvery, clocks)
+  // Half the interval is the limit, so that a list that ended in this run is not due again.
+  const isDue = remainingMs <= Math.min(sinceLastRun, relistEvery / 2)
   if (!isDue && (relist?.cursor ?? null) === null) return 0
   return Math.max(relistPagesAtLeast, Math.floor((sinceLastRun / 1_000) * relistPagesPerSecond))
 }

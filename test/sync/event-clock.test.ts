@@ -208,7 +208,10 @@ for (const engine of engines)
       assert.deepEqual(told, ['backfill'])
       assert.equal(sandbox.requests.get('list_invoices'), asked)
       const [step] = relisting
-      assert.ok((step?.timer.left() ?? 0) > 14 * 60_000, 'the next one is a quarter of an hour from here')
+      assert.ok(
+        (step?.timer.remaining() ?? 0) > 14 * 60_000,
+        'the next one is a quarter of an hour from here',
+      )
     })
 
     it('what happens by a test clock that is behind is seen a quarter of an hour later', async t => {

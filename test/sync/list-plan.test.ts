@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import fc from 'fast-check'
-import { type Arrival, type ListedPage, ListPlan, type Walk } from '../../src/sync/invoices/list-plan.ts'
+import { type Arrival, type ListedPage, ListPlan, type RangePass } from '../../src/sync/invoices/list-plan.ts'
 import { type Range, wholeList } from '../../src/sync/invoices/ranges.ts'
 
 interface Listed {
@@ -68,32 +68,32 @@ function readOnce(
   choose: () => number,
 ) {
   const plan = new ListPlan(ranges, given.parallel)
-  const readers: { walk: Walk; after: string | null; asked: Range }[] = []
+  const readers: { pass: RangePass; after: string | null; asked: Range }[] = []
   const waiting: Arrival[] = []
   let left = ranges
   const takeMore = () => {
     while (readers.length < given.parallel) {
-      const walk = plan.takeNext()
-      if (walk === undefined) return
-      readers.push({ walk, after: walk.range.after, asked: walk.range })
+      const pass = plan.takeNext()
+      if (pass === undefined) return
+      readers.push({ pass, after: pass.range.after, asked: pass.range })
     }
   }
   const store = () => {
     const some = waiting.splice(0)
-    left = plan.leftAfter(some)
+    left = plan.remainingAfter(some)
     for (const { page } of some) for (const { id } of page.answers) stored.add(id)
-    plan.noteStored(some)
+    plan.recordStored(some)
   }
   takeMore()
   while (readers.length > 0) {
     if (choose() < 15) return left
     const [reader] = readers.splice(choose() % readers.length, 1)
     if (reader === undefined) break
-    const { walk, after, asked } = reader
-    const page = plan.noteRead(walk, pageOf(all, asked, after, given.pageSize))
-    waiting.push({ walk, page })
+    const { pass, after, asked } = reader
+    const page = plan.recordRead(pass, pageOf(all, asked, after, given.pageSize))
+    waiting.push({ pass, page })
     // The next page is asked for at once, within the range as it is by now; or before the range is cut again.
-    if (page.next !== null) readers.push({ walk, after: page.next, asked: walk.range })
+    if (page.next !== null) readers.push({ pass, after: page.next, asked: pass.range })
     takeMore()
     if (choose() % 3 === 0) store()
   }
@@ -134,7 +134,7 @@ it('a page that ends in the second at which its range is cut goes on within that
   const range = { from: 100, before: 200, after: null, isCut: true }
   const walkOf = () => {
     const plan = new ListPlan([range], 4)
-    return { plan, walk: plan.takeNext() ?? assert.fail() }
+    return { plan, pass: plan.takeNext() ?? assert.fail() }
   }
   const page = (reached: number): ListedPage => ({
     ...pageOf([{ id: 'in_1', created: reached }], wholeList, null, 9),
@@ -145,7 +145,7 @@ it('a page that ends in the second at which its range is cut goes on within that
     [100, 'in_1'],
     [99, null],
   ] as const) {
-    const { plan, walk } = walkOf()
-    assert.equal(plan.noteRead(walk, page(reached)).next, next, `${reached}`)
+    const { plan, pass } = walkOf()
+    assert.equal(plan.recordRead(pass, page(reached)).next, next, `${reached}`)
   }
 })

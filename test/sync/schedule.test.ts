@@ -10,7 +10,7 @@ import { nothingApplied } from '../../src/sync/invoices/apply-answers.ts'
 import type { Connector } from '../../src/sync/invoices/connector.ts'
 import { documentQuestions, invoiceQuestions } from '../../src/sync/questions.ts'
 import { createRounds } from '../../src/sync/rounds.ts'
-import { type Clocks, every, leftSince, runDue, type Step } from '../../src/sync/schedule.ts'
+import { type Clocks, every, remainingSince, runDue, type Step } from '../../src/sync/schedule.ts'
 import { relistPages } from '../../src/sync/sync-invoices.ts'
 
 const minute = 60_000
@@ -273,9 +273,9 @@ describe('the rhythm', () => {
   it('knows what is left of a pause', () => {
     const { clocks } = createWorld()
     const now = clocks.calendar()
-    assert.equal(leftSince(null, day, clocks), 0)
-    assert.equal(leftSince(now - day - 1, day, clocks), 0)
-    assert.equal(leftSince(now - minute, day, clocks), day - minute)
-    assert.equal(leftSince(now + 1, day, clocks), 0)
+    assert.equal(remainingSince(null, day, clocks), 0)
+    assert.equal(remainingSince(now - day - 1, day, clocks), 0)
+    assert.equal(remainingSince(now - minute, day, clocks), day - minute)
+    assert.equal(remainingSince(now + 1, day, clocks), 0)
   })
 })

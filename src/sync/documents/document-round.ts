@@ -1,4 +1,4 @@
-/** What the parts share that follow the invoicing system: the context of all rounds, and one round. */
+/** Types that the parts of the connector for the invoicing system share: their context, and one round. */
 import type { Logger } from 'pino'
 import type { DocumentSource } from '../../sources/source.ts'
 import type { NextStamp } from '../../store/stamps.ts'
@@ -8,36 +8,39 @@ import type { Linking } from '../link-invoices.ts'
 import type { Aside } from './set-aside-documents.ts'
 
 export interface DocumentContext extends Linking {
-  /** The system that set-aside records are stored under. */
+  /** The system under which set-aside records are stored. */
   system: string
   store: WriteStore
   log: Logger
   signal: AbortSignal
   nextStamp: NextStamp
-  /** Answers arrive in parallel; the store takes one after the other. */
+  /** Runs transactions one after the other, because answers arrive in parallel. */
   enqueue: ReturnType<typeof createQueue>
-  /** What the key may not read, as it was logged. */
+  /** Messages about missing permissions that were logged already. */
   forbidden: Set<string>
-  /** Documents of one more page. */
-  noteProgress(documents: number): void
+  /** Reports the number of documents on one more page. */
+  reportProgress(documents: number): void
 }
 
-/** Every document is fetched once at most, and missed once at most. */
+/** One round over documents. It fetches each document at most once, and counts each document as missed at most once. */
 export interface Round {
   source: DocumentSource
-  /** The beginning, in milliseconds and as a stamp. */
+  /** Beginning of the round, in milliseconds and as a stamp. */
   at: number
   stamp: number
-  /** A document that was missed after this stamp was missed in this round already. */
+  /** A document that was missed after this stamp is not counted as missed again. */
   missedBefore: number
-  /** What was set aside when it began. */
+  /** Records that were set aside when the round began. */
   aside: Aside
-  /** Of a sweep whose corrections count, the first day that lists of recent documents read; null when none counts. */
+  /** First day of the lists of recent documents, for a sweep that counts corrections. Null for a round that counts none. */
   recentFrom: string | null
   counts: RoundCounts
 }
 
-/** Documents read, documents that the system does not have, documents that do not fit, and invoices whose link changed. */
+/**
+ * Counts of a round: documents read, documents that the system does not
+ * have, documents that failed the checks, and invoices whose link changed.
+ */
 export type Swept = ReturnType<RoundCounts['read']>
 
 export class RoundCounts {
@@ -46,22 +49,22 @@ export class RoundCounts {
   private misfits = 0
   private changed = 0
 
-  noteListed(documents: number): void {
+  addListed(documents: number): void {
     this.documents += documents
   }
 
-  /** Of a single document: whether it was there. */
-  noteFetched(isThere: boolean): void {
+  /** Counts a document that was fetched by its id. `isThere`: the system has the document. */
+  addFetched(isThere: boolean): void {
     this.documents++
     if (!isThere) this.missed++
   }
 
-  noteMisfits(count: number): void {
+  addMisfits(count: number): void {
     this.misfits += count
   }
 
-  /** Invoices whose link changed. */
-  noteChanged(count: number): void {
+  /** Counts invoices whose link changed. */
+  addRelinked(count: number): void {
     this.changed += count
   }
 

@@ -1,12 +1,12 @@
 /**
- * From an invoicing system to the store. It reports no changes, so it is polled: recent and open documents often, all others in turn.
- * This is the entry of the folder: others call it alone, but for what a round counts (`Swept`).
+ * Copies an invoicing system's documents into the store. The system reports no changes, so lists are read again and again: recent and
+ * open documents often, all documents month by month. Other folders call only this file, except for the type `Swept`.
  *
- * Each of the three questions is a round: it reads lists (`read-list.ts`), fetches what these should have held and did not
- * (`fetch-documents.ts`), and links in the same transaction the invoices that the documents concern (`link-invoices.ts` beside the folder).
+ * Each of the three questions is a round. A round reads lists (`read-list.ts`) and fetches documents that are missing from the lists
+ * (`fetch-documents.ts`). The same transaction links the invoices that a document concerns (`link-invoices.ts` beside this folder).
  *
- * It promises: in a round every document is fetched once at most and missed once at most, a document is gone after two misses that lie
- * apart, and a stream's success is as old as the beginning of its round. It knows no payment platform, and no invoice but its links.
+ * Promises: a round fetches each document at most once and counts it as missed at most once. A document is gone after two misses that
+ * lie apart. A stream's success is as old as the beginning of its round. The payment platform is never called here.
  * Tests: `test/sync/documents.test.ts`, `document-rounds.test.ts` and `references.test.ts` over engines, `test/sim/`.
  */
 import type { Logger } from 'pino'
@@ -27,33 +27,36 @@ import { fetchDocuments, readLists } from './fetch-documents.ts'
 import { fetchRelations } from './fetch-relations.ts'
 import { asideName, readAside, readDueDocuments } from './set-aside-documents.ts'
 
-/** A document is dated on the day of its creation, or shortly before. */
+/** Days before today that count as recent. A document is dated on the day of its creation, or shortly before. */
 const recentDays = 3
-/** For differing clocks and time zones. */
+/** Days after today that are read as well, because clocks and time zones differ. */
 const daysAhead = 2
-/** A little less than lies between two rounds over open documents. */
+/** Minimum time between two misses of a document, a little less than the interval of rounds over open documents. */
 export const roundsApartMs = everyMs.open - 60_000
-/** Of each document of an invoice: credit notes come without any change of the document itself. */
+/** Interval of reading the relations of each invoice's document. A new credit note does not change the document itself. */
 const relationsEvery = dayMs
 const maxRelations = 500
 
 export interface DocumentSyncOptions extends Linking {
   source: DocumentSource
-  /** For sweeps of everything: it may have a slower pace. */
+  /** The source for sweeps of all documents, which may have a slower pace. */
   sweepSource?: DocumentSource
   store: WriteStore
   log: Logger
   signal: AbortSignal
-  /** One for all that is asked for this store. */
+  /** Makes the stamps of all questions for this store. */
   nextStamp: NextStamp
-  /** Single documents and clients fetched in one run; the next goes on with the rest. */
+  /** Maximum number of single documents, and of clients, that one run fetches. The following run continues. Default: 200. */
   fetchesPerRun?: number
-  /** The least time between two misses of a document: less is one outage, seen twice. `one run`: all of a run's are one. */
+  /**
+   * Minimum time between two misses of a document, because misses close
+   * together may be one outage. `one run`: all misses of a run count as one.
+   */
   missesApartMs: number | 'one run'
   onProgress?(documents: number): void
 }
 
-/** The streams are there from the start: until each has succeeded once, the store is not up to date. */
+/** Creates the streams at once, because the store is not up to date until each stream has succeeded once. */
 export async function createDocumentSync(options: DocumentSyncOptions): Promise<DocumentSync> {
   const { source, store } = options
   const known = await readStreams(store)
@@ -65,7 +68,7 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
   return new DocumentSync(options)
 }
 
-/** Days as YYYY-MM-DD, both inclusive. */
+/** First and last day as YYYY-MM-DD, both inclusive. */
 type Span = { from: string; to: string }
 
 export class DocumentSync {
@@ -90,15 +93,15 @@ export class DocumentSync {
     this.context = {
       ...{ system: source.system, store, log, signal, nextStamp, rules, guard },
       ...{ enqueue: createQueue(), forbidden: new Set() },
-      noteProgress: documents => this.noteProgress(documents),
+      reportProgress: documents => this.reportProgress(documents),
     }
     this.startedAt = nextStamp()
   }
 
-  /** Reads the documents of one more month, the newest month first. Resolves with null once all were read. */
+  /** Reads the documents of one more month, the newest month first. Resolves with null when the oldest month was read. */
   sweepMonth(): Promise<Swept | null> {
     return this.streams.run(this.names.all, async stream => {
-      // What the first sweep brings was never missed.
+      // Documents of the first sweep are no corrections.
       const round = await this.begin(this.sweepSource, stream.succeeded_at !== null)
       const thisMonth = monthOf(round.at)
       const cursor = readRoundCursor(stream)?.next ?? thisMonth
@@ -112,7 +115,7 @@ export class DocumentSync {
       const isDone = next < (await this.firstMonth(round))
       await this.end(stream, round, isDone ? null : next)
       if (!isDone) return round.counts.read()
-      // Lists may have left out what comparisons need.
+      // Lists may have left out fields that comparisons need.
       await this.refreshRelations(round)
       return null
     })
@@ -128,15 +131,18 @@ export class DocumentSync {
     })
   }
 
-  /** Reads documents that may still change and claimed ones that were never seen, and ages claims. */
+  /**
+   * Reads documents that may still change, and claimed documents that were
+   * never seen. Also links invoices again whose document is being created.
+   */
   refreshOpen(): Promise<Swept> {
     return this.streams.run(this.names.open, async stream => {
       const round = await this.begin(this.source, false)
       const last = await this.readAndFetch(round, { statuses: openInLists }, 'open', stream)
-      const left = await fetchDocuments(this.context, round, this.unseen(round), this.fetchesPerRun)
-      round.counts.noteChanged(await ageClaims(this.context.store, this.context))
-      await this.end(stream, round, last === null && left === null ? null : String(last ?? 0))
-      // Not part of the round: the API does not show these.
+      const lastUnseen = await fetchDocuments(this.context, round, this.unseen(round), this.fetchesPerRun)
+      round.counts.addRelinked(await ageClaims(this.context.store, this.context))
+      await this.end(stream, round, last === null && lastUnseen === null ? null : String(last ?? 0))
+      // The rest does not belong to the round, because the API does not show these records.
       await this.retrySetAside(round)
       await fetchClients(this.context, round, this.dueClients(round))
       await this.refreshRelations(round)
@@ -144,7 +150,7 @@ export class DocumentSync {
     })
   }
 
-  private noteProgress(documents: number): void {
+  private reportProgress(documents: number): void {
     this.documentsRead += documents
     this.options.onProgress?.(this.documentsRead)
   }
@@ -159,7 +165,7 @@ export class DocumentSync {
     return { source, at, stamp, missedBefore, aside, recentFrom, counts: new RoundCounts() }
   }
 
-  /** Records the end of a round, as of its beginning; or the cursor with which the next run goes on. */
+  /** Stores the success of a round with the time of its beginning, or the cursor with which the following run continues. */
   private async end(stream: Stream, { at }: Round, next: string | null): Promise<void> {
     const since = Math.min(readRoundCursor(stream)?.since ?? at, at)
     await this.context.store.transaction(tx =>
@@ -169,7 +175,10 @@ export class DocumentSync {
     )
   }
 
-  /** Reads lists, and fetches what they should have held; of a stream, some after its cursor. Resolves with the id to go on after, or null. */
+  /**
+   * Reads lists, and fetches documents that are missing from the lists. With a stream, fetches a
+   * limited number after the stream's cursor. Resolves with the id to continue after, or null.
+   */
   private async readAndFetch(round: Round, query: DocumentQuery, which: 'open' | Span, stream?: Stream) {
     await readLists(this.context, round, query)
     const from = Number((stream && readRoundCursor(stream)?.next) ?? 0)
@@ -177,7 +186,7 @@ export class DocumentSync {
     return fetchDocuments(this.context, round, unlisted, stream && this.fetchesPerRun)
   }
 
-  /** A document may be dated a little before its invoice. */
+  /** Returns the oldest month of a sweep. A document may be dated a little before its invoice. */
   private async firstMonth({ at }: Round): Promise<string> {
     const first = (await this.context.store.readFirstIssued()) ?? at
     return monthOf(first - 31 * dayMs)
@@ -199,11 +208,11 @@ export class DocumentSync {
     const limit = Math.min(this.fetchesPerRun, maxRelations)
     const due = await this.context.store.readDueRelations(before, limit)
     const keys = due.filter(({ id }) => !round.aside.has(asideName('relations', id)))
-    // At the sweep's pace, and without a count of what was corrected.
+    // Uses the pace of sweeps, and counts no corrections.
     await fetchRelations(this.context, { ...round, source: this.sweepSource, recentFrom: null }, keys)
   }
 
-  /** Documents that a list should have held, and did not: those not read since the round began. */
+  /** Yields documents that are missing from a list: documents that were not read since the round began. */
   private async *unlisted(
     which: 'open' | Span,
     { stamp, aside }: Round,
@@ -214,7 +223,7 @@ export class DocumentSync {
     for await (const key of inOrder(read, from)) if (!aside.has(asideName('document', key.id))) yield key
   }
 
-  /** Documents that are claimed and were never seen, or were missed in an earlier round. */
+  /** Yields claimed documents that were never seen, or were missed in an earlier round. */
   private async *unseen({ missedBefore, aside }: Round): AsyncGenerator<DocumentKey> {
     for await (const key of inOrder(this.context.store.readClaimed)) {
       const { misses, observed_stamp } = key
@@ -227,12 +236,12 @@ export class DocumentSync {
   private async *dueClients({ aside }: Round): AsyncGenerator<number> {
     const { store, nextStamp } = this.context
     const before = nextStamp() - observationStamp(dayMs)
-    let left = this.fetchesPerRun
+    let remaining = this.fetchesPerRun
     const read = async (after: number, limit: number) =>
       (await store.readClients(before, after, limit)).map(id => ({ id }))
     for await (const { id } of inOrder(read)) {
       if (aside.has(asideName('client', id))) continue
-      if (left-- <= 0) return
+      if (remaining-- <= 0) return
       yield id
     }
   }
@@ -242,7 +251,7 @@ function firstRecentDay(at: number): string {
   return dayOf(at - recentDays * dayMs)
 }
 
-/** The position and the beginning of a round that was cut off; null when the cursor holds neither. */
+/** Returns the position and the beginning of a round that was cut off. Null when the cursor holds neither. */
 function readRoundCursor({ cursor }: Stream): { next: string; since: number } | null {
   const [, next = '', moment = ''] = /^(\S+) since (\S+)$/.exec(cursor ?? '') ?? []
   const since = Date.parse(moment)

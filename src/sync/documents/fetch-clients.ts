@@ -1,4 +1,4 @@
-/** Reads the clients of documents, for the comparison of tax IDs, and links what a tax ID decides. */
+/** Reads the clients of documents to compare tax IDs, and links the documents again whose tax ID changed. */
 import type { Document } from '../../domain/document.ts'
 import { isNobody } from '../../domain/link/link.ts'
 import { invoicesNamedBy } from '../../domain/link/related.ts'
@@ -9,7 +9,10 @@ import type { DocumentContext, Round } from './document-round.ts'
 import { atOnce, fetchRecord, unlessForbidden } from './fetch-documents.ts'
 import { saveAside } from './set-aside-documents.ts'
 
-/** A client's moment until its documents are linked: after a crash, it is due, and they are linked again. */
+/**
+ * Stamp of a client while its documents are being linked. After a crash,
+ * a client with this stamp is due, and its documents are linked again.
+ */
 const beingLinked = 1
 
 export function fetchClients(
@@ -22,12 +25,12 @@ export function fetchClients(
     forEachConcurrently(ids, atOnce, async id => {
       const found = await fetchRecord(context, 'client', id, () => source.fetchClient(id))
       if (found !== undefined)
-        counts.noteChanged(await saveClient(context, id, found.record?.tax_id ?? null, found.askedAt))
+        counts.addRelinked(await saveClient(context, id, found.record?.tax_id ?? null, found.askedAt))
     }),
   )
 }
 
-/** Saves a client and links its documents by it. Returns how many invoices changed. */
+/** Saves a client and links the documents of a changed client again. Returns the number of changed invoices. */
 async function saveClient(
   context: DocumentContext,
   id: number,
@@ -36,7 +39,7 @@ async function saveClient(
 ): Promise<number> {
   const { store, enqueue } = context
   let changed = 0
-  if (await enqueue(() => store.transaction(tx => noteTaxId(tx, id, taxId)))) {
+  if (await enqueue(() => store.transaction(tx => recordTaxId(tx, id, taxId)))) {
     const read = (after: Document | null, limit: number) => store.readOfClient(id, after?.id ?? 0, limit)
     for await (const some of readBatches(read))
       changed += await enqueue(() => store.transaction(tx => relinkDocuments(tx, context, some)))
@@ -50,8 +53,8 @@ async function saveClient(
   return changed
 }
 
-/** Returns whether the client's documents are to be linked again. */
-async function noteTaxId(tx: WriteTransaction, id: number, taxId: string | null): Promise<boolean> {
+/** Returns whether the client's documents must be linked again. */
+async function recordTaxId(tx: WriteTransaction, id: number, taxId: string | null): Promise<boolean> {
   const before = await tx.findClient(id)
   if (!before?.observed_stamp) await tx.keepClientTaxId(id, taxId)
   const last = before?.tax_id ?? null
@@ -68,7 +71,7 @@ async function relinkDocuments(
 ): Promise<number> {
   const { rules, guard } = context
   const ids = documents.map(({ id }) => id)
-  // Whoever ties one of them at this moment, by the former tax ID, ends first.
+  // Locks the documents, so that another transaction that links one by the former tax ID ends first.
   await tx.findDocuments({ ids, references: [] })
   const wanted = { documents: ids, ...invoicesNamedBy(documents, rules) }
   return (await relinkInvoices(tx, wanted, 'client', { rules, guard, now: Date.now() })).length

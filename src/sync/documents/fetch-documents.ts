@@ -12,14 +12,14 @@ import { readList } from './read-list.ts'
 import { asideName, reportAside, saveAside } from './set-aside-documents.ts'
 import { isSweptAlone } from './swept-documents.ts'
 
-/** Requests under way at once: the rate limit is the bound, not the time that an answer takes. */
+/** Number of requests at once, so many that the rate limit and not the response time bounds the speed. */
 export const atOnce = 16
-/** With this many failures in one run, the system fails and not its documents. */
+/** Number of failures in one run after which the system is at fault, and not its documents. */
 const maxFailures = 5
-/** So it does with this many documents of which none fits. */
+/** When at least this many documents come and all fail the checks, the system is at fault. */
 const misfitsToDoubt = 10
 
-/** A key that lacks a permission is logged once, and is no failure. */
+/** Runs `work`. A permission that the key lacks is logged once, and is no failure. */
 export async function unlessForbidden(
   { log, forbidden }: DocumentContext,
   message: string,
@@ -34,7 +34,7 @@ export async function unlessForbidden(
   }
 }
 
-/** Undefined when the record does not fit: it is set aside. */
+/** Fetches one record. Sets a record aside that fails the checks, and resolves with undefined. */
 export async function fetchRecord<T>(
   context: DocumentContext,
   kind: 'document' | 'client' | 'relations',
@@ -54,7 +54,7 @@ export async function fetchRecord<T>(
   }
 }
 
-/** Reads a list to its end: of documents in use, and of archived ones. */
+/** Reads two lists to their end: active documents, and archived documents. */
 export async function readLists(context: DocumentContext, round: Round, query: DocumentQuery): Promise<void> {
   const { signal, nextStamp } = context
   const { source, counts } = round
@@ -64,10 +64,13 @@ export async function readLists(context: DocumentContext, round: Round, query: D
   }
   const onPage = (page: DocumentPage, askedAt: number) => savePage(context, round, page, askedAt)
   for (const isArchived of [false, true])
-    counts.noteListed(await readList({ ...query, isArchived }, { source, atOnce, beforePage, onPage }))
+    counts.addListed(await readList({ ...query, isArchived }, { source, atOnce, beforePage, onPage }))
 }
 
-/** Fetches each by its id: only this answer makes a document missed. Resolves with the id to go on after; null when all were fetched. */
+/**
+ * Fetches each document by its id, because only such an answer makes a document
+ * missed. Resolves with the id to continue after, or null when all were fetched.
+ */
 export async function fetchDocuments(
   context: DocumentContext,
   round: Round,
@@ -100,9 +103,9 @@ export async function fetchDocument(
 ): Promise<void> {
   const { source, counts, missedBefore } = round
   const found = await fetchRecord(context, 'document', id, () => source.fetchDocument(id, type))
-  if (found === undefined) return counts.noteMisfits(1)
+  if (found === undefined) return counts.addMisfits(1)
   const { record: document, askedAt } = found
-  counts.noteFetched(document !== null)
+  counts.addFetched(document !== null)
   await commit(context, round, {
     documents: [document ?? { id, reference: null }],
     cause: 'document',
@@ -121,35 +124,35 @@ async function savePage(
   { documents, misfits }: DocumentPage,
   askedAt: number,
 ): Promise<void> {
-  // Of one that was set aside when the round began, the fetch of it alone is the next try.
-  const told = documents.filter(
+  // A document with a field that was set aside before the round is tried again only when it is fetched by its id.
+  const reported = documents.filter(
     ({ id, left_out }) => left_out === undefined || !round.aside.has(asideName('field', id)),
   )
-  const said = new Map(told.map(document => [document.id, { askedAt, wanted: leftOut(document) }]))
+  const said = new Map(reported.map(document => [document.id, { askedAt, wanted: leftOut(document) }]))
   for (const { id, reason } of misfits)
     if (id === null) context.log.warn({ reason }, 'a document without an ID was left out')
     else said.set(id, { askedAt, wanted: { kind: 'document', reason } })
   const write = (tx: WriteTransaction) => tx.saveDocuments(documents, askedAt)
   await commit(context, round, { documents, cause: 'list', said, write })
-  round.counts.noteMisfits(misfits.length)
-  context.noteProgress(documents.length)
+  round.counts.addMisfits(misfits.length)
+  context.reportProgress(documents.length)
 }
 
-/** Why a document is set aside though it is stored; null when it is whole. */
+/** Returns why a stored document is set aside as well. Null when no field was left out. */
 function leftOut({ left_out }: Document): Wanted | null {
   return left_out === undefined ? null : { kind: 'field', reason: `left out: ${left_out}` }
 }
 
 interface AnsweredDocuments {
   documents: readonly Pick<Document, 'id' | 'reference' | 'uid'>[]
-  /** For the journal. */
+  /** The cause that the journal shows. */
   cause: string
-  /** What is to be set aside, or is not any more, by id. */
+  /** Results by record id. Each sets its record aside, or clears an earlier entry. */
   said: ReadonlyMap<number, AskedRecord>
   write(tx: WriteTransaction): Promise<readonly ReplacedDocument[]>
 }
 
-/** Writes documents, and links in the same transaction the invoices that they concern. */
+/** Writes documents, and links the invoices that they concern in the same transaction. */
 function commit(
   context: DocumentContext,
   round: Round,
@@ -165,7 +168,7 @@ function commit(
       return { changed: await relinkInvoices(tx, wanted, cause, { rules, guard, now: Date.now() }), fresh }
     })
     reportAside(log, fresh)
-    round.counts.noteChanged(changed.length)
+    round.counts.addRelinked(changed.length)
     for (const { invoice, candidates } of changed)
       if (candidates.length > 0)
         log.warn(

@@ -1,4 +1,4 @@
-/** Reads related documents and QR codes; and a document itself of which lists left fields out. */
+/** Reads related documents and QR codes. Also fetches a document by its id when lists left some of its fields out. */
 import type { Relations } from '../../domain/document.ts'
 import type { RelationsKey } from '../../store/document-store.ts'
 import { forEachConcurrently } from '../concurrency.ts'
@@ -27,7 +27,7 @@ export function fetchRelations(
   })
 }
 
-/** What was answered before a failure is stored. */
+/** Fetches relations. Answers that arrived before a failure are stored. */
 async function fetchSome(
   context: DocumentContext,
   round: Round,
@@ -43,11 +43,11 @@ async function fetchSome(
       if (one !== undefined) found.push({ id, ...one })
     })
   } finally {
-    if (found.length > 0) round.counts.noteChanged(await saveRelations(context, found))
+    if (found.length > 0) round.counts.addRelinked(await saveRelations(context, found))
   }
 }
 
-/** Returns how many invoices changed. */
+/** Returns the number of changed invoices. */
 function saveRelations(context: DocumentContext, found: readonly Found[]): Promise<number> {
   const { rules, guard } = context
   const ids = found.map(({ id }) => id)

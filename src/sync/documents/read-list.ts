@@ -1,4 +1,4 @@
-/** Reads a list of documents to its end, several pages at once; a list without an end is a failure. */
+/** Reads a list of documents to its end, several pages at once. A list without an end is a failure. */
 import {
   type DocumentPage,
   type DocumentQuery,
@@ -7,21 +7,21 @@ import {
 } from '../../sources/source.ts'
 import { forEachConcurrently } from '../concurrency.ts'
 
-/** Documents may move from one page to another while a list is read: then it is read again, at most this often. */
+/** Maximum number of passes over a list. Documents may move between pages while the list is read, so it is read again. */
 const maxPasses = 3
-/** Pages that a list may grow by while it is read; a large one by a tenth. */
+/** Number of pages by which a list may grow while it is read. A large list may grow by a tenth. */
 const pagesMore = 20
-/** Five million documents in one list: more than there are. */
+/** Maximum number of pages of a list. They hold five million documents, more than any account has. */
 const maxPages = 100_000
-/** Pages without any new document: many new documents may cause two, no more. */
+/** Maximum number of pages without any unknown document. Many new documents can cause two such pages, but no more. */
 const maxRepeats = 2
-/** When a page has at least this many documents and none fits, the system fails and not its documents. */
+/** When a page has at least this many documents and all fail the checks, the system is at fault. */
 const misfitsToDoubt = 10
 
 interface ListOptions {
   source: DocumentSource
   atOnce: number
-  /** Called before a page is requested; returns its stamp. */
+  /** Called before a page is requested. Returns the stamp of the request. */
   beforePage(): number
   onPage(page: DocumentPage, askedAt: number): Promise<void>
 }
@@ -39,7 +39,7 @@ async function readPass(query: DocumentQuery, { source, atOnce, beforePage, onPa
   const readPage = async (page: number) => {
     const askedAt = beforePage()
     const answer = await source.listDocuments(query, page)
-    pass.note(answer, askedAt)
+    pass.add(answer, askedAt)
     await onPage(answer, askedAt)
   }
   await readPage(1)
@@ -55,11 +55,11 @@ async function readPass(query: DocumentQuery, { source, atOnce, beforePage, onPa
   return { listed: pass.ids.size, isWhole: pass.isWhole(atFirst) }
 }
 
-/** What the pages of one pass say of the list. */
+/** The state of one pass over a list. */
 class Pass {
-  /** Documents of the list. */
+  /** Ids of the documents that this pass has read. */
   readonly ids = new Set<number>()
-  /** Of the whole list, by the page that was requested last. */
+  /** Size of the whole list, as the latest request reported it. */
   pages = 1
   total = 0
   private latest = 0
@@ -71,8 +71,8 @@ class Pass {
     this.name = name
   }
 
-  /** Answers come in any order. */
-  note({ documents, misfits, pages, total }: DocumentPage, askedAt: number): void {
+  /** Adds a page. Pages arrive in any order. */
+  add({ documents, misfits, pages, total }: DocumentPage, askedAt: number): void {
     if (askedAt > this.latest) {
       this.latest = askedAt
       this.pages = pages
@@ -86,7 +86,10 @@ class Pass {
     for (const { id } of documents) this.ids.add(id)
   }
 
-  /** In a list that grew shorter, documents moved up while it was read, and some may have been missed. */
+  /**
+   * Whether the pass read the whole list. In a list that became shorter,
+   * documents moved to earlier pages, and some may have been missed.
+   */
   isWhole(totalAtFirst: number): boolean {
     return this.ids.size + this.misfits >= this.total && this.total >= totalAtFirst
   }

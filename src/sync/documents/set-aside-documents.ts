@@ -1,14 +1,14 @@
-/** Records of the invoicing system that did not fit: logged once, and tried again later. */
+/** Set-aside records of the invoicing system: logged once, and tried again later. */
 import type { Logger } from 'pino'
 import type { DocumentRecordKind } from '../../store/connector-store.ts'
 import type { OperatorStore, WriteTransaction } from '../../store/store.ts'
 import { type AskedRecord, saveSetAside, type Wanted } from '../set-aside.ts'
 
 const triesPerRound = 20
-/** Further ones are tried as if they had not been set aside. */
+/** Maximum number of set-aside records that a round reads. Any others are tried as if they were not set aside. */
 const maxRead = 10_000
 
-/** As of the beginning of a round: names made by `asideName`. */
+/** Names of the records that were set aside at the beginning of a round, made by `asideName`. */
 export type Aside = ReadonlySet<string>
 
 export function asideName(kind: DocumentRecordKind, id: number | string): string {
@@ -16,7 +16,7 @@ export function asideName(kind: DocumentRecordKind, id: number | string): string
 }
 
 interface Stored {
-  /** The system that records are stored under. */
+  /** The system under which records are stored. */
   system: string
   store: Pick<OperatorStore, 'listSetAside'>
 }
@@ -26,14 +26,14 @@ export async function readAside({ store, system }: Stored): Promise<Aside> {
   return new Set(records.map(({ kind, id }) => asideName(kind as DocumentRecordKind, id)))
 }
 
-/** A document that does not fit, and one of which a field does not, are set aside as one record. */
+/** Kinds under which a record can be set aside. A document has one entry, whether the whole document or one field failed the checks. */
 const kindsAbout = { document: ['document', 'field'], client: ['client'], relations: ['relations'] } as const
 
 export interface SetAsideRecord extends Wanted {
   id: number
 }
 
-/** Stores what answers say of records. Returns those that were not set aside before. */
+/** Sets records aside or clears them, as their answers require. Returns the records that were not set aside before. */
 export async function saveAside(
   tx: WriteTransaction,
   system: string,
@@ -47,18 +47,18 @@ export async function saveAside(
   )
 }
 
-/** Once their transaction is committed. */
+/** Logs newly set-aside records. Called after their transaction is committed. */
 export function reportAside(log: Logger, records: readonly SetAsideRecord[]): void {
   for (const { kind, id, reason } of records)
     log.warn({ kind, id, reason }, 'a record that does not fit was set aside')
 }
 
-/** The ids tried longest ago, and not since a moment; also those that a clock which was ahead has tried in the future. */
+/** Returns the ids tried longest ago, and not after `since`. A try that a wrong clock dated in the future does not count. */
 export async function readDueDocuments({ store, system }: Stored, since: number) {
   const oldest = await store.listSetAside(triesPerRound, system, { dueAt: Date.now() })
   const due = oldest.filter(({ last_at }) => last_at <= since || last_at > Date.now())
   const ids = (kind: DocumentRecordKind) => due.filter(each => each.kind === kind).map(({ id }) => Number(id))
-  // A document of which a field did not fit is read again whole.
+  // A document with a field that failed the checks is fetched again as a whole.
   const documents = [...new Set([...ids('document'), ...ids('field')])]
   return { documents, clients: ids('client'), relations: ids('relations') }
 }

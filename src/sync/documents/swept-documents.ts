@@ -1,14 +1,14 @@
-/** Which of the documents that a sweep of everything replaced count as corrected. Pure. */
+/** Tells which documents that a full sweep replaced count as corrected. Pure. */
 import { isDeepStrictEqual } from 'node:util'
 import { type Document, openDocumentStatuses } from '../../domain/document.ts'
 import type { ReplacedDocument } from '../../store/document-store.ts'
 
 /**
- * Whether only the sweep shows this change. Open documents and those dated since a day are read every few minutes: of these, the
- * sweep may be the first to see a change, and corrects nothing.
+ * Whether only a full sweep shows this change. Open and recent documents are read every few minutes
+ * as well, so their changes are no corrections. `recentFrom` is the first day of recent documents.
  */
 export function isSweptAlone({ before, after }: ReplacedDocument, recentFrom: string): boolean {
-  if (before !== null && isDeepStrictEqual(withoutNote(before), withoutNote(after))) return false
+  if (before !== null && isDeepStrictEqual(withoutLeftOut(before), withoutLeftOut(after))) return false
   return ![before, after].some(document => document !== null && isReadOften(document, recentFrom))
 }
 
@@ -17,7 +17,10 @@ function isReadOften({ status, date }: Document, recentFrom: string): boolean {
   return isOpen || date === null || date >= recentFrom
 }
 
-/** A list may leave out a field that the document by itself has: that is no change. */
-function withoutNote({ left_out: _, ...document }: Document): Omit<Document, 'left_out'> {
+/**
+ * Removes the names of left-out fields from a comparison. A list may
+ * leave a field out that the document has when it is fetched by its id.
+ */
+function withoutLeftOut({ left_out: _, ...document }: Document): Omit<Document, 'left_out'> {
   return document
 }

@@ -1,4 +1,4 @@
-/** Checks that a value is an invoice of the contract: every field of its type, and no other field. */
+/** Checks that a value is an invoice of the contract, with every field of its type and no other field. */
 import { isCalendarDay } from '../../domain/calendar.ts'
 import {
   type Invoice,
@@ -19,15 +19,15 @@ import {
 } from '../../domain/payment.ts'
 
 export interface Problem {
-  /** As in `lines[2].quantity`; null when the value as a whole is at fault. */
+  /** Path of the field, for example `lines[2].quantity`. Null when the value as a whole is wrong. */
   field: string | null
-  /** Completes the sentence "<field> …". */
+  /** The rest of a sentence that begins with the field, for example "must be a JSON object". */
   reason: string
 }
 
 export type Check = ReturnType<typeof check>
 
-/** `allowed` completes the sentence "must be …". */
+/** Creates a check. `allowed` completes the sentence "must be …". */
 const check = (allowed: string, accepts: (value: unknown) => boolean, nullable = false, optional = false) => {
   return { allowed, accepts, nullable, optional }
 }
@@ -35,7 +35,7 @@ const orNull = ({ allowed, accepts }: Check): Check => check(`${allowed}, or nul
 const oneOf = (values: readonly string[]): Check =>
   check(`one of ${values.join(', ')}`, value => values.includes(value as string))
 
-// A NUL and a lone surrogate are not text to every database.
+// Some databases cannot store a NUL or a lone surrogate as text.
 const isText = (value: unknown): value is string =>
   typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 const isMoment = (value: unknown): boolean =>
@@ -46,7 +46,7 @@ const isMoment = (value: unknown): boolean =>
 
 const text = check('text without NUL', isText)
 const name = check('text of at least one character, without NUL', value => isText(value) && value !== '')
-/** Sums of the invoices of any customer without counters then stay within 64 bits. */
+/** Maximum amount of an invoice, in cents. Sums over the invoices of a customer without counters then stay within 64 bits. */
 const maxCents = 10 ** 15
 const cents = check(
   "a whole number of the currency's smallest unit, of at most 10^15 either way",
@@ -106,7 +106,7 @@ const positive = check(
   value => Number.isSafeInteger(value) && Number(value) >= 0,
 )
 
-/** Every fact may be left out: it follows from the others, the status and the total. */
+/** Every payment fact may be left out, because it follows from the other facts, the status and the total. */
 export const paymentChecks: Record<Exclude<keyof PaymentFacts, 'taxes' | 'payments'>, Check> = {
   due_date: orNull(check('a day, like 2026-04-01', value => isText(value) && isCalendarDay(value))),
   amount_due_cents: absent(cents),
@@ -131,10 +131,10 @@ const paidChecks: Record<keyof Payment, Check> = {
   paid_at: orNull(moment),
 }
 
-/** A hostile line could have millions. */
+/** Maximum number of reported problems. A hostile line could have millions of problems. */
 const maxProblems = 20
 
-/** Reads one invoice. A field that may be null may be left out, and so may `lines` and `payment`. Returns up to twenty problems at once. */
+/** Reads one invoice. A field that may be null may be left out, and so may `lines` and `payment`. Returns at most twenty problems. */
 export function readRecord(value: unknown): { record: InvoiceRecord } | { problems: Problem[] } {
   if (!isObject(value)) return { problems: [{ field: null, reason: 'must be a JSON object' }] }
   const problems: Problem[] = []
@@ -148,7 +148,7 @@ export function readRecord(value: unknown): { record: InvoiceRecord } | { proble
   return wrong === null ? { record: { invoice, lines, payment } } : { problems: [wrong] }
 }
 
-/** Null when nothing is told of the payment. */
+/** Returns null when the record holds nothing about its payment. */
 function readPayment(value: unknown, problems: Problem[]): Partial<PaymentFacts> | null {
   if (value === undefined || value === null) return null
   if (!isObject(value)) {
@@ -164,7 +164,7 @@ function readPayment(value: unknown, problems: Problem[]): Partial<PaymentFacts>
   return { ...facts, taxes, payments }
 }
 
-/** What is due is paid or remains; of a void invoice, nothing need remain. */
+/** Checks that the amount due is the sum of what is paid and what remains. For a void invoice, nothing needs to remain. */
 function checkSum(facts: PaymentFacts, { status }: Invoice): Problem | null {
   const { amount_due_cents: due, amount_paid_cents: paid, amount_remaining_cents: remaining } = facts
   if (due === paid + remaining || (status === 'void' && remaining === 0)) return null
@@ -172,7 +172,7 @@ function checkSum(facts: PaymentFacts, { status }: Invoice): Problem | null {
   return { field: 'payment.amount_remaining_cents', reason }
 }
 
-/** Null when it is left out, or is no list. */
+/** Returns null when the list is left out, or when the value is no list. */
 function readList<Row>(
   value: unknown,
   path: string,
@@ -195,7 +195,7 @@ function readList<Row>(
   return rows
 }
 
-/** `others` are fields that are read apart. */
+/** Reads the checked fields of an object. `others` names fields that are read separately. */
 function readObject(
   value: Record<string, unknown>,
   path: string,
@@ -231,7 +231,7 @@ function show(value: unknown): string {
   return shown.length > 60 ? `${shown.slice(0, 57)}…` : shown
 }
 
-/** On Node 24, deeply nested values can be parsed, but not written again. */
+/** On Node 24, a deeply nested value can be parsed, but `JSON.stringify` throws for it. */
 function toJson(value: unknown): string {
   try {
     return JSON.stringify(value)

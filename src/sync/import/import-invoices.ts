@@ -1,4 +1,4 @@
-/** Imports NDJSON: one invoice a line, all in one transaction. */
+/** Imports NDJSON, one invoice on each line, in one transaction. */
 import type { InvoiceRecord } from '../../domain/invoice.ts'
 import { importStream } from '../../sources/stream-names.ts'
 import { createStamps } from '../../store/stamps.ts'
@@ -6,17 +6,23 @@ import type { WriteStore } from '../../store/store.ts'
 import { type Problem, readRecord } from './check-record.ts'
 import { readLines, type TextLine } from './read-lines.ts'
 
-/** Large enough to be fast, also on Citus, where a batch is a command to each shard; small enough for little memory. */
+/**
+ * Maximum number of invoices, and of characters, in a batch. Large batches are fast on
+ * Citus, where a batch is one command to each shard. The limits keep the memory small.
+ */
 const [batchSize, batchLength] = [2_000, 4_000_000]
 
 export interface ImportOptions {
-  /** Import the good lines of a file that has bad ones; otherwise such a file changes nothing. */
+  /** True imports the valid lines of a file that has invalid lines. False imports nothing from such a file. */
   skipInvalid: boolean
   onRefusal(line: number, problems: readonly Problem[]): void
   onProgress(step: 'checked' | 'saved', invoices: number): void
 }
 
-/** Reads the input twice: checks every line, then saves all in one transaction, so that no bad file or slow sender keeps other writers out. Of two lines with one key the later wins. */
+/**
+ * Reads the input twice: first checks every line, then saves all lines in one transaction. So an invalid
+ * file or a slow sender does not block other writers. Of two lines with one key, the later line wins.
+ */
 export async function importInvoices(
   openInput: () => AsyncIterable<Uint8Array>,
   store: WriteStore,
@@ -28,13 +34,13 @@ export async function importInvoices(
   return { ...checked, changed, committed: true }
 }
 
-/** When none of the first lines is a JSON object or list, the rest is not read. */
+/** Reading stops when none of this many first lines is a JSON object or list. */
 const linesBeforeJson = 1_000
 
 async function checkAll(bytes: AsyncIterable<Uint8Array>, { onRefusal, onProgress }: ImportOptions) {
   let valid = 0
   let refused = 0
-  // The lines of another kind of file, such as a PDF, are not reported one by one.
+  // Problems are held until one line is JSON, because the lines of another kind of file, such as a PDF, are not reported one by one.
   let held: [line: number, problems: readonly Problem[]][] | null = []
   for await (const line of readLines(bytes)) {
     if (valid + refused === 0 && line.text?.startsWith('[')) throw new JsonArray()
@@ -57,10 +63,10 @@ async function checkAll(bytes: AsyncIterable<Uint8Array>, { onRefusal, onProgres
   return { valid, refused }
 }
 
-/** The input is one JSON array. Nothing was saved. */
+/** Thrown when the input is one JSON array. Nothing was saved. */
 export class JsonArray extends Error {}
 
-/** No line is JSON; holds the problems of the first one. Nothing was saved. */
+/** Thrown when no line is JSON. Holds the problems of the first line. Nothing was saved. */
 export class NotNdjson extends Error {
   readonly line: number
   readonly problems: readonly Problem[]
@@ -77,7 +83,7 @@ async function saveAll(
   store: WriteStore,
   { skipInvalid, onProgress }: ImportOptions,
 ): Promise<number> {
-  // Later than anything stored, whatever the clock: imported records count as the newest.
+  // This stamp is later than all stored stamps, whatever the clock says. So imported records count as the newest.
   const observedAt = createStamps(await store.readLastObserved())()
   return store.transaction(async tx => {
     let saved = 0
@@ -104,10 +110,10 @@ async function saveAll(
   })
 }
 
-/** The input was valid when it was checked and is not any more; nothing was saved. */
+/** Thrown when the input was valid in the check and is invalid now. Nothing was saved. */
 export class InputChanged extends Error {}
 
-/** A number or a text alone is JSON as well, but no sign that the rest is. */
+/** Reads one line. `isJson` is true only for an object or a list, because a number alone is valid JSON in any file. */
 function readLine({ text, reason }: TextLine): ReturnType<typeof readRecord> & { isJson: boolean } {
   if (text === null) return { problems: [{ field: null, reason: reason ?? 'cannot be read' }], isJson: false }
   try {

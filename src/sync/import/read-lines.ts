@@ -1,17 +1,17 @@
 /** Reads lines from a stream of bytes, in constant memory. */
 
-/** Far more than any invoice: a file without line ends must not fill the memory. */
+/** Maximum length of a line, far longer than any invoice. A file without line ends must not fill the memory. */
 const maximumLineBytes = 16 * 1024 * 1024
 
 export interface TextLine {
-  /** From 1, blank lines counted. */
+  /** Line number, counted from 1. Blank lines count. */
   number: number
-  /** Null when the line cannot be read, for the `reason`. */
+  /** Null when the line cannot be read. `reason` then tells why. */
   text: string | null
   reason?: string
 }
 
-/** Yields every line that is not blank. Lines end in LF or CRLF; a byte order mark at the start is passed over. */
+/** Yields every line that is not blank. Lines end in LF or CRLF. A byte order mark at the start is skipped. */
 export async function* readLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<TextLine> {
   const utf8 = new TextDecoder('utf-8', { fatal: true })
   const parts: Uint8Array[] = []
@@ -42,7 +42,7 @@ export async function* readLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerat
       start = end + 1
     }
     const rest = chunk.subarray(start)
-    // Of a line that is too long already only its length matters.
+    // A line that is already too long is not kept. Only its length is counted.
     if (held <= maximumLineBytes) parts.push(rest)
     held += rest.length
   }

@@ -1,6 +1,6 @@
 /**
- * Applies the platform's answers about invoices, within a transaction: reads what is stored of them, lets `decide` decide, and carries
- * it out. Losses pass the deletion guard, and every invoice is linked to its document again.
+ * Applies the platform's answers about invoices, within a transaction. Reads the stored invoices, lets `decide` decide,
+ * and carries out the decisions. Losses pass the deletion guard. Every invoice is linked to its document again.
  */
 import { type InvoiceKey, type InvoiceRecord, keyOf } from '../../domain/invoice.ts'
 import type { Claimed, InvoiceNames } from '../../domain/link/known.ts'
@@ -12,30 +12,35 @@ import type { Wanted } from '../set-aside.ts'
 import { type Decision, decide, type PriorInvoice, type StampedAnswer } from './decide.ts'
 import { type Cause, countRefused, type Decided, findDifferent, wantedOf, writeJournal } from './outcomes.ts'
 
-/** `overlapped`: another answer about the invoice overlaps with it, and differs. `refused`: not stored, by reason. */
+/**
+ * Counts of applied answers. `overlapped`: the answer overlaps with another answer
+ * about the invoice, and differs. `refused`: invoices that are not stored, by reason.
+ */
 export const nothingApplied = { changed: 0, deleted: 0, overlapped: 0, refused: {} as Record<string, number> }
 export type Applied = typeof nothingApplied
 
 export interface ApplyOptions extends LinkOptions {
   cause: Cause | null
-  /** Whether part of the store is out of reach: then links stay as they are, every answer has a customer, and none is a deletion. */
+  /**
+   * True while part of the store is out of reach. Links then stay as they are. Every answer then has a customer, and none is a deletion.
+   */
   isPartial: boolean
 }
 
 export interface Outcome {
   applied: Applied
-  /** Invoices that are to be asked for again. */
+  /** Ids of invoices that must be fetched again. */
   overlaps: string[]
-  /** What is to be set aside, by id; null for an answer that fits. */
+  /** Why an invoice is set aside, by invoice id. Null when the answer passed the checks. */
   setAside: Map<string, Wanted | null>
-  /** Invoices that the platform has otherwise than they were stored. */
+  /** Invoices whose answer differs from the stored invoice. */
   different: InvoiceKey[]
 }
 
 type Saved = Extract<Decision, { action: 'save' }> & { answer: StampedAnswer }
 type Gone = Extract<Decision, { action: 'delete' }> & { answer: StampedAnswer }
 
-/** Each invoice at most once. */
+/** Applies answers. Each invoice may occur only once among the answers. */
 export async function applyAnswers(
   tx: WriteTransaction,
   answers: readonly StampedAnswer[],
@@ -48,7 +53,7 @@ export async function applyAnswers(
   await holdBack(tx, decided, options)
   const [saved, gone] = [findSaved(decided), findGone(decided)]
   const deleted = await deleteGone(tx, gone)
-  await leaveFormer(tx, saved, gone, options)
+  await removeFormer(tx, saved, gone, options)
   const { changed, claimedTwice } = await saveWithLinks(tx, saved, options)
   if (!options.isPartial) await relinkOthers(tx, saved, gone, claimedTwice, options)
   await tx.saveEntries(writeJournal(decided, options))
@@ -63,7 +68,10 @@ export async function applyAnswers(
   }
 }
 
-/** By the invoices' ids. An id is one invoice at the platform, so it belongs to one customer here. */
+/**
+ * Reads what is stored under each invoice id, for every customer that ever had the
+ * invoice. The platform's ids are unique, so only one customer has the invoice now.
+ */
 async function readKnown(
   tx: WriteTransaction,
   answers: readonly StampedAnswer[],
@@ -89,7 +97,7 @@ function readStored({ customer_id, id, summary, payment, ...known }: KnownInvoic
   }
 }
 
-/** Of the losses, those that the guard does not allow are held back. */
+/** Replaces deletions that the guard does not allow by held-back ones. */
 async function holdBack(tx: WriteTransaction, decided: Decided[], { guard }: ApplyOptions): Promise<void> {
   for (const one of decided) {
     const { decision } = one
@@ -111,7 +119,7 @@ function findGone(decided: readonly Decided[]): Gone[] {
   )
 }
 
-/** Returns how many were there. */
+/** Returns how many of the deleted invoices were stored. */
 async function deleteGone(tx: WriteTransaction, gone: readonly Gone[]): Promise<number> {
   let deleted = 0
   for (const { answer, key } of gone)
@@ -119,8 +127,8 @@ async function deleteGone(tx: WriteTransaction, gone: readonly Gone[]): Promise<
   return deleted
 }
 
-/** Takes invoices away from customers that had them before; what is settled is no loss that the guard holds back. */
-async function leaveFormer(
+/** Removes moved invoices from their former customers. The guard no longer holds back losses of saved, deleted or moved invoices. */
+async function removeFormer(
   tx: WriteTransaction,
   saved: readonly Saved[],
   gone: readonly Gone[],
@@ -128,12 +136,12 @@ async function leaveFormer(
 ): Promise<void> {
   const moved = saved.flatMap(({ formerly }) => formerly)
   for (const { customer_id, id } of moved) await tx.removeInvoice(customer_id, id)
-  const left = [...gone.map(({ key }) => key), ...moved]
-  await guard.forget(tx, 'deletion', [...saved.map(({ record }) => record.invoice), ...left])
-  await guard.forget(tx, 'lost_document', left)
+  const removed = [...gone.map(({ key }) => key), ...moved]
+  await guard.forget(tx, 'deletion', [...saved.map(({ record }) => record.invoice), ...removed])
+  await guard.forget(tx, 'lost_document', removed)
 }
 
-/** Returns how many changed, and whose documents are contested now. */
+/** Returns the number of changed invoices, and the documents that several invoices claim. */
 async function saveWithLinks(tx: WriteTransaction, saved: readonly Saved[], options: ApplyOptions) {
   const { records, claimedTwice } = options.isPartial
     ? { records: saved.map(keepDocument), claimedTwice: {} }
@@ -146,7 +154,7 @@ async function saveWithLinks(tx: WriteTransaction, saved: readonly Saved[], opti
   return { changed, claimedTwice }
 }
 
-/** Links other invoices again, which gain or lose a document by what was saved and deleted. */
+/** Links other invoices again that gain or lose a document because of the saved and deleted invoices. */
 async function relinkOthers(
   tx: WriteTransaction,
   saved: readonly Saved[],
@@ -165,7 +173,7 @@ async function relinkOthers(
   await relinkInvoices(tx, joinNames(touched), 'claim', options)
 }
 
-/** Links records to their documents. Those without a claim are left as they are. */
+/** Links records to their documents. A record without a claim stays as it is. */
 async function linkRecords(tx: WriteTransaction, saved: readonly Saved[], options: LinkOptions) {
   const claimed = saved.flatMap(({ record }) => toClaimed(record) ?? [])
   const { linked, claimedTwice } = await linkInvoices(tx, claimed, options)
@@ -177,18 +185,20 @@ async function linkRecords(tx: WriteTransaction, saved: readonly Saved[], option
   return { records: saved.map(withLinks), claimedTwice }
 }
 
-/** Leaves out the claim of an invoice that has a document: it is compared with the document alone, which stays. */
+/**
+ * Keeps the stored document, because links stay as they are. The claim of an invoice
+ * with a document is not saved, because a claim is compared with its document.
+ */
 function keepDocument({ record: { claim, ...record }, before }: Saved): InvoiceRecord {
   if (claim !== undefined && record.invoice.ix_id === null) return { ...record, claim }
   return { ...record, document: before?.document ? JSON.parse(before.document) : null }
 }
 
-/** Null for a record without a claim. */
 function toClaimed({ invoice, claim, payment }: InvoiceRecord): Claimed | null {
   return claim === undefined ? null : { invoice, claim, payments: paymentIds(payment) }
 }
 
-/** What is to be linked again when invoices that had names lose them: their documents may be another's now. */
+/** Returns what must be linked again after invoices lost names. A document with such a name may belong to another invoice now. */
 async function findLost(
   tx: WriteTransaction,
   lost: readonly Name[],
@@ -200,7 +210,10 @@ async function findLost(
   return { documents: documents.map(({ id }) => id), ...invoicesNamedBy(documents, rules) }
 }
 
-/** Names that an invoice had, and has no more; null stands for one that is deleted. An ID is its own for ever. */
+/**
+ * Returns names that an invoice had and no longer has. `record` is null for a deleted
+ * invoice. The invoice's own id is never lost, because no other invoice can have it.
+ */
 function lostNames(before: PriorInvoice | null, record: InvoiceRecord | null): Name[] {
   if (before === null || before.previous === null || before.claim === null) return []
   const { invoice, payment } = before.previous

@@ -1,4 +1,4 @@
-/** Asks the platform, with a stamp before the question and one after its answer, and commits what it answered. */
+/** Asks the platform and commits its answers. A stamp is taken before each question and after its answer. */
 import type { Logger } from 'pino'
 import { applyOutcomes, invoicesApplied } from '../../sources/calls/telemetry.ts'
 import type { AnswerPage, InvoiceAnswer } from '../../sources/source.ts'
@@ -19,14 +19,14 @@ interface Stamps {
 
 type Answered = Stamps & Pick<AnswerPage, 'answers'> & Partial<Pick<AnswerPage, 'unfit' | 'nameless'>>
 
-/** `recheck`: it was asked to find what no event announced; what differs counts as missed then. */
+/** `recheck`: the question looks for changes that no event announced. A difference counts as a missed event. */
 export type Recheck = 'recheck' | null
 
-/** Why it was asked: an event; a recheck; or neither. */
+/** The reason of a question: an event, a recheck, or neither. */
 export type Why = Cause | Recheck
 
 export interface CommitOptions extends Linking {
-  /** The system that set-aside records are stored under. */
+  /** The system under which set-aside records are stored. */
   system: string
   store: WriteStore
   log: Logger
@@ -34,7 +34,7 @@ export interface CommitOptions extends Linking {
   nextStamp: NextStamp
 }
 
-/** What was committed, and the invoices that are to be asked for again. */
+/** The counts of a commit. `overlaps` holds the ids of invoices that must be fetched again. */
 export interface Committed {
   applied: Applied
   overlaps: readonly string[]
@@ -68,7 +68,10 @@ export function createCommits(options: CommitOptions) {
   }
 }
 
-/** Commits answers in one transaction; `alongside` writes with them what must not run ahead of them. */
+/**
+ * Commits answers in one transaction. `alongside` writes the cursor in
+ * the same transaction, because a cursor must not run ahead of its rows.
+ */
 function commitWhole(
   options: CommitOptions,
   pages: readonly Answered[],
@@ -84,7 +87,10 @@ function commitWhole(
   })
 }
 
-/** While a node is out of reach: commits the customers of each node alone, where possible. All are fetched again once it is back. */
+/**
+ * Commits the customers of each database node separately, while a node
+ * is out of reach. All invoices are fetched again when the node is back.
+ */
 async function commitByNode(
   options: CommitOptions,
   pages: readonly Answered[],
@@ -119,7 +125,7 @@ async function commitByNode(
   return committed
 }
 
-/** The pages have no invoice in common. `isPartial`: while a node is out of reach, each answer counts as waiting. */
+/** Applies pages that have no invoice in common. `isPartial`: a node is out of reach, so every answer is set aside as waiting. */
 async function applyPages(
   tx: WriteTransaction,
   options: CommitOptions,
@@ -145,9 +151,10 @@ async function applyPages(
   if (isPartial) return { applied, overlaps: [] }
   await saveUnfit(tx, options, pages)
   if (why === 'recheck') {
-    // One that was set aside was announced, and did not fit then; a deletion that is let through was held back.
+    // Two differences are no missed event. A set-aside invoice was announced
+    // and failed the checks. A deletion that is let through was held back.
     const unannounced = different.filter(key => !before.has(key.id) && !guard.isLetThrough('deletion', key))
-    await corrections.note(tx, answers.length, unannounced)
+    await corrections.record(tx, answers.length, unannounced)
   }
   const nameless = pages.reduce((sum, { nameless = 0 }) => sum + nameless, 0)
   if (nameless === 0) return { applied, overlaps }
@@ -210,7 +217,7 @@ function keepAnswers(pages: readonly Answered[], isKept: (answer: InvoiceAnswer)
   })
 }
 
-/** Groups pages, in their order, so that no group holds an invoice twice: a later answer must find the earlier one stored. */
+/** Groups pages in their order, so that no group holds an invoice twice. A later answer must find the earlier answer stored. */
 function withoutRepeats(pages: readonly Answered[]): Answered[][] {
   const together: Answered[][] = []
   const seen = new Set<string>()

@@ -1,17 +1,18 @@
 /**
- * From a payment platform to the store: everything once, then events, and regular checks for missed changes. This is the entry of the
- * folder: others call it alone, but for what `fatura status` shows of a list (`ranges.ts`) and what an answer counts (`Applied`).
+ * Copies a payment platform's invoices into the store: all invoices once, then by events, with regular checks for missed changes.
+ * Other folders call only this file, except `ranges.ts` (for `fatura status`) and the type `Applied` of `apply-answers.ts`.
  *
- * A webhook comes over HTTP (the source's webhook server, wired in `cli/start/start-sync.ts`), and here by `applyNotification`:
- * 1. one fetch for all that ask for the invoice meanwhile (`refetch-invoices.ts`);
- * 2. the answer with its stamps (`commit-answers.ts`);
- * 3. what the answer changes (`decide.ts`, pure);
- * 4. the change in one transaction (`apply-answers.ts`), whose `tx.saveInvoices` writes the rows (`store/sqlite/write-invoices.ts`,
+ * The webhook server (wired in `cli/start/start-sync.ts`) calls `applyNotification` for each webhook. The steps are:
+ * 1. One fetch serves all calls for the same invoice that wait meanwhile (`refetch-invoices.ts`).
+ * 2. The answer gets its stamps (`commit-answers.ts`).
+ * 3. A pure function decides what the answer changes (`decide.ts`).
+ * 4. One transaction makes the change (`apply-answers.ts`). Its `tx.saveInvoices` writes the rows (`store/sqlite/write-invoices.ts`,
  *    `store/postgres/write-invoices.ts`).
- * `applyNotification` resolves once the transaction is committed. Lists and events take the steps 2 to 4 as well.
+ * `applyNotification` resolves after the commit. Lists and events take the steps 2 to 4 as well.
  *
- * It promises: an older answer never replaces a newer one, nothing is deleted but a draft that the platform says is gone, a cursor is never
- * ahead of its rows, and what cannot be stored is set aside with its reason. It knows no document: `link-invoices.ts` beside the folder does.
+ * Promises: an older answer never replaces a newer one. Only a draft that the platform says is gone is deleted. A cursor is never ahead
+ * of its rows. A record that cannot be stored is set aside with its reason. Documents are handled by `link-invoices.ts` beside this
+ * folder.
  * Tests: `test/sync/decide.test.ts` and `list-plan-steps.test.ts` by tables, `test/sync/sync.test.ts` over engines, `test/sim/`.
  */
 import type { Logger } from 'pino'
@@ -35,7 +36,7 @@ export interface ConnectorOptions extends Linking {
   store: WriteStore
   log: Logger
   signal: AbortSignal
-  /** One for all that is asked for this store. */
+  /** Makes the stamps of all questions for this store. */
   nextStamp: NextStamp
   onProgress?: SyncContext['reportProgress']
 }
@@ -65,7 +66,7 @@ export async function createConnector(options: ConnectorOptions) {
     forceRelist: () => lists.forceRelist(),
     relist: (isForced: boolean, maxPages?: number) => lists.relist(isForced, maxPages),
     rereadUnsettled: (unlessSince?: number) => lists.rereadUnsettled(unlessSince),
-    /** Applies the events since the last call. Lists of whole customers are awaited for `patienceMs`; longer ones go on. */
+    /** Applies the events since the last call. Waits for lists of whole customers at most `patienceMs`. Longer lists continue. */
     async catchUp(patienceMs?: number): Promise<Applied> {
       await lists.begun()
       return events.read(patienceMs)

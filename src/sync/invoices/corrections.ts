@@ -1,9 +1,9 @@
 /**
- * Counts the invoices that lists had to correct though no event had announced the change: events or webhooks were missed.
+ * Counts the invoices that lists had to correct although no event had announced the change. Events or webhooks were then missed.
  *
- * An invoice that a list finds changed waits, since its event may be on its way. An event about it or about its customer takes it
- * out, whichever of the two is applied first. Once the events were read to their end, and the reading began five minutes after the
- * list found the change, every event of that time is visible: what still waits then counts, once.
+ * A corrected invoice waits first, since its event may still arrive. An event about the invoice or about its customer removes it,
+ * whichever of the two is applied first. An invoice that still waits is counted, once, after a complete reading of the events that
+ * began five minutes after the correction. By then every event of that time is visible.
  */
 import type { Logger } from 'pino'
 import type { InvoiceKey } from '../../domain/invoice.ts'
@@ -11,13 +11,13 @@ import type { Notification } from '../../sources/source.ts'
 import type { Correction } from '../../store/connector-store.ts'
 import type { WriteStore, WriteTransaction } from '../../store/store.ts'
 
-/** Events may become visible this late. */
+/** Time after which an event is visible at the latest, in milliseconds. */
 export const lateEventsMs = 5 * 60_000
 
 /** Called once a transaction is committed, so that memory follows the store. */
 export type AfterCommit = () => void
 
-/** One for each connector. `system` is the one that the figures are stored under. */
+/** Opens the corrections of one connector. `system`: the system under which the counts are stored. */
 export async function openCorrections(store: WriteStore, system: string, log: Logger): Promise<Corrections> {
   const corrections = new Corrections(store, system, log)
   corrections.remember(await store.listCorrections())
@@ -36,22 +36,23 @@ export class Corrections {
     this.log = log
   }
 
-  /** What a former process found. */
+  /** Adds the corrections that an earlier process stored. */
   remember(stored: readonly Correction[]): void {
     for (const correction of stored)
       this.waiting.add(correction, performance.now() - Math.max(0, Date.now() - correction.found_at))
   }
 
-  /** Counts what a list looked at, and keeps what it corrected. Within the transaction that corrects. */
-  async note(tx: WriteTransaction, checked: number, corrected: readonly InvoiceKey[]): Promise<void> {
+  /** Counts the invoices that a list checked, and stores its corrections in the same transaction. */
+  async record(tx: WriteTransaction, checked: number, corrected: readonly InvoiceKey[]): Promise<void> {
     const found = corrected.map(({ customer_id, id }) => ({ customer_id, id, found_at: Date.now() }))
-    // Before the commit: an event that waits for this transaction must find them. What is rolled back is in no store.
+    // Added before the commit, because an event that waits for this transaction must find the
+    // corrections. A correction that is rolled back is not in the store and never counts.
     for (const correction of found) this.waiting.add(correction, performance.now())
     if (found.length > 0) await tx.saveCorrections(found)
     if (checked > 0) await tx.addRecheck({ system: this.system, checked, corrected: 0 }, Date.now())
   }
 
-  /** After events were applied. */
+  /** Removes the corrections that these events announce. Called after the events were applied. */
   async announce(events: readonly Pick<Notification, 'invoice_id' | 'customer_id'>[]): Promise<void> {
     const some = events.flatMap(event => this.waiting.about(event))
     if (some.length === 0) return
@@ -59,12 +60,15 @@ export class Corrections {
     this.waiting.remove(some)
   }
 
-  /** After all events were read, in a reading that began at a moment of the monotonic clock. */
+  /**
+   * Counts corrections that no event announced. Called after all events
+   * were read. `beganMs`: beginning of the reading, by the monotonic clock.
+   */
   async confirm(tx: WriteTransaction, beganMs: number): Promise<AfterCommit> {
     const some = this.waiting.until(beganMs - lateEventsMs)
     if (some.length === 0) return () => {}
     const ids = some.map(({ id }) => id)
-    // One that a list corrected again meanwhile goes on waiting.
+    // A correction that a list made again meanwhile continues to wait.
     const missed = await tx.removeCorrections(ids, Math.max(...some.map(({ found_at }) => found_at)))
     const { system } = this
     if (missed.length > 0) await tx.addRecheck({ system, checked: 0, corrected: missed.length }, Date.now())
@@ -75,7 +79,7 @@ export class Corrections {
     }
   }
 
-  /** When everything is listed for the first time, or after a gap in the events: then no event is missed. */
+  /** Removes all corrections. Called after the first full list, and after a gap in the events, because no event counts as missed then. */
   async forget(tx: WriteTransaction): Promise<AfterCommit> {
     const all = this.waiting.until(Number.POSITIVE_INFINITY)
     if (all.length > 0) await tx.removeCorrections(all.map(({ id }) => id))
@@ -83,7 +87,10 @@ export class Corrections {
   }
 }
 
-/** Corrections that wait, each with the moment when it was found, by a monotonic clock: a calendar that is set confirms none too early. */
+/**
+ * Corrections that wait for their event, each with its time by a monotonic
+ * clock. A calendar clock that is set would confirm some too early.
+ */
 class Unconfirmed {
   private readonly byId = new Map<string, { correction: Correction; foundMs: number }>()
 
@@ -91,7 +98,7 @@ class Unconfirmed {
     this.byId.set(correction.id, { correction, foundMs })
   }
 
-  /** But for those that were added again since. */
+  /** Removes corrections, except corrections that were added again since. */
   remove(corrections: readonly Correction[]): void {
     for (const correction of corrections)
       if (this.byId.get(correction.id)?.correction === correction) this.byId.delete(correction.id)

@@ -1,9 +1,9 @@
 /**
  * Decides what the platform's answer about one invoice changes in the store. Pure: no store, no network, no clock.
  *
- * Each answer has two stamps: before its question was asked, and after it had arrived. What it says was true at some moment between
- * the two. So an answer that was asked for after the stored one had arrived is newer. Of two that overlap, either may be: if they
- * differ, the platform is asked again, and that answer is newer than both.
+ * Each answer has two stamps, from before its question and from after its arrival. Its content was true at some moment between the
+ * two. An answer that was asked for after the stored answer had arrived is newer. Of two answers that overlap, either may be newer.
+ * If they differ, the platform is asked again, and the new answer is newer than both.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Claim } from '../../domain/document.ts'
@@ -18,13 +18,13 @@ export interface StampedAnswer extends InvoiceAnswer {
   answeredAt: number
 }
 
-/** An invoice as the store has it under one customer. */
+/** An invoice as it is stored under one customer. */
 export interface PriorInvoice extends InvoiceKey {
-  /** Null when it was seen deleted. */
+  /** Null when the invoice was deleted. */
   previous: Previous | null
-  /** Null when it did not come from the platform. */
+  /** Null when the invoice did not come from the payment platform. */
   claim: Claim | null
-  /** What is sent of its document, as JSON. */
+  /** The part of the API's JSON that describes the invoice's document. */
   document: string | null
   answeredAt: number
 }
@@ -37,12 +37,12 @@ export type Decision =
       formerly: readonly PriorInvoice[]
     }
   | { action: 'delete'; key: InvoiceKey; before: PriorInvoice | null }
-  /** Not stored, or left as it is stored. */
+  /** The answer is not stored. A stored invoice stays as it is. */
   | { action: 'refuse'; reason: RefusalReason; key: InvoiceKey | null; isStored: boolean; why: string }
   | { action: 'overlap'; key: InvoiceKey }
   | { action: 'nothing' }
 
-/** `stored`: the invoice under each customer that it was ever seen with. */
+/** `stored`: the invoice under each customer that ever had it. */
 export function decide(answer: StampedAnswer, stored: readonly PriorInvoice[]): Decision {
   const { id, found } = answer
   const customer_id = ownerOf(answer, stored)
@@ -62,20 +62,23 @@ export function decide(answer: StampedAnswer, stored: readonly PriorInvoice[]): 
   const formerly = stored.filter(each => each.customer_id !== customer_id && each.previous !== null)
   const record = recordOf(found, customer_id, own)
   const [former] = formerly
-  // What a document says of it goes with it.
+  // The document's fields move with the invoice to the new customer.
   if (former?.previous) record.invoice = { ...record.invoice, ...documentFieldsOf(former.previous.invoice) }
   return { action: 'save', record, before: own, formerly }
 }
 
-/** The platform may not return the customer of a deleted invoice, or return a later one: then the stored one counts. */
+/**
+ * Returns the customer of an answer. For a deleted invoice, the platform
+ * may name no customer or a later one, so the stored customer counts.
+ */
 function ownerOf({ customer_id, found }: StampedAnswer, stored: readonly PriorInvoice[]): string | null {
   const known = stored.findLast(({ previous }) => previous !== null)?.customer_id ?? null
   return found === null ? (known ?? customer_id) : (customer_id ?? known)
 }
 
 /**
- * Only a draft can be deleted. An invoice that is no draft is never gone: the API key is wrong, or may not see it. One that was never
- * stored counts as a draft, so that its tombstone refuses late answers about it.
+ * Only a draft can be deleted. When another invoice is not found, the API key is wrong or may not see it.
+ * An invoice that was never stored counts as a draft, so that its tombstone refuses late answers about it.
  */
 function decideGone(key: InvoiceKey, before: PriorInvoice | null): Decision {
   const status = before?.previous?.invoice.status ?? 'draft'
@@ -84,7 +87,10 @@ function decideGone(key: InvoiceKey, before: PriorInvoice | null): Decision {
   return { action: 'refuse', reason: 'missing', key, isStored: true, why }
 }
 
-/** Whether an answer surely shows an invoice as it is stored. Lines are not compared. Those of a draft may change, so no answer surely shows the same draft. */
+/**
+ * Whether an answer surely shows the invoice as it is stored. Lines are not
+ * compared. The lines of a draft may change, so the result for a draft is false.
+ */
 function showsTheSame({ customer_id, found }: StampedAnswer, stored: readonly PriorInvoice[]): boolean {
   const [known, ...others] = stored.filter(({ previous }) => previous !== null)
   if (found === null || known === undefined) return found === null && known === undefined
@@ -94,20 +100,23 @@ function showsTheSame({ customer_id, found }: StampedAnswer, stored: readonly Pr
   return record.invoice.status !== 'draft' && !isDifferent(known, record)
 }
 
-/** It is the owner's, also where the platform names nobody any more. */
+/** Builds the record for the owner, even when the platform no longer names a customer. */
 function recordOf(found: PlatformInvoice, customer_id: string, own: PriorInvoice | null): InvoiceRecord {
   const { invoice, ...rest } = found
   return completeRecord({ ...rest, invoice: { ...invoice, customer_id } }, own?.previous ?? null)
 }
 
-/** Whether an invoice, but for its lines, is other than it is stored. One that did not come from the platform may be anything. */
+/**
+ * Whether a record differs from the stored invoice. Lines are not compared.
+ * A stored invoice that did not come from the platform never differs.
+ */
 export function isDifferent(before: PriorInvoice | null, record: InvoiceRecord): boolean {
   if (before === null || before.previous === null) return true
   if (before.claim === null) return false
   return describeChange(before, record) !== null || !isDeepStrictEqual(before.claim, record.claim)
 }
 
-/** The change in words; null when nothing but lines differs. */
+/** Describes a change in words. Null when nothing differs except lines. */
 export function describeChange(
   stored: PriorInvoice | null,
   { invoice, payment }: InvoiceRecord,

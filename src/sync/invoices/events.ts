@@ -1,4 +1,7 @@
-/** Follows the platform's events: each names an invoice, which is fetched, or a customer, whose invoices are listed. */
+/**
+ * Reads the platform's events. For an event of an invoice, the invoice is
+ * fetched. For an event of a customer, the customer's invoices are listed.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Notification, SourceError } from '../../sources/source.ts'
 import type { JournalEntry } from '../../store/document-store.ts'
@@ -10,18 +13,21 @@ import { type AccountLists, earliestEventMs } from './list-account.ts'
 import { mergedEntries, type Refetch } from './refetch-invoices.ts'
 import type { SyncContext } from './sync-context.ts'
 
-/** Events that become visible late: those shortly before the cursor are read again. */
+/** Events this long before the cursor are read again, because an event may become visible late. */
 const lateSeconds = lateEventsMs / 1_000
 const atOnce = 16
 
-/** The cursor is the `created` of the newest event seen: no clock is compared with the platform's, which may differ from ours. */
+/**
+ * Reads events from a cursor, the `created` of the newest event seen. The
+ * platform's clock is never compared with ours, because the two may differ.
+ */
 export class EventReader {
   private readonly context: SyncContext
   private readonly refetch: Refetch
   private readonly lists: AccountLists
-  /** When the newest event came to this process, by a monotonic clock. */
+  /** Time at which this process received the newest event, by a monotonic clock. */
   private newestCameMs = performance.now()
-  /** Whether events were read once more after every event before the newest one had become visible. */
+  /** True when events were read again after all events older than the newest one had become visible. */
   private isSettled = false
 
   constructor(context: SyncContext, refetch: Refetch, lists: AccountLists) {
@@ -30,22 +36,22 @@ export class EventReader {
     this.lists = lists
   }
 
-  /** Applies the events since the last call. Lists of whole customers are awaited for `patienceMs`, or until their end. */
+  /** Applies the events since the last call. Waits for lists of whole customers, at most `patienceMs` when it is given. */
   read(patienceMs: number | undefined): Promise<Applied> {
     const { streams, names } = this.context
     return streams.run(names.events, stream => this.readFrom(stream, patienceMs))
   }
 
   private async readFrom(stream: Stream, patienceMs: number | undefined): Promise<Applied> {
-    // Until the backfill has begun there is no moment to read from, and nothing to miss.
+    // Before the backfill begins, there is no cursor to read from, and no event can be missed.
     if (stream.cursor === null) return nothingApplied
     const { source, log } = this.context
     const since = Number(stream.cursor)
-    // The records are as fresh as the first request, not as the last page that was applied.
+    // The stored records are as fresh as the first request, not as the last page that was applied.
     const begun = { at: Date.now(), elapsedMs: performance.now() }
     const reading = new Reading()
     await this.readPages(reading, this.isSettled ? since : Math.max(0, since - lateSeconds))
-    // After the request: the process may have slept for weeks before it.
+    // Checked after the request, because the process may have slept for weeks before the request.
     if (await this.isGap(since)) {
       log.warn(`events reach back ${source.eventsKeptDays} days only; listing everything again`)
       await this.lists.listAgain()
@@ -63,7 +69,7 @@ export class EventReader {
     return reading.applied
   }
 
-  /** Reads the events to their end, and applies those of invoices page by page. */
+  /** Reads all pages of events, and applies the events of invoices page by page. */
   private async readPages(reading: Reading, from: number): Promise<void> {
     const starts = new Set<string>()
     for (let after: string | null = null; ; ) {
@@ -83,7 +89,7 @@ export class EventReader {
     }
   }
 
-  /** An invoice is fetched by its newest event: later pages hold older ones, which the journal keeps. */
+  /** Fetches an invoice once, because of its newest event. Later pages hold older events, which go only into the journal. */
   private async applyOne(
     reading: Reading,
     invoiceId: string,
@@ -96,7 +102,10 @@ export class EventReader {
     reading.fetched.set(invoiceId, newest ?? String(notifications[0]?.id))
   }
 
-  /** Events of other customers do not wait for a long list; until it is done, the events that led to it count as not read. */
+  /**
+   * Lists the invoices of several customers at the same time. Until a
+   * customer's list is complete, the customer's events count as unread.
+   */
   private async listCustomers(reading: Reading): Promise<void> {
     const byCustomer = Map.groupBy(reading.ofCustomers, ({ customer_id }) => customer_id)
     await Promise.all(
@@ -116,7 +125,7 @@ export class EventReader {
     if (error !== null && error !== stream.error) log.warn(error)
     const failed_at = error === null ? null : begun.at
     const isListed = await this.lists.isListed()
-    // After so long, events may be gone unread: a list that corrected their invoices closed the gap.
+    // After this time, events may have expired unread. A full list has then corrected their invoices.
     const isAfterGap = (stream.succeeded_at ?? 0) < earliestEventMs(source)
     const afterCommit = await store.transaction(async tx => {
       await tx.saveStream({ ...stream, cursor: String(newest), succeeded_at: begun.at, failed_at, error })
@@ -129,13 +138,13 @@ export class EventReader {
     this.isSettled = !isNew && begun.elapsedMs - this.newestCameMs >= lateSeconds * 1_000
   }
 
-  /** Whether some events may be gone unread: the newest one seen and the last list are both older than events reach back. */
+  /** Whether some events may have expired unread, because both the newest event seen and the last full list are too old. */
   private async isGap(since: number): Promise<boolean> {
     const earliestMs = earliestEventMs(this.context.source)
     return since * 1_000 < earliestMs && (await this.lists.listedAt()) < earliestMs
   }
 
-  /** A part of the store that is out of reach does not hold back an event for the sake of its journal. */
+  /** Saves journal entries. An unreachable part of the store must not stop an event only because of its journal entry. */
   private async saveEntries(entries: readonly JournalEntry[]): Promise<void> {
     await this.context.store
       .transaction(tx => tx.saveEntries(entries))
@@ -145,12 +154,12 @@ export class EventReader {
   }
 }
 
-/** What one reading of the events found so far. */
+/** The results so far of one reading of the events. */
 class Reading {
   applied = nothingApplied
-  /** The `created` of the newest event. */
+  /** `created` of the newest event, in seconds. */
   newest = 0
-  /** Invoices that were fetched, by their newest event. */
+  /** The id of the newest event, by the id of each fetched invoice. */
   readonly fetched = new Map<string, string>()
   readonly ofCustomers: Notification[] = []
 

@@ -1,4 +1,7 @@
-/** Lists of the account: all of it once; again, for changes without an event; and the invoices that may still change. */
+/**
+ * Lists of the account's invoices: all once (backfill), all again to find
+ * changes without an event (relist), and the invoices that may still change.
+ */
 import { dayMs } from '../../domain/calendar.ts'
 import { type InvoiceKey, unsettledStatuses } from '../../domain/invoice.ts'
 import type { BillingSource } from '../../sources/source.ts'
@@ -11,12 +14,12 @@ import { type ListCursor, readListCursor, wholeList, writeListCursor } from './r
 import type { Refetch } from './refetch-invoices.ts'
 import type { SyncContext } from './sync-context.ts'
 
-/** Ranges read at once: at half a second an answer, enough to use the whole rate limit. */
+/** Number of ranges read at once. With half a second for each answer, this uses the whole rate limit. */
 export const partsAtOnce = 16
 const unsettledAtOnce = 8
 const batchSize = 100
 
-/** How a list is read, and the streams that succeeded at its end. */
+/** How a list is read. `done` names the streams that succeed at its end. */
 type How = Pick<ListOptions, 'parallel' | 'urgency' | 'maxPages'> & {
   step: string
   stop?: AbortSignal
@@ -24,7 +27,10 @@ type How = Pick<ListOptions, 'parallel' | 'urgency' | 'maxPages'> & {
   done: readonly string[]
 }
 
-/** Events before this moment may be gone: a day for lists that take long, and a day for a clock of ours that is wrong. */
+/**
+ * Returns the moment before which events may have expired. Two days are subtracted from
+ * the days that events are kept: one for long lists, and one for a wrong local clock.
+ */
 export function earliestEventMs({ eventsKeptDays }: Pick<BillingSource, 'eventsKeptDays'>): number {
   return Date.now() - (eventsKeptDays - 2) * dayMs
 }
@@ -33,7 +39,7 @@ export class AccountLists {
   private readonly context: SyncContext
   private readonly refetch: Refetch
   private readonly enqueue = createQueue()
-  /** The backfill that is under way. */
+  /** The running backfill. Null when none runs. */
   private running: { stop: AbortController; ended: Promise<Applied> } | null = null
   private beginning: Promise<void> = Promise.resolve()
 
@@ -42,25 +48,25 @@ export class AccountLists {
     this.refetch = refetch
   }
 
-  /** Whether the whole account was listed. False again after a gap in the events that only a list can close. */
+  /** Whether all invoices of the account were listed. False again after a gap in the events, which only a full list can close. */
   async isListed(): Promise<boolean> {
     const { succeeded_at, cursor } = await this.read('backfill')
     return succeeded_at !== null && cursor === null
   }
 
-  /** When everything was listed last, or the list that is under way began, by our calendar; 0 before the first list. */
+  /** Time of the last full list or of the beginning of the running backfill, by the calendar clock. 0 before the first list. */
   async listedAt(): Promise<number> {
     const [backfill, relist] = [await this.read('backfill'), await this.read('relist')]
     const begunAt = backfill.cursor === null ? null : readListCursor(backfill.cursor).begunAt
     return Math.max(backfill.succeeded_at ?? 0, relist.succeeded_at ?? 0, begunAt ?? 0)
   }
 
-  /** Resolves when a list that is about to begin has stored the moment to read events from. */
+  /** Resolves when a list that is about to begin has stored the cursor of the events. */
   begun(): Promise<void> {
     return this.beginning
   }
 
-  /** Lists everything once, several ranges at a time; goes on where it was cut off. */
+  /** Lists everything once, several ranges at a time. Continues a list that was cut off. */
   backfill(): Promise<Applied> {
     if (this.running !== null) return this.running.ended
     const { streams, names } = this.context
@@ -79,7 +85,7 @@ export class AccountLists {
     return ended
   }
 
-  /** Begins a new list of everything; events are read from the newest of this moment on. */
+  /** Begins a new full list. Events are read from the newest event of this moment on. */
   listAgain(): Promise<unknown> {
     this.running?.stop.abort()
     return this.enqueue(async () =>
@@ -87,14 +93,17 @@ export class AccountLists {
     )
   }
 
-  /** Lists everything again. A forced list runs at full speed, and so does one of `maxPages` pages; the next call goes on with what was cut off. */
+  /**
+   * Lists everything again, or continues a relist that was cut off. A
+   * forced list runs at full speed, and so does a list of `maxPages` pages.
+   */
   relist(isForced: boolean, maxPages = Number.POSITIVE_INFINITY): Promise<Applied> {
     const { streams, names } = this.context
     return streams.run(names.relist, async found => {
       const kept = readListCursor(found.cursor)
       const isAnew = found.cursor === null || kept.since === null || (isForced && !kept.isForced)
       const cursor = isAnew ? this.newRelist(isForced) : kept
-      // Before the first relist, the backfill was the last list of everything.
+      // Before the first relist, the backfill was the last full list.
       const listed_at = found.succeeded_at ?? (await this.read('backfill')).succeeded_at
       const stream = { ...found, succeeded_at: listed_at, failed_at: null, error: null }
       const isFast = cursor.isForced || maxPages < Number.POSITIVE_INFINITY
@@ -105,7 +114,7 @@ export class AccountLists {
     })
   }
 
-  /** Has the next relist list everything at full speed. A backfill that is still to end does that itself. */
+  /** Makes the following relist list everything at full speed. An unfinished backfill does that itself. */
   async forceRelist(): Promise<void> {
     const found = await this.read('relist')
     if (!(await this.isListed()) || readListCursor(found.cursor).isForced) return
@@ -117,13 +126,16 @@ export class AccountLists {
     return { since: this.context.nextStamp(), begunAt: Date.now(), isForced, ranges: [wholeList] }
   }
 
-  /** Fetches again the invoices that may still change or be deleted, in case an event was missed. With a stamp, it does nothing if every such invoice was observed since. */
+  /**
+   * Fetches the invoices again that may still change or be deleted, in case an event was
+   * missed. With a stamp, does nothing when every such invoice was observed since the stamp.
+   */
   rereadUnsettled(unlessSince?: number): Promise<Applied> {
     const { store, streams, names, nextStamp } = this.context
     return streams.run(names.unsettled, async () => {
       const since = unlessSince ?? nextStamp()
-      const [left] = await store.readUnsettled(null, 1, since)
-      const applied = left === undefined ? nothingApplied : await this.listUnsettled(since)
+      const [first] = await store.readUnsettled(null, 1, since)
+      const applied = first === undefined ? nothingApplied : await this.listUnsettled(since)
       await store.transaction(tx => tx.saveSuccess(names.unsettled, Date.now()))
       return applied
     })
@@ -133,7 +145,7 @@ export class AccountLists {
     return this.context.streams.read(this.context.names[name])
   }
 
-  /** Before everything was listed, and after a gap in the events, what a list corrects was not missed. */
+  /** Differences count as missed events only when everything was listed and no gap in the events followed. */
   private async whyAgain(): Promise<Recheck> {
     return (await this.isListed()) ? 'recheck' : null
   }
@@ -144,20 +156,20 @@ export class AccountLists {
     onBegun()
     return this.listEverything(begun, readListCursor(begun.cursor), {
       ...{ step: 'listed', why: null, parallel: partsAtOnce, stop },
-      // Everything was listed at its end: the relist is due a while from there.
+      // The end of the backfill counts as the end of a relist, so the following relist is due one interval later.
       done: [backfill, relist],
     })
   }
 
-  /** Changes made while the list is read come as events: these are read from before its first page. */
+  /** Stores the cursor of the events before the first page of the list, so that changes during the list arrive as events. */
   private async begin(stream: Stream, isAgain: boolean): Promise<Stream> {
     const { source, store, nextStamp, corrections } = this.context
     const events = await this.read('events')
     if (!isAgain && events.cursor !== null && stream.cursor !== null) return stream
     const begunAt = Date.now()
     const { newest } = await source.listNotifications(0, null)
-    // The list replaces all earlier events: until its end there is no success.
-    // Invoices that came before the first list, by webhooks, may have gone before it, too. In an empty store there are none to look for.
+    // The list replaces all earlier events, so the stream has no success until its end. Before the
+    // first list, webhooks may have stored invoices that are gone by now. An empty store has none.
     const isEmpty = !isAgain && (await store.readLastObserved()) === 0
     const since = isEmpty ? null : nextStamp()
     const cursor = writeListCursor({ since, begunAt, isForced: false, ranges: [wholeList] })
@@ -171,7 +183,10 @@ export class AccountLists {
     return begun
   }
 
-  /** Lists what a cursor leaves, and keeps it with the stream. At its end fetches invoices that were not listed. */
+  /**
+   * Lists the ranges of a cursor, and stores the remaining ranges with
+   * each commit. At the end, fetches the invoices that were not listed.
+   */
   private async listEverything(
     stream: Stream,
     { ranges, ...about }: ListCursor,
@@ -181,10 +196,10 @@ export class AccountLists {
     const listed = await listAndCommit(this.context, {
       ...how,
       ranges,
-      async alongside(tx, left) {
-        // At the end the cursor stays until the invoices that were not listed are fetched too.
-        if (left.length > 0)
-          await tx.saveStream({ ...stream, cursor: writeListCursor({ ...about, ranges: left }) })
+      async alongside(tx, remaining) {
+        // At the end of the list, the cursor stays until the unlisted invoices are fetched as well.
+        if (remaining.length > 0)
+          await tx.saveStream({ ...stream, cursor: writeListCursor({ ...about, ranges: remaining }) })
       },
       onProgress: (invoices, part) => reportProgress?.(step, invoices, part),
     })
@@ -200,7 +215,10 @@ export class AccountLists {
     return addApplied(applied, unlisted)
   }
 
-  /** A list under way for longer than events are kept, as when the process slept, says nothing about that time: it is as old as its beginning. */
+  /**
+   * Returns the time of a list's success. A list that ran longer than events are
+   * kept is as old as its beginning, because events of that time may have expired.
+   */
   private endOf(begunAt: number | null): number {
     const isOutlived = begunAt !== null && begunAt < earliestEventMs(this.context.source)
     return isOutlived ? begunAt : Date.now()
@@ -216,7 +234,7 @@ export class AccountLists {
     return addApplied(total, await this.fetchUnlisted(since, how.why))
   }
 
-  /** Fetches each invoice that is stored as unsettled and was not listed since: it is settled by now, or gone. */
+  /** Fetches each unsettled invoice that was not listed since the stamp. Such an invoice is settled by now, or gone. */
   private async fetchUnlisted(since: number, recheck: Recheck): Promise<Applied> {
     const { store } = this.context
     let total = nothingApplied

@@ -1,8 +1,8 @@
-/** Which ranges of a list are left to read, and in how many parts. State without I/O: the reader asks it what is next. */
+/** Plans a long list: which ranges remain, and how a range is cut. The plan holds state and does no I/O. */
 import { type AnswerPage, SourceError } from '../../sources/source.ts'
 import { cutByAge, cutInParts, isWhole, parts, type Range, spanOf } from './ranges.ts'
 
-/** A list of so many pages is not worth the requests that it takes to cut it. */
+/** Number of pages that are read before a list is cut. Cutting a shorter list costs more requests than it saves. */
 const pagesUncut = 3
 
 export interface ListedPage extends AnswerPage {
@@ -10,22 +10,25 @@ export interface ListedPage extends AnswerPage {
   answeredAt: number
 }
 
-/** A page of a range, on its way into the store. */
+/** A page of a range that was read and is not stored yet. */
 export interface Arrival {
-  walk: Walk
+  pass: RangePass
   page: ListedPage
 }
 
-/** A range that is read from its newest invoice to its oldest. */
-export class Walk {
-  /** `after` is the last invoice that is stored. */
+/** The progress of reading one range, from its newest invoice to its oldest. */
+export class RangePass {
+  /** The part of the range that is not stored yet. `after` is the last stored invoice. */
   range: Range
-  /** When the last invoice that was read was created, stored or not; null before the first page. */
+  /** Creation time of the last invoice that was read, stored or not. Null before the first page. */
   reached: number | null = null
-  /** Seconds spanned by its last page, or by that of the range it was cut from; 0 when unknown. */
+  /**
+   * Seconds of creation time on the range's last page. Before the first
+   * page: seconds on the page at which the range was cut, or 0 when unknown.
+   */
   pageSpan: number
   private readonly starts = new Set<string>()
-  /** Invoices of the last page, but for its last: when that one is gone, the list goes on after the one before. */
+  /** Invoices of the last page, except its last invoice. When the last invoice is gone, the list continues after the invoice before it. */
   private before: string[] = []
 
   constructor(range: Range, pageSpan: number) {
@@ -33,9 +36,9 @@ export class Walk {
     this.pageSpan = pageSpan
   }
 
-  noteRead({ answers, unfit, next, began, reached }: ListedPage): void {
+  recordRead({ answers, unfit, next, began, reached }: ListedPage): void {
     this.reached = reached
-    // After its last page nothing is left of a range.
+    // After its last page, a range has no remaining pages.
     this.pageSpan = next === null ? Number.POSITIVE_INFINITY : Math.max(1, began - reached)
     if (next === null) return
     if (this.starts.has(next)) throw new SourceError('failed', 'the pages of a list lead in a circle')
@@ -43,25 +46,25 @@ export class Walk {
     this.before = [...answers, ...unfit].map(({ id }) => id).filter(id => id !== next)
   }
 
-  /** Where to go on when the invoice at which the list was cut off is gone; null: from the beginning. */
+  /** Returns the cursor to continue with when the invoice at the cursor is gone. Null: begin the range again. */
   stepBack(): string | null {
     const previous = this.before.pop() ?? null
     if (previous === null) this.starts.clear()
     return previous
   }
 
-  pagesLeft(): number {
+  remainingPages(): number {
     return spanOf(this.range, this.reached) / this.pageSpan
   }
 }
 
 export class ListPlan {
-  /** Invoices that are stored. */
+  /** Number of stored invoices. */
   invoices = 0
   private readonly parallel: number
-  private readonly open = new Set<Walk>()
-  /** Of the open ranges, those that nobody reads yet: the newest first. */
-  private readonly waiting: Walk[] = []
+  private readonly open = new Set<RangePass>()
+  /** Open ranges that no reader has taken yet, the newest first. */
+  private readonly waiting: RangePass[] = []
   private pages = 0
 
   constructor(ranges: readonly Range[], parallel: number) {
@@ -69,7 +72,7 @@ export class ListPlan {
     for (const range of ranges) this.add(range, 0)
   }
 
-  takeNext(): Walk | undefined {
+  takeNext(): RangePass | undefined {
     return this.waiting.shift()
   }
 
@@ -78,62 +81,65 @@ export class ListPlan {
   }
 
   /**
-   * Returns the page as it ends for its range. Of a range that is longer than its first pages, others read the rest. It is cut once:
-   * the list in periods, and those in parts.
+   * Records a page that was read, and returns it without the part outside its range. A long range is cut once,
+   * so that other readers can take the rest. The whole list is cut into periods, and a period into parts.
    */
-  noteRead(walk: Walk, listed: ListedPage): ListedPage {
-    const page = endWithin(walk.range, listed)
+  recordRead(pass: RangePass, listed: ListedPage): ListedPage {
+    const page = endWithin(pass.range, listed)
     this.pages++
-    walk.noteRead(page)
-    if (page.next !== null && this.isWorthCutting(walk)) this.cut(walk, page)
+    pass.recordRead(page)
+    if (page.next !== null && this.isWorthCutting(pass)) this.cut(pass, page)
     return page
   }
 
-  private cut(walk: Walk, page: ListedPage): void {
-    const [own = walk.range, ...others] = isWhole(walk.range)
-      ? cutByAge(walk.range, page.reached, this.pages * walk.pageSpan)
-      : cutInParts(walk.range, page.reached)
-    walk.range = own
-    // A period may be far less dense than what is newer.
-    for (const other of others) this.add(other, other.isCut ? walk.pageSpan : 0)
+  private cut(pass: RangePass, page: ListedPage): void {
+    const [own = pass.range, ...others] = isWhole(pass.range)
+      ? cutByAge(pass.range, page.reached, this.pages * pass.pageSpan)
+      : cutInParts(pass.range, page.reached)
+    pass.range = own
+    // A period may hold far fewer invoices than newer ones, so its page span is unknown.
+    for (const other of others) this.add(other, other.isCut ? pass.pageSpan : 0)
   }
 
-  /** What is left to read once these pages are stored. Pages of a range are in their order: the last one counts. */
-  leftAfter(arrivals: readonly Arrival[]): Range[] {
-    const reached = new Map(arrivals.map(({ walk, page }) => [walk, page.next]))
+  /** Returns the ranges that remain after these pages are stored. Pages of a range are in order, so the last page counts. */
+  remainingAfter(arrivals: readonly Arrival[]): Range[] {
+    const reached = new Map(arrivals.map(({ pass, page }) => [pass, page.next]))
     return [...this.open]
-      .filter(walk => reached.get(walk) !== null)
-      .map(walk => ({ ...walk.range, after: reached.get(walk) ?? walk.range.after }))
+      .filter(pass => reached.get(pass) !== null)
+      .map(pass => ({ ...pass.range, after: reached.get(pass) ?? pass.range.after }))
   }
 
-  noteStored(arrivals: readonly Arrival[]): void {
-    for (const { walk, page } of arrivals) {
+  recordStored(arrivals: readonly Arrival[]): void {
+    for (const { pass, page } of arrivals) {
       this.invoices += page.answers.length + page.unfit.length
-      if (page.next === null) this.open.delete(walk)
-      else walk.range = { ...walk.range, after: page.next }
+      if (page.next === null) this.open.delete(pass)
+      else pass.range = { ...pass.range, after: page.next }
     }
   }
 
-  /** The share that is done, by pages: years may hold fewer invoices than a day. Null before each period was looked at. */
+  /**
+   * Returns the share of the pages that are done. Creation time is no measure, because
+   * years may hold fewer invoices than a day. Null until a page of each period was read.
+   */
   estimate(): number | null {
     const open = [...this.open]
     if (open.some(({ range, pageSpan }) => pageSpan === 0 || isWhole(range))) return null
-    return this.pages / (this.pages + open.reduce((sum, walk) => sum + walk.pagesLeft(), 0))
+    return this.pages / (this.pages + open.reduce((sum, pass) => sum + pass.remainingPages(), 0))
   }
 
-  private isWorthCutting(walk: Walk): boolean {
-    if (this.parallel === 1 || walk.range.isCut) return false
-    return isWhole(walk.range) ? this.pages >= pagesUncut : walk.pagesLeft() >= parts
+  private isWorthCutting(pass: RangePass): boolean {
+    if (this.parallel === 1 || pass.range.isCut) return false
+    return isWhole(pass.range) ? this.pages >= pagesUncut : pass.remainingPages() >= parts
   }
 
   private add(range: Range, pageSpan: number): void {
-    const walk = new Walk(range, pageSpan)
-    this.open.add(walk)
-    this.waiting.push(walk)
+    const pass = new RangePass(range, pageSpan)
+    this.open.add(pass)
+    this.waiting.push(pass)
   }
 }
 
-/** A page that was requested before its range was cut may reach beyond it: the rest belongs to another range. */
+/** Ends a page with its range. A page that was requested before the range was cut may reach into another range. */
 function endWithin({ from }: Range, page: ListedPage): ListedPage {
   return from !== null && page.next !== null && page.reached < from ? { ...page, next: null } : page
 }

@@ -1,16 +1,16 @@
-/** Reads a long list in several ranges at once, so that round trips to the platform do not bound the rate. */
+/** Reads a long list in several ranges at once, so that the platform's response time does not limit the rate. */
 import { setImmediate } from 'node:timers/promises'
 import { type ListFilter, SourceError, type Urgency } from '../../sources/source.ts'
 import type { WriteTransaction } from '../../store/store.ts'
 import { addApplied, nothingApplied } from './apply-answers.ts'
 import type { Commits, Committed, Why } from './commit-answers.ts'
-import { type Arrival, type ListedPage, ListPlan, type Walk } from './list-plan.ts'
+import { type Arrival, type ListedPage, ListPlan, type RangePass } from './list-plan.ts'
 import { type Range, wholeList } from './ranges.ts'
 import type { SyncContext } from './sync-context.ts'
 
-/** Pages stored in one transaction when they come faster than they are stored. */
+/** Maximum number of pages in one transaction, when pages arrive faster than they are stored. */
 const pagesPerCommit = 32
-/** Pages of a range that may wait to be stored while the next is on its way: fewer and larger transactions write less. */
+/** Number of pages of a range that may wait to be stored while another page is requested. Fewer and larger transactions write less. */
 const pagesAhead = 4
 
 export interface ListOptions extends Pick<SyncContext, 'source' | 'log' | 'signal'> {
@@ -18,16 +18,19 @@ export interface ListOptions extends Pick<SyncContext, 'source' | 'log' | 'signa
   urgency?: Urgency
   ranges: readonly Range[]
   parallel: number
-  /** After so many pages no further one is requested. */
+  /** Maximum number of pages that are requested. */
   maxPages?: number
   commits: Pick<Commits, 'ask'>
-  /** Stores pages, and with them the ranges that are then left to read: none, at the end. */
-  store(pages: readonly ListedPage[], left: readonly Range[]): Promise<void>
-  /** `part` is the share that is done, from 0 to 1; null when unknown. */
+  /** Stores pages together with the ranges that remain to be read. At the end of the list, no range remains. */
+  store(pages: readonly ListedPage[], remaining: readonly Range[]): Promise<void>
+  /** `part` is the share of the list that is done, from 0 to 1. Null when unknown. */
   onProgress?(invoices: number, part: number | null): void
 }
 
-/** Resolves when every requested page is stored, also after a failure or the signal; with whether these are all. */
+/**
+ * Reads ranges. Ends when every requested page is stored, even after a
+ * failure or an abort. Resolves with true when the list is complete.
+ */
 export function listRanges(options: ListOptions): Promise<boolean> {
   return new ListReader(options).read()
 }
@@ -36,7 +39,7 @@ class ListReader {
   private readonly options: ListOptions
   private readonly plan: ListPlan
   private readonly pages: PageQueue
-  private readonly walking: Promise<void>[] = []
+  private readonly running: Promise<void>[] = []
   private readers = 0
   private asked = 0
   private failure: unknown = null
@@ -51,8 +54,8 @@ class ListReader {
     const { signal } = this.options
     signal.throwIfAborted()
     this.readMore()
-    // Ranges are added while others are read.
-    for (let done = 0; done < this.walking.length; done++) await this.walking[done]
+    // Ranges may be added during this loop.
+    for (let done = 0; done < this.running.length; done++) await this.running[done]
     if (this.failure !== null) throw this.failure
     if (!this.plan.isDone()) signal.throwIfAborted()
     return this.plan.isDone()
@@ -65,10 +68,10 @@ class ListReader {
 
   private readMore(): void {
     while (this.readers < this.options.parallel && !this.isStopped()) {
-      const walk = this.plan.takeNext()
-      if (walk === undefined) return
+      const pass = this.plan.takeNext()
+      if (pass === undefined) return
       this.readers++
-      this.walking.push(this.follow(walk).then(() => this.endReader()))
+      this.running.push(this.follow(pass).then(() => this.endReader()))
     }
   }
 
@@ -77,18 +80,18 @@ class ListReader {
     this.readMore()
   }
 
-  private async follow(walk: Walk): Promise<void> {
+  private async follow(pass: RangePass): Promise<void> {
     const storing: Promise<void>[] = []
     try {
-      let coming: Promise<ListedPage> | null = this.ask(walk, walk.range.after)
+      let coming: Promise<ListedPage> | null = this.ask(pass, pass.range.after)
       while (coming !== null) {
-        const page = this.plan.noteRead(walk, await coming)
+        const page = this.plan.recordRead(pass, await coming)
         this.readMore()
-        // The next page is on its way while this one is stored.
-        coming = page.next === null || this.isStopped() ? null : this.ask(walk, page.next)
-        // Handled when awaited; it is not awaited if this page cannot be stored.
+        // The following page is requested while this page is stored.
+        coming = page.next === null || this.isStopped() ? null : this.ask(pass, page.next)
+        // A rejection is handled where `coming` is awaited. When this page cannot be stored, `coming` is not awaited.
         coming?.catch(() => {})
-        storing.push(this.pages.add({ walk, page }))
+        storing.push(this.pages.add({ pass, page }))
         if (storing.length === pagesAhead) await storing.shift()
       }
     } catch (error) {
@@ -99,9 +102,9 @@ class ListReader {
     })
   }
 
-  private async ask(walk: Walk, after: string | null): Promise<ListedPage> {
+  private async ask(pass: RangePass, after: string | null): Promise<ListedPage> {
     const { source, commits, log, filter = {}, urgency = 'soon' } = this.options
-    const { from, before } = walk.range
+    const { from, before } = pass.range
     const within = { ...filter, ...(from !== null && { from }), ...(before !== null && { before }) }
     this.asked++
     try {
@@ -109,28 +112,31 @@ class ListReader {
     } catch (error) {
       const isMissing = error instanceof SourceError && error.failure === 'missing'
       if (!isMissing || after === null) throw error
-      const previous = walk.stepBack()
+      const previous = pass.stepBack()
       if (previous === null)
         log.warn('the invoice where the list was cut off is gone; listing from the beginning')
-      return this.ask(walk, previous)
+      return this.ask(pass, previous)
     }
   }
 
   private async storeAll(arrivals: readonly Arrival[]): Promise<void> {
     const { store, onProgress } = this.options
     const pages = arrivals.map(({ page }) => page)
-    await store(pages, this.plan.leftAfter(arrivals))
-    this.plan.noteStored(arrivals)
+    await store(pages, this.plan.remainingAfter(arrivals))
+    this.plan.recordStored(arrivals)
     onProgress?.(this.plan.invoices, this.plan.estimate())
-    // SQLite commits in this thread: let webhooks and events run in between.
+    // SQLite commits in this thread. Webhooks and events can run between two commits.
     await setImmediate()
   }
 }
 
-/** Pages that wait to be stored. Once a page could not be stored, no later one is: the cursor would lead past the missing page. */
+/**
+ * Pages that wait to be stored. After a page could not be stored, no
+ * later page is stored, because the cursor would skip the missing page.
+ */
 class PageQueue {
   private readonly storeAll: (arrivals: readonly Arrival[]) => Promise<void>
-  /** Pages for the next transaction; null before the first. */
+  /** Pages for the following transaction. Null when no page waits. */
   private gathered: Arrival[] | null = null
   private lastStored = Promise.resolve()
 
@@ -138,7 +144,7 @@ class PageQueue {
     this.storeAll = storeAll
   }
 
-  /** Resolves when the page is stored, with all that arrive before the pages of the last transaction are. */
+  /** Resolves when the page is stored. Pages that arrive during a transaction are stored together in the following one. */
   add(arrival: Arrival): Promise<void> {
     if (this.gathered === null || this.gathered.length === pagesPerCommit) this.begin()
     this.gathered?.push(arrival)
@@ -152,7 +158,7 @@ class PageQueue {
       if (this.gathered === arrivals) this.gathered = null
       return this.storeAll(arrivals)
     })
-    // Handled by the ranges of its pages, once they wait for it.
+    // A rejection is handled where the promise of `add` is awaited.
     this.lastStored.catch(() => {})
   }
 }
@@ -163,10 +169,10 @@ export async function listAndCommit(
   options: Pick<ListOptions, 'parallel'> &
     Partial<Omit<ListOptions, keyof SyncContext>> & {
       why: Why
-      /** Ends the list before its end, and is no failure. */
+      /** Stops the list early. This is no failure. */
       stop?: AbortSignal
-      /** Writes, with the pages, the ranges that are left. */
-      alongside?(tx: WriteTransaction, left: readonly Range[]): Promise<void>
+      /** Writes the remaining ranges in the transaction of the pages. */
+      alongside?(tx: WriteTransaction, remaining: readonly Range[]): Promise<void>
     },
 ): Promise<Committed & { isWhole: boolean }> {
   const { commits, signal } = context
@@ -178,8 +184,8 @@ export async function listAndCommit(
     signal: stop === undefined ? signal : AbortSignal.any([signal, stop]),
     ranges: [wholeList],
     ...list,
-    async store(pages, left) {
-      const more = await commits.commit(pages, why, async tx => alongside?.(tx, left))
+    async store(pages, remaining) {
+      const more = await commits.commit(pages, why, async tx => alongside?.(tx, remaining))
       applied = addApplied(applied, more.applied)
       overlaps.push(...more.overlaps)
     },

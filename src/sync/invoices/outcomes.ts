@@ -1,4 +1,4 @@
-/** What decisions mean beside the rows: what is counted, set aside, written to the journal, and corrected. Pure. */
+/** Side results of decisions: counts, set-aside records, journal entries and differences. Pure. */
 import type { InvoiceKey } from '../../domain/invoice.ts'
 import { overlappedKind, type RefusalReason } from '../../store/connector-store.ts'
 import type { JournalEntry, JournalOutcome } from '../../store/document-store.ts'
@@ -7,7 +7,7 @@ import { type Decision, describeChange, isDifferent, type StampedAnswer } from '
 
 /** The event that led to a fetch, for the journal. */
 export interface Cause extends Pick<JournalEntry, 'cause' | 'type' | 'happened_at'> {
-  /** Entries of events that led to the same fetch. */
+  /** Journal entries of other events that led to the same fetch. */
   others: readonly JournalEntry[]
 }
 
@@ -40,7 +40,7 @@ export function findDifferent(decision: Decided['decision']): InvoiceKey[] {
   return isDifferent(before, record) ? [record.invoice] : []
 }
 
-/** Entries of an event. Of a customer's many invoices, only those that changed. */
+/** Returns the journal entries of an event. When a customer's event leads to many invoices, only changed invoices get an entry. */
 export function writeJournal(
   decided: readonly Decided[],
   { cause, now }: { cause: Cause | null; now: number },

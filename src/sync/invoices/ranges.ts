@@ -1,19 +1,19 @@
-/** Ranges of a long list, by when invoices were created. The ranges that are left are a stream's cursor. Pure. */
+/** Ranges of a long list, by the creation time of invoices. The remaining ranges are the cursor of a stream. Pure. */
 
-/** A range that is still to be read. Moments are in seconds of the platform's clock. */
+/** A range of a list that remains to be read. Times are in seconds of the platform's clock. */
 export interface Range {
   from: number | null
   before: number | null
-  /** The last invoice of it that is stored, the list being newest first; null when none is. */
+  /** The last stored invoice of the range, which is read from its newest invoice. Null when none is stored. */
   after: string | null
-  /** Whether it is a part already, which is read to its end as it is. */
+  /** True: the range is a part already and is not cut again. */
   isCut: boolean
 }
 
 export interface ListCursor {
-  /** The stamp before the list's first request; null when it was not kept. */
+  /** Stamp before the list's first request. Null when the cursor does not hold it. */
   since: number | null
-  /** When the list began, by our calendar in milliseconds; null when it was not kept. */
+  /** Beginning of the list, in milliseconds of the local calendar clock. Null when the cursor does not hold it. */
   begunAt: number | null
   isForced: boolean
   ranges: readonly Range[]
@@ -21,22 +21,25 @@ export interface ListCursor {
 
 export const wholeList: Range = { from: null, before: null, after: null, isCut: false }
 
-/** A list without a known beginning is cut as if it began then, in 2011: ranges before its first invoice end at once. */
+/** Assumed beginning of a list whose beginning is unknown: March 2011. Ranges before its first invoice are empty and end at once. */
 const earliest = 1_300_000_000
-/** As many parts of a period as there are readers, nearly: each is a request more, if it is empty. */
+/** Number of parts of a period, nearly one for each reader. An empty part costs one request. */
 export const parts = 12
 
 export function isWhole({ from, before, isCut }: Range): boolean {
   return from === null && before === null && !isCut
 }
 
-/** Seconds of a range that are left, once it was read to a moment. */
+/** Returns the seconds of a range that remain after it was read down to `reached`. */
 export function spanOf({ from, before }: Range, reached: number | null): number {
   const until = reached ?? before
   return until === null ? 0 : Math.max(0, until - (from ?? earliest))
 }
 
-/** What is left of a list is cut in periods, each twice as long as the one before it: the newest as long as what was read. */
+/**
+ * Cuts the rest of a list into periods. The newest period is as long as the time
+ * already read. Each older period is twice as long as the newer one beside it.
+ */
 export function cutByAge(range: Range, reached: number, readSeconds: number): Range[] {
   const bounds: number[] = []
   for (let age = readSeconds; reached - age > earliest; age = 2 * age + readSeconds)
@@ -44,14 +47,14 @@ export function cutByAge(range: Range, reached: number, readSeconds: number): Ra
   return cutAt(range, bounds, false)
 }
 
-/** What is left of a period is cut in parts of one length. */
+/** Cuts the rest of a period into parts of equal length. */
 export function cutInParts(range: Range, reached: number): Range[] {
   const length = spanOf(range, reached) / parts
   const bounds = Array.from({ length: parts - 1 }, (_, index) => Math.floor(reached - (index + 1) * length))
   return cutAt(range, [...new Set(bounds)], true)
 }
 
-/** The first range goes on with what was read. `bounds`: the newest first. */
+/** Cuts a range at `bounds`, the newest first. The first new range continues the reading that has begun. */
 function cutAt(range: Range, bounds: readonly number[], isCut: boolean): Range[] {
   const inside = bounds.filter(bound => bound > (range.from ?? earliest))
   const starts = [...inside, range.from]
@@ -70,7 +73,7 @@ export function writeListCursor({ since, begunAt, isForced, ranges }: ListCursor
   })
 }
 
-/** A cursor that cannot be read stands for the whole list. */
+/** Reads a cursor. An unreadable cursor stands for the whole list. */
 export function readListCursor(text: string | null): ListCursor {
   const beginning: ListCursor = { since: null, begunAt: null, isForced: false, ranges: [wholeList] }
   try {
@@ -84,7 +87,7 @@ export function readListCursor(text: string | null): ListCursor {
   }
 }
 
-/** In a few words, for people. Other streams' cursors are returned as they are. */
+/** Describes the cursor of a list in a few words. A cursor of another kind of stream is returned unchanged. */
 export function formatCursor(text: string): string {
   if (!text.startsWith('{"')) return text
   const { ranges } = readListCursor(text)

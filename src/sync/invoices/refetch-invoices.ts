@@ -1,4 +1,4 @@
-/** Fetches single invoices, or lists those of a customer: because of a notification, or to check what is stored. */
+/** Fetches single invoices, or lists the invoices of a customer. The reason is a notification or a check of the stored data. */
 import type { InvoiceKey } from '../../domain/invoice.ts'
 import { eventApplied } from '../../sources/calls/telemetry.ts'
 import { type Notification, UnfitRecord, type Urgency, unlessMissing } from '../../sources/source.ts'
@@ -12,7 +12,7 @@ import type { SyncContext } from './sync-context.ts'
 
 const fetchesAtOnce = 16
 const parallel = 8
-/** Events remembered as applied: they come by webhook and in the list, and again when they are read twice. */
+/** Number of applied events that are remembered. The same event arrives by webhook and in the list of events, and may be read twice. */
 const rememberedEvents = 20_000
 
 interface FetchCause {
@@ -22,12 +22,11 @@ interface FetchCause {
 }
 
 export class Refetch {
-  /** Events that are applied. */
   readonly handled = new HandledEvents()
   private readonly context: SyncContext
-  /** Events that are being applied. */
+  /** Events that are being applied now, by event id. */
   private readonly applying = new Map<string, Promise<unknown>>()
-  /** Of one invoice or one customer, calls that come while a fetch is under way share the next one. */
+  /** Calls for the same invoice that arrive during a fetch share one later fetch. */
   private readonly fetchOne = coalesce(
     (id: string, causes: readonly FetchCause[]) => this.fetchNow(id, causes),
     nothingApplied,
@@ -42,9 +41,9 @@ export class Refetch {
     this.context = context
   }
 
-  /** Applies notifications of one invoice or one customer; the change is committed once it resolves. */
+  /** Applies notifications of one invoice or one customer. Resolves after the change is committed. */
   async applyNotifications(notifications: readonly Notification[]): Promise<Applied> {
-    // An event that comes again needs no second fetch.
+    // An event that arrives twice needs only one fetch.
     const repeated = notifications.flatMap(({ id }) => this.applying.get(id) ?? [])
     const fresh = notifications.filter(({ id }) => !this.handled.has(id) && !this.applying.has(id))
     const applied = this.apply(fresh)
@@ -59,7 +58,7 @@ export class Refetch {
     }
   }
 
-  /** Fetches each of these; without a `customer_id`, the stored one is used. */
+  /** Fetches each invoice. A key without `customer_id` uses the stored customer. */
   async fetchEach(
     keys: readonly (Pick<InvoiceKey, 'id'> & Partial<InvoiceKey>)[],
     recheck: Recheck,
@@ -75,7 +74,7 @@ export class Refetch {
     return total
   }
 
-  /** Fetches the invoices of a list whose answer overlapped with another one, and differed. */
+  /** Fetches the invoices of a list again whose answers overlapped with other answers and differed. */
   async fetchOverlaps({ applied, overlaps }: Committed, recheck: Recheck): Promise<Applied> {
     const keys = [...new Set(overlaps)].map(id => ({ id }))
     return addApplied(applied, await this.fetchEach(keys, recheck))
@@ -96,7 +95,7 @@ export class Refetch {
     const why = causes.every(({ recheck }) => recheck !== null) ? 'recheck' : causeOf(notifications, id)
     const urgency = notifications.length > 0 ? 'now' : 'soon'
     let total = nothingApplied
-    // An answer that overlaps with another and differs decides nothing: the invoice is asked for until one does not.
+    // An answer that overlaps with another answer and differs decides nothing. The invoice is fetched until no answer overlaps.
     for (let isOver = false; !isOver; ) {
       signal.throwIfAborted()
       const page = await commits.ask(() => this.askFor(id, customerId, urgency))
@@ -107,7 +106,7 @@ export class Refetch {
     return total
   }
 
-  /** A page of one answer; or of none, when the record does not fit. */
+  /** Returns a page with one answer, or without an answer when the record fails the checks. */
   private async askFor(id: string, customerId: string | null, urgency: Urgency) {
     try {
       return { answers: [await this.context.source.fetchInvoice(id, customerId, urgency)], unfit: [] }
@@ -121,13 +120,13 @@ export class Refetch {
     const isDraftsOnly = notifications.every(({ only }) => only === 'draft')
     const filter = { customerId, ...(isDraftsOnly && { status: 'draft' as const }) }
     const why = causeOf(notifications, null)
-    // A customer that is gone has no invoices.
+    // A customer that is missing at the platform has no invoices.
     const listed = await unlessMissing(listAndCommit(this.context, { parallel, filter, why }))
     return listed === null ? nothingApplied : this.fetchOverlaps(listed, null)
   }
 }
 
-/** The newest notification is the cause; the journal keeps the others as read together with it. */
+/** Returns the newest notification as the cause. The journal describes the others as read together with it. */
 function causeOf(notifications: readonly Notification[], invoiceId: string | null): Cause | null {
   const [newest, ...others] = notifications.toSorted((a, b) => b.created - a.created)
   if (newest === undefined) return null
@@ -136,7 +135,7 @@ function causeOf(notifications: readonly Notification[], invoiceId: string | nul
   return { cause, type, happened_at: created * 1000, others: merged }
 }
 
-/** Journal entries of notifications that needed no fetch of their own. */
+/** Returns journal entries for notifications that shared the fetch of a newer notification. */
 export function mergedEntries(newest: string, others: readonly Notification[]): JournalEntry[] {
   const at = Date.now()
   return others.flatMap(({ id: cause, type, created, invoice_id, customer_id }): JournalEntry[] => {
@@ -147,7 +146,7 @@ export function mergedEntries(newest: string, others: readonly Notification[]): 
   })
 }
 
-/** The newest events that were applied. */
+/** Ids of the events that were applied last. */
 class HandledEvents {
   private readonly ids = new Set<string>()
 

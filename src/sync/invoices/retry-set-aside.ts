@@ -1,12 +1,15 @@
-/** Fetches again invoices that were set aside. */
+/** Fetches set-aside invoices again. */
 import { overlappedKind, waitingKind } from '../../store/connector-store.ts'
-import { leftSince, realClocks } from '../schedule.ts'
+import { realClocks, remainingSince } from '../schedule.ts'
 import { isRefusedKind, noId, type SetAsideKind } from '../set-aside.ts'
 import { type Applied, addApplied, nothingApplied } from './apply-answers.ts'
 import type { Refetch } from './refetch-invoices.ts'
 import type { SyncContext } from './sync-context.ts'
 
-/** In this order, so many at a time: refused invoices mostly stay refused, and are many where they are any. */
+/**
+ * Kinds in the order of their retries, with the size of a batch. Refused
+ * invoices mostly stay refused and can be many, so their batches are small.
+ */
 const batches: readonly [kind: SetAsideKind, size: number][] = [
   [overlappedKind, 100],
   [waitingKind, 100],
@@ -14,10 +17,13 @@ const batches: readonly [kind: SetAsideKind, size: number][] = [
   ['refused', 10],
   ['outdated', 10],
 ]
-/** A record without an id cannot be fetched: it is forgotten once no list held one for this long. */
+/** Time after which the row of records without an id is removed, when no list held such a record. These records cannot be fetched. */
 const forgetNamelessMs = 3 * 24 * 60 * 60_000
 
-/** `due`: those whose time has come. `all`: whenever it comes, but for refused ones. Resolves with null when there was none. */
+/**
+ * Fetches set-aside invoices. `due`: only invoices that are due. `all`: also invoices
+ * that are not due, but not refused ones. Resolves with null when there were none.
+ */
 export async function retrySetAside(
   context: SyncContext,
   refetch: Refetch,
@@ -31,7 +37,7 @@ export async function retrySetAside(
   return total
 }
 
-/** Those tried longest ago first. One that is set aside again has been tried since, and does not come again. */
+/** Reads the records tried longest ago first. A record that is set aside again during this retry is not read twice. */
 async function* readBatches(
   { source: { system }, store, signal }: SyncContext,
   kind: SetAsideKind,
@@ -53,6 +59,6 @@ async function* readBatches(
 
 async function forgetNameless({ source: { system }, store }: SyncContext): Promise<void> {
   const nameless = await store.listSetAside(1, system, { kind: 'refused', id: noId })
-  const old = nameless.filter(({ last_at }) => leftSince(last_at, forgetNamelessMs, realClocks) === 0)
+  const old = nameless.filter(({ last_at }) => remainingSince(last_at, forgetNamelessMs, realClocks) === 0)
   if (old.length > 0) await store.transaction(tx => tx.clearSetAside(old))
 }

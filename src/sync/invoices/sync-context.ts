@@ -1,4 +1,4 @@
-/** Dependencies shared by the parts of the connector that follow the payment platform. */
+/** Dependencies that the parts of the connector for the payment platform share. */
 import type { Logger } from 'pino'
 import type { BillingSource } from '../../sources/source.ts'
 import type { BillingStreams } from '../../sources/stream-names.ts'
@@ -18,6 +18,6 @@ export interface SyncContext {
   corrections: Corrections
   log: Logger
   signal: AbortSignal
-  /** `part` is the share of the list that is done, from 0 to 1; null when unknown. */
+  /** `part` is the share of the list that is done, from 0 to 1. Null when unknown. */
   reportProgress?: ((step: string, invoices: number, part: number | null) => void) | undefined
 }

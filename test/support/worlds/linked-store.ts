@@ -106,7 +106,7 @@ export function linkedStore(
     async saveClient(id: number, taxId: string | null) {
       const context = {
         ...{ ...linking, system: 'ix', store, log, nextStamp, enqueue: createQueue() },
-        ...{ signal: new AbortController().signal, forbidden: new Set<string>(), noteProgress: () => {} },
+        ...{ signal: new AbortController().signal, forbidden: new Set<string>(), reportProgress: () => {} },
       }
       const source = { ...silentSource, fetchClient: async () => ({ id, tax_id: taxId }) }
       const begun = { at: 0, stamp: 0, missedBefore: 0, aside: new Set<string>(), recentFrom: null }
