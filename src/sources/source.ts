@@ -107,7 +107,6 @@ export interface SourceIdentity {
 
 /** A payment platform as the connector uses it. Calls are paced and retried. A call that still fails rejects with a `SourceError`. */
 export interface BillingSource extends SourceIdentity {
-  /** Number of days for which the platform keeps events. */
   eventsKeptDays: number
   /** Milliseconds between two full lists, for a platform whose events may miss changes. Default: a day. */
   relistEveryMs?: number
@@ -155,7 +154,6 @@ export interface DocumentPage {
   total: number
 }
 
-/** The client named on a document. */
 export interface DocumentClient {
   id: number
   tax_id: string | null
@@ -182,7 +180,6 @@ export interface InvoicingSystem extends Guarded {
   openQr?(ixId: number, signal: AbortSignal): Promise<Pdf & { type: string }>
 }
 
-/** Kinds of failure. Every upstream system has the same four. */
 export type SourceFailure = 'missing' | 'not_ready' | 'timeout' | 'failed'
 
 /** What a failure concerns: the requested record, the key's permissions, or the whole upstream system. */

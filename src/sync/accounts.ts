@@ -11,7 +11,6 @@ import type { BoundAccount } from '../store/connector-store.ts'
 import type { OperatorStore, WriteStore } from '../store/store.ts'
 import { newStream } from './streams.ts'
 
-/** The accounts to which the configured keys belong. */
 export interface Accounts {
   source: BillingSource
   /** The invoicing system and its account. Null when no invoicing system is connected. */

@@ -8,7 +8,6 @@ import { type InvoiceKey, keyOf } from '../domain/invoice.ts'
 import type { Loss, SetAside, setAsideKinds } from '../store/connector-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 
-/** The system under which held-back losses are stored. */
 export const guardSystem = 'deletion_guard' satisfies keyof typeof setAsideKinds
 
 const allowedInAnyCase = 20

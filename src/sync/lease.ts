@@ -46,7 +46,7 @@ export type HeldLease = ReturnType<typeof keepLease>
 /** Resolves once this process holds the lease. `store` should not wait for locks, because the lease is polled anyway. */
 export async function waitForLease(store: WriteStore, options: LeaseOptions): Promise<HeldLease> {
   const { holder, wait, log, signal, place } = options
-  // Read once, because this process writes nothing while it waits.
+  // The last commit is read once, because this process writes nothing while it waits.
   const written = place.get()
   let seen = await store.readLease()
   let polledAt = performance.now()
@@ -81,7 +81,7 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
     const now = performance.now()
     const isStill = lease?.epoch === seen.epoch && lease.beats === seen.beats
     isAlive = lease !== null && !isStill
-    // Time without polls does not count, for example while the machine slept.
+    // Time in which this process did not poll does not count, for example while the machine slept.
     stillFor = isStill ? stillFor + Math.min(now - polledAt, 2 * pollEveryMs) : 0
     polledAt = now
     seen = lease ?? seen

@@ -16,7 +16,6 @@ export interface Linking {
 }
 
 export interface LinkOptions extends Linking {
-  /** Current time in milliseconds. */
   now: number
 }
 
@@ -27,7 +26,7 @@ interface Linked extends Link {
   document: InvoiceDocument | null
 }
 
-/** Documents that other stored invoices may have as well as the given ones, and these other invoices. */
+/** Documents that both given and other stored invoices may have, and these other invoices. */
 type ClaimedTwice = Pick<InvoiceNames, 'documents' | 'invoices'>
 
 /** Derives the links of the given invoices, without saving. A link whose loss is held back stays as it is. */
@@ -95,7 +94,7 @@ function toLinked(before: Invoice, link: Link, byId: ReadonlyMap<number, KnownDo
   }
 }
 
-/** Requests the clients of documents that are found by a number, because a number counts only together with the client's tax ID. */
+/** Requests the clients of documents that name the number of an invoice. A number counts only together with the client's tax ID. */
 async function askForClients(
   tx: WriteTransaction,
   documents: readonly KnownDocument[],

@@ -5,7 +5,6 @@ import type { Logger } from 'pino'
 const second = 1_000
 const minute = 60 * second
 
-/** Intervals of the connector's steps, in milliseconds. */
 export const everyMs = {
   /** Without webhooks, a change is seen within 10 s. */
   events: 5 * second,
@@ -13,13 +12,12 @@ export const everyMs = {
   unsettled: 15 * minute,
   /** Checks for set-aside records that are due. */
   aside: 30 * second,
-  /** Counts from the end of a full list to the beginning of the next one. */
+  /** Time from the end of a full list to the beginning of another. */
   relist: 24 * 60 * minute,
-  /** Reads of recent documents. */
   recent: minute,
   /** Reads of documents that may still change. */
   open: 5 * minute,
-  /** Sweeps of all documents. Counts from the beginning of a sweep. A sweep that takes longer is followed by another at once. */
+  /** Time between the beginnings of two sweeps of all documents. A sweep that takes longer is followed by another at once. */
   all: 5 * minute,
 }
 
@@ -32,7 +30,6 @@ export interface Clocks {
 
 export const realClocks: Clocks = { elapsed: () => performance.now(), calendar: () => Date.now() }
 
-/** The timer is first due after `firstMs`. */
 export function createTimer(intervalMs: number, { elapsed }: Clocks, firstMs = 0) {
   let dueAt = elapsed() + firstMs
   return {

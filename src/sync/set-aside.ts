@@ -39,7 +39,6 @@ export function dueAtOf(kind: SetAsideKind, id: string, now: number): number | n
   return id === noId ? null : now + pausesMs[kind]
 }
 
-/** All kinds under which invoices are set aside. */
 export const invoiceKinds: readonly SetAsideKind[] = [...invoiceRecordKinds, ...refusedKinds]
 
 export interface Wanted {

@@ -61,7 +61,7 @@ export function relistPages(
   const sinceLastRun = lastRunAt === null ? 0 : Math.max(0, clocks.calendar() - lastRunAt)
   const relistEvery = relistEveryOf(connector)
   const remainingMs = remainingSince(relist?.succeeded_at ?? null, relistEvery, clocks)
-  // Half the interval is the limit, so that a list that ended in this run is not due again.
+  // Half of the relist's interval is the limit, so that a list that ended in this run is not due again.
   const isDue = remainingMs <= Math.min(sinceLastRun, relistEvery / 2)
   if (!isDue && (relist?.cursor ?? null) === null) return 0
   return Math.max(relistPagesAtLeast, Math.floor((sinceLastRun / 1_000) * relistPagesPerSecond))

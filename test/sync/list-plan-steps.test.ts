@@ -116,7 +116,7 @@ describe('what is left', () => {
     const [newer, older] = ranges as [Range, Range]
     const unfit = [{ id: 'in_3', reason: 'odd' }]
     plan.recordStored([{ pass, page: page({ answers: ['in_1', 'in_2'].map(answer), unfit, next: 'in_3' }) }])
-    assert.equal(plan.invoices, 3)
+    assert.equal(plan.storedInvoices, 3)
     assert.deepEqual(plan.remainingAfter([]), [{ ...newer, after: 'in_3' }, older])
     assert.deepEqual(pass.range, { ...newer, after: 'in_3' })
     plan.recordStored([{ pass, page: page({ next: null }) }])

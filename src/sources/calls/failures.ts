@@ -1,7 +1,6 @@
 import type { SourceError } from '../source.ts'
 import type { UpstreamOutcome } from './telemetry.ts'
 
-/** Classifies the errors of one upstream's client. */
 export interface Failures {
   name: string
   mayPass(error: unknown): boolean

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 
 const current = new AsyncLocalStorage<string>()
 
-/** Version 00 is the only version. An id that is all zeros is invalid. */
+/** A valid `traceparent` header. Version 00 is the only version. An id of zeros alone is invalid. */
 const traceparent = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
 /** Returns the header unchanged. Null when the header is absent or invalid. */
@@ -20,7 +20,6 @@ export function withTrace<T>(trace: string | null, work: () => T): T {
   return trace === null ? work() : current.run(trace, work)
 }
 
-/** Returns the trace header that an upstream call has to carry. */
 export function traceHeaders(): { traceparent?: string } {
   const trace = current.getStore()
   return trace === undefined ? {} : { traceparent: trace }

@@ -119,7 +119,7 @@ async function fetchRelations(ask: Ask, call: PacedCall, id: number, hasQr: bool
     }),
   )
   if (documents === null) return null
-  // Only the existence of the QR code is kept. Its address holds a secret, and each download requests it again.
+  // Only the existence of the QR code is stored. Its address holds a secret, and each download requests the address again.
   const qr =
     hasQr || (await unlessMissing(call(async () => readQrUrl(await ask(`/api/qr_codes/${id}.json`)))))
   return { has_qr: qr !== null, documents }
@@ -130,7 +130,6 @@ function withType(record: unknown, type: DocumentType): unknown {
   return typeof record === 'object' && record !== null ? { type, ...record } : record
 }
 
-/** Writes the query of a list of all certifying document types. */
 export function writeQuery(
   { from, to, statuses = listStatuses, isArchived = false }: DocumentQuery,
   page: number,

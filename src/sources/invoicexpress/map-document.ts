@@ -53,8 +53,8 @@ const anyId = shape({ id: isId })
 const client = shape({ id: isId }, { fiscal_id: isLooseText })
 
 /**
- * Returns null for a document type that certifies no invoice. `isWhole`: the document was
- * fetched alone, so it does not have what its record does not name. A list may leave fields out.
+ * Returns null for a document type that certifies no invoice. `isWhole`: the document
+ * was fetched by its id, so a missing field is empty. A list may leave fields out.
  */
 export function mapDocument(payload: unknown, isWhole = false): Document | null {
   const { type } = readAs(anyDocument, payload, 'a document')
@@ -104,7 +104,7 @@ const mappings: {
   multibanco: ['mb_reference', mapMultibanco],
 }
 
-/** Leaves out optional fields that fail the checks and names them in `left_out`. A bad optional field must not lose the document. */
+/** Leaves out optional fields that fail the checks, and names them in `left_out`. The document itself is kept. */
 function mapOptional(
   payload: Payload,
   fields: readonly (keyof Optional)[] = optionalFields,

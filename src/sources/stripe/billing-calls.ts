@@ -8,7 +8,6 @@ import { forbidden, stripeFailures, unlessForbidden } from './failures.ts'
 /** Time for which tax rates or payments are not requested after Stripe refused the key to read them. */
 const forbiddenForMs = 10 * 60_000
 
-/** Messages about permissions that the key lacks. */
 const lacks = {
   taxRates: `${forbidden('tax_rate')}; where a rate is not known, the percentage is computed from the amounts`,
   payments:
@@ -71,7 +70,7 @@ export class BillingCalls {
       this.recordAllowed('payments')
       return whole
     }
-    // Fails when the key lacks another permission. Success shows that only the payments were forbidden.
+    // This request fails when the key lacks another permission. Success shows that only the payments were forbidden.
     const rest = await this.getPlain<T>(path, withCustomer)
     this.recordForbidden('payments')
     return rest

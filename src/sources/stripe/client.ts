@@ -71,7 +71,6 @@ const patient = { attempts: 6, patienceMs: 60_000 }
 /** Rates below Stripe's limits, which are 100 requests per second in live mode, 25 in test mode, and 25 for each endpoint. */
 const livePace: Pace = { perSecond: 80, perEndpoint: 20, slowlyPerSecond: 4, ...patient }
 const testPace: Pace = { ...livePace, perSecond: 20 }
-/** Rates for a sandbox, which has no limits by default. */
 const sandboxPace: Pace = { perSecond: 10_000, slowlyPerSecond: 100, ...patient }
 
 export function paceFor({ base, apiKey }: StripeOptions): Pace {

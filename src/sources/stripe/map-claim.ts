@@ -2,7 +2,6 @@
 import { readMoment } from '../../domain/calendar.ts'
 import { type Claim, claimedStates, documentTypes, noClaim } from '../../domain/document.ts'
 
-/** The metadata key of each field of a claim. */
 export type MetadataKeys = Record<keyof Claim, string>
 
 export const defaultKeys: MetadataKeys = {

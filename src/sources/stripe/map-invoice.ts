@@ -14,7 +14,6 @@ export function rateIds(source: InvoiceHead): string[] {
   return [...new Set(rates)].filter(rate => embeddedRate(source, rate) === null)
 }
 
-/** Returns the percentage of a tax rate. Null when it is unknown. */
 export function percentOfRate(source: InvoiceHead, rate: string, rates: TaxRates): number | null {
   return embeddedRate(source, rate) ?? rates.get(rate) ?? null
 }

@@ -8,7 +8,6 @@ import { percentageOf, rateIds } from './map-invoice.ts'
 export class TaxRates {
   private readonly calls: BillingCalls
   private readonly percentages = new Map<string, number | null>()
-  /** Running requests, by tax rate id. */
   private readonly fetching = new Map<string, Promise<number | null | undefined>>()
 
   constructor(calls: BillingCalls) {

@@ -18,7 +18,6 @@ export interface DocumentContext extends Linking {
   enqueue: ReturnType<typeof createQueue>
   /** Messages about missing permissions that were logged already. */
   forbidden: Set<string>
-  /** Reports the number of documents on one more page. */
   reportProgress(documents: number): void
 }
 
@@ -63,7 +62,6 @@ export class RoundCounts {
     this.misfits += count
   }
 
-  /** Counts invoices whose link changed. */
   addRelinked(count: number): void {
     this.changed += count
   }

@@ -142,7 +142,7 @@ export class DocumentSync {
       const lastUnseen = await fetchDocuments(this.context, round, this.unseen(round), this.fetchesPerRun)
       round.counts.addRelinked(await ageClaims(this.context.store, this.context))
       await this.end(stream, round, last === null && lastUnseen === null ? null : String(last ?? 0))
-      // The rest does not belong to the round, because the API does not show these records.
+      // Set-aside records, clients and relations are read outside the round, because the API does not show them.
       await this.retrySetAside(round)
       await fetchClients(this.context, round, this.dueClients(round))
       await this.refreshRelations(round)

@@ -145,7 +145,6 @@ function leftOut({ left_out }: Document): Wanted | null {
 
 interface AnsweredDocuments {
   documents: readonly Pick<Document, 'id' | 'reference' | 'uid'>[]
-  /** The cause that the journal shows. */
   cause: string
   /** Results by record id. Each sets its record aside, or clears an earlier entry. */
   said: ReadonlyMap<number, AskedRecord>

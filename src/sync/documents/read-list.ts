@@ -55,9 +55,7 @@ async function readPass(query: DocumentQuery, { source, atOnce, beforePage, onPa
   return { listed: pass.ids.size, isWhole: pass.isWhole(atFirst) }
 }
 
-/** The state of one pass over a list. */
 class Pass {
-  /** Ids of the documents that this pass has read. */
   readonly ids = new Set<number>()
   /** Size of the whole list, as the latest request reported it. */
   pages = 1

@@ -186,7 +186,7 @@ async function linkRecords(tx: WriteTransaction, saved: readonly Saved[], option
 }
 
 /**
- * Keeps the stored document, because links stay as they are. The claim of an invoice
+ * Keeps the stored document while links cannot be derived. The claim of an invoice
  * with a document is not saved, because a claim is compared with its document.
  */
 function keepDocument({ record: { claim, ...record }, before }: Saved): InvoiceRecord {
@@ -198,7 +198,10 @@ function toClaimed({ invoice, claim, payment }: InvoiceRecord): Claimed | null {
   return claim === undefined ? null : { invoice, claim, payments: paymentIds(payment) }
 }
 
-/** Returns what must be linked again after invoices lost names. A document with such a name may belong to another invoice now. */
+/**
+ * Returns the documents and invoices that must be linked again after invoices
+ * lost names. A document with such a name may belong to another invoice now.
+ */
 async function findLost(
   tx: WriteTransaction,
   lost: readonly Name[],

@@ -151,8 +151,8 @@ async function applyPages(
   if (isPartial) return { applied, overlaps: [] }
   await saveUnfit(tx, options, pages)
   if (why === 'recheck') {
-    // Two differences are no missed event. A set-aside invoice was announced
-    // and failed the checks. A deletion that is let through was held back.
+    // Two kinds of differences are not missed events. A set-aside invoice was
+    // announced and failed the checks. A deletion that is let through was held back.
     const unannounced = different.filter(key => !before.has(key.id) && !guard.isLetThrough('deletion', key))
     await corrections.record(tx, answers.length, unannounced)
   }

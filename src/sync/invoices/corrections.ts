@@ -45,8 +45,8 @@ export class Corrections {
   /** Counts the invoices that a list checked, and stores its corrections in the same transaction. */
   async record(tx: WriteTransaction, checked: number, corrected: readonly InvoiceKey[]): Promise<void> {
     const found = corrected.map(({ customer_id, id }) => ({ customer_id, id, found_at: Date.now() }))
-    // Added before the commit, because an event that waits for this transaction must find the
-    // corrections. A correction that is rolled back is not in the store and never counts.
+    // Corrections are added before the commit, because an event that waits for this transaction
+    // must find them. A correction that is rolled back is not in the store and never counts.
     for (const correction of found) this.waiting.add(correction, performance.now())
     if (found.length > 0) await tx.saveCorrections(found)
     if (checked > 0) await tx.addRecheck({ system: this.system, checked, corrected: 0 }, Date.now())

@@ -51,7 +51,7 @@ export class EventReader {
     const begun = { at: Date.now(), elapsedMs: performance.now() }
     const reading = new Reading()
     await this.readPages(reading, this.isSettled ? since : Math.max(0, since - lateSeconds))
-    // Checked after the request, because the process may have slept for weeks before the request.
+    // The check for a gap comes after the request, because the process may have slept for weeks before the request.
     if (await this.isGap(since)) {
       log.warn(`events reach back ${source.eventsKeptDays} days only; listing everything again`)
       await this.lists.listAgain()
@@ -69,7 +69,6 @@ export class EventReader {
     return reading.applied
   }
 
-  /** Reads all pages of events, and applies the events of invoices page by page. */
   private async readPages(reading: Reading, from: number): Promise<void> {
     const starts = new Set<string>()
     for (let after: string | null = null; ; ) {
@@ -125,7 +124,7 @@ export class EventReader {
     if (error !== null && error !== stream.error) log.warn(error)
     const failed_at = error === null ? null : begun.at
     const isListed = await this.lists.isListed()
-    // After this time, events may have expired unread. A full list has then corrected their invoices.
+    // After a long time without a success, events may have expired unread. A full list has then corrected their invoices.
     const isAfterGap = (stream.succeeded_at ?? 0) < earliestEventMs(source)
     const afterCommit = await store.transaction(async tx => {
       await tx.saveStream({ ...stream, cursor: String(newest), succeeded_at: begun.at, failed_at, error })
@@ -154,7 +153,6 @@ export class EventReader {
   }
 }
 
-/** The results so far of one reading of the events. */
 class Reading {
   applied = nothingApplied
   /** `created` of the newest event, in seconds. */

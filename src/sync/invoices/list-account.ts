@@ -39,8 +39,7 @@ export class AccountLists {
   private readonly context: SyncContext
   private readonly refetch: Refetch
   private readonly enqueue = createQueue()
-  /** The running backfill. Null when none runs. */
-  private running: { stop: AbortController; ended: Promise<Applied> } | null = null
+  private runningBackfill: { stop: AbortController; ended: Promise<Applied> } | null = null
   private beginning: Promise<void> = Promise.resolve()
 
   constructor(context: SyncContext, refetch: Refetch) {
@@ -68,7 +67,7 @@ export class AccountLists {
 
   /** Lists everything once, several ranges at a time. Continues a list that was cut off. */
   backfill(): Promise<Applied> {
-    if (this.running !== null) return this.running.ended
+    if (this.runningBackfill !== null) return this.runningBackfill.ended
     const { streams, names } = this.context
     const stop = new AbortController()
     const begun = Promise.withResolvers<void>()
@@ -79,15 +78,15 @@ export class AccountLists {
         : streams.run(names.backfill, stream => this.listOnce(stream, stop.signal, begun.resolve)),
     ).finally(() => {
       begun.resolve()
-      this.running = null
+      this.runningBackfill = null
     })
-    this.running = { stop, ended }
+    this.runningBackfill = { stop, ended }
     return ended
   }
 
   /** Begins a new full list. Events are read from the newest event of this moment on. */
   listAgain(): Promise<unknown> {
-    this.running?.stop.abort()
+    this.runningBackfill?.stop.abort()
     return this.enqueue(async () =>
       this.begin({ ...(await this.read('backfill')), failed_at: null, error: null }, true),
     )

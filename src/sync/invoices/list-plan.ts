@@ -59,8 +59,7 @@ export class RangePass {
 }
 
 export class ListPlan {
-  /** Number of stored invoices. */
-  invoices = 0
+  storedInvoices = 0
   private readonly parallel: number
   private readonly open = new Set<RangePass>()
   /** Open ranges that no reader has taken yet, the newest first. */
@@ -111,7 +110,7 @@ export class ListPlan {
 
   recordStored(arrivals: readonly Arrival[]): void {
     for (const { pass, page } of arrivals) {
-      this.invoices += page.answers.length + page.unfit.length
+      this.storedInvoices += page.answers.length + page.unfit.length
       if (page.next === null) this.open.delete(pass)
       else pass.range = { ...pass.range, after: page.next }
     }

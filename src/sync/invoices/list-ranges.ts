@@ -18,7 +18,6 @@ export interface ListOptions extends Pick<SyncContext, 'source' | 'log' | 'signa
   urgency?: Urgency
   ranges: readonly Range[]
   parallel: number
-  /** Maximum number of pages that are requested. */
   maxPages?: number
   commits: Pick<Commits, 'ask'>
   /** Stores pages together with the ranges that remain to be read. At the end of the list, no range remains. */
@@ -89,7 +88,7 @@ class ListReader {
         this.readMore()
         // The following page is requested while this page is stored.
         coming = page.next === null || this.isStopped() ? null : this.ask(pass, page.next)
-        // A rejection is handled where `coming` is awaited. When this page cannot be stored, `coming` is not awaited.
+        // This empty handler prevents an unhandled rejection when the loop ends before `coming` is awaited.
         coming?.catch(() => {})
         storing.push(this.pages.add({ pass, page }))
         if (storing.length === pagesAhead) await storing.shift()
@@ -124,7 +123,7 @@ class ListReader {
     const pages = arrivals.map(({ page }) => page)
     await store(pages, this.plan.remainingAfter(arrivals))
     this.plan.recordStored(arrivals)
-    onProgress?.(this.plan.invoices, this.plan.estimate())
+    onProgress?.(this.plan.storedInvoices, this.plan.estimate())
     // SQLite commits in this thread. Webhooks and events can run between two commits.
     await setImmediate()
   }
@@ -158,7 +157,7 @@ class PageQueue {
       if (this.gathered === arrivals) this.gathered = null
       return this.storeAll(arrivals)
     })
-    // A rejection is handled where the promise of `add` is awaited.
+    // This empty handler prevents an unhandled rejection before a caller of `add` awaits the promise.
     this.lastStored.catch(() => {})
   }
 }

@@ -1,4 +1,3 @@
-/** Fetches set-aside invoices again. */
 import { overlappedKind, waitingKind } from '../../store/connector-store.ts'
 import { realClocks, remainingSince } from '../schedule.ts'
 import { isRefusedKind, noId, type SetAsideKind } from '../set-aside.ts'
@@ -21,8 +20,8 @@ const batches: readonly [kind: SetAsideKind, size: number][] = [
 const forgetNamelessMs = 3 * 24 * 60 * 60_000
 
 /**
- * Fetches set-aside invoices. `due`: only invoices that are due. `all`: also invoices
- * that are not due, but not refused ones. Resolves with null when there were none.
+ * Fetches set-aside invoices again. `due`: only invoices that are due. `all`: also
+ * invoices that are not due, except refused ones. Resolves with null when there were none.
  */
 export async function retrySetAside(
   context: SyncContext,
