@@ -15,8 +15,8 @@ interface Guarded {
   /** Maximum number of calls per second, counted separately for lines and for PDFs. Absent: unlimited. */
   perSecond?: number
   /**
-   * Returns the error of every call while the system wants a pause or fails too often. Requests are then refused and do not queue. Null:
-   * calls are sent.
+   * Returns the error with which every call fails while the system wants a pause or
+   * fails too often. The API then refuses requests at once. Null when calls are sent.
    */
   refusal?(): SourceError | null
 }
@@ -133,7 +133,7 @@ export interface DocumentQuery {
   /** First and last day, as YYYY-MM-DD, of the date that a document carries. Both are inclusive. */
   from?: string
   to?: string
-  /** Statuses by the names of the list's filter, where `sent` finds documents with the status `final`. Absent: all statuses. */
+  /** Statuses by their names in the filter of lists. For example, `sent` finds documents with the status `final`. Absent: all statuses. */
   statuses?: readonly string[]
   /** True lists only archived documents. Every other list leaves them out. */
   isArchived?: boolean

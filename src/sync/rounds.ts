@@ -97,7 +97,7 @@ class FromSuccess extends FromStart {
     this.restart(Math.max(shortestPauseMs, question.everyMs - age))
   }
 
-  /** Asks the question. The pause after each failure in a row is longer, because a question may cost many calls. */
+  /** Asks the question. The pause grows with each failure in a row, because a question may cost many calls. */
   private async askAndCount(): Promise<void> {
     try {
       await this.ask()

@@ -51,7 +51,7 @@ export async function syncInvoices(
   if (again !== null) reportStep('retrySetAside', again)
 }
 
-/** Returns how many pages of the relist one run reads. 0 when no relist is unfinished and none would be due before the next run. */
+/** Returns how many pages of the relist one run reads. 0 unless a relist is unfinished or would be due before the next run. */
 export function relistPages(
   connector: Pick<Connector, 'source'>,
   relist: Stream | undefined,

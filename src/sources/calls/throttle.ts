@@ -104,8 +104,8 @@ export class Throttle {
   }
 
   /**
-   * Starts the calls of one queue that may start now. Returns the milliseconds until another may start. Infinity: none waits, or a
-   * running call has to end first.
+   * Starts the calls of one queue that may start now. Returns the milliseconds until another call
+   * may start. Returns infinity when no call waits, or when a running call has to end first.
    */
   private startCalls(queue: (() => void)[], urgency: Urgency, gates: readonly Gate[]): number {
     const { inFlight = defaultInFlight } = this.rates

@@ -27,7 +27,7 @@ const pageSize = 50
 /** All statuses of the list's filter. A list without the filter leaves some documents out. */
 const listStatuses = ['draft', 'sent', 'settled', 'canceled', 'second_copy', 'deleted']
 
-/** Part of a document's address by document type, in the API and in InvoiceXpress' web pages. */
+/** The path of each document type in the addresses of the API and of InvoiceXpress' web pages. */
 export const documentPaths: Record<DocumentType, string> = {
   Invoice: 'invoices',
   InvoiceReceipt: 'invoice_receipts',

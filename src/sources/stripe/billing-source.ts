@@ -46,7 +46,7 @@ async function listNotifications(
       ...(after !== null && { starting_after: after }),
     })
     const page = checkPage(answer, after)
-    // The connector recognizes applied events by their ids.
+    // The connector recognizes applied events by their ids, so an event without an id is an error.
     if (page.nameless > 0) throw new SourceError('failed', 'Stripe sent an event without an id')
     return page
   })

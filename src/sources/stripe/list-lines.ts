@@ -4,7 +4,7 @@ import { UnfitRecord } from '../source.ts'
 import { lineShape, partPageShape, readAs } from './invoice-shape.ts'
 import { mapLine } from './map-invoice.ts'
 
-/** No invoice has as many pages of lines. More pages mean that the list repeats itself. */
+/** Maximum number of pages of an invoice's lines. A list with more pages repeats itself. */
 const maxPages = 100
 
 type LinePage = ReturnType<typeof readLinePage>

@@ -2,7 +2,7 @@
 import { UnfitRecord } from '../source.ts'
 import { type PaymentItem, partPageShape, paymentShape, readAs } from './invoice-shape.ts'
 
-/** No invoice has as many pages of payments. More pages mean that the list repeats itself. */
+/** Maximum number of pages of an invoice's payments. A list with more pages repeats itself. */
 const maxPages = 100
 
 interface PaymentPage {

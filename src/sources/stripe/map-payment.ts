@@ -41,7 +41,7 @@ export function mapPaymentFacts(
   )
 }
 
-/** Stripe's field with the time at which an invoice reached this status. */
+/** For each closed status, Stripe's field with the time of the change to that status. */
 const closings = { paid: 'paid_at', void: 'voided_at', uncollectible: 'marked_uncollectible_at' } as const
 
 function closedAt({ status_transitions }: InvoiceHead, status: Invoice['status']): string | null {

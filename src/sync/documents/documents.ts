@@ -101,7 +101,7 @@ export class DocumentSync {
   /** Reads the documents of one more month, the newest month first. Resolves with null when the oldest month was read. */
   sweepMonth(): Promise<Swept | null> {
     return this.streams.run(this.names.all, async stream => {
-      // Documents of the first sweep are no corrections.
+      // Documents that the first sweep finds do not count as corrections.
       const round = await this.begin(this.sweepSource, stream.succeeded_at !== null)
       const thisMonth = monthOf(round.at)
       const cursor = readRoundCursor(stream)?.next ?? thisMonth

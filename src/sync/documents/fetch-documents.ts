@@ -34,7 +34,7 @@ export async function unlessForbidden(
   }
 }
 
-/** Fetches one record. Sets a record aside that fails the checks, and resolves with undefined. */
+/** Fetches one record. When the record fails the checks, sets it aside and resolves with undefined. */
 export async function fetchRecord<T>(
   context: DocumentContext,
   kind: 'document' | 'client' | 'relations',

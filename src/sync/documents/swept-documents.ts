@@ -17,10 +17,7 @@ function isReadOften({ status, date }: Document, recentFrom: string): boolean {
   return isOpen || date === null || date >= recentFrom
 }
 
-/**
- * Removes the names of left-out fields from a comparison. A list may
- * leave a field out that the document has when it is fetched by its id.
- */
+/** Removes `left_out` before documents are compared. A list may leave out a field that the document has when it is fetched by its id. */
 function withoutLeftOut({ left_out: _, ...document }: Document): Omit<Document, 'left_out'> {
   return document
 }

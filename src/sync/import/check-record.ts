@@ -164,7 +164,7 @@ function readPayment(value: unknown, problems: Problem[]): Partial<PaymentFacts>
   return { ...facts, taxes, payments }
 }
 
-/** Checks that the amount due is the sum of what is paid and what remains. For a void invoice, nothing needs to remain. */
+/** Checks that the amount due is the sum of the paid and the remaining amount. The remaining amount of a void invoice may be 0. */
 function checkSum(facts: PaymentFacts, { status }: Invoice): Problem | null {
   const { amount_due_cents: due, amount_paid_cents: paid, amount_remaining_cents: remaining } = facts
   if (due === paid + remaining || (status === 'void' && remaining === 0)) return null

@@ -113,7 +113,10 @@ async function saveAll(
 /** Thrown when the input was valid in the check and is invalid now. Nothing was saved. */
 export class InputChanged extends Error {}
 
-/** Reads one line. `isJson` is true only for an object or a list, because a number alone is valid JSON in any file. */
+/**
+ * Reads one line. `isJson` is true only for an object or a list. A number
+ * alone is valid JSON too, but does not show that the file is JSON.
+ */
 function readLine({ text, reason }: TextLine): ReturnType<typeof readRecord> & { isJson: boolean } {
   if (text === null) return { problems: [{ field: null, reason: reason ?? 'cannot be read' }], isJson: false }
   try {

@@ -43,7 +43,7 @@ export interface ConnectorOptions extends Linking {
 
 export type Connector = Awaited<ReturnType<typeof createConnector>>
 
-/** The connector's methods may run at the same time. */
+/** Creates a connector. Several of its methods may run at the same time. */
 export async function createConnector(options: ConnectorOptions) {
   const { source, store, log, signal, rules, guard, nextStamp } = options
   const { system } = source

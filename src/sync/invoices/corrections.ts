@@ -88,8 +88,8 @@ export class Corrections {
 }
 
 /**
- * Corrections that wait for their event, each with its time by a monotonic
- * clock. A calendar clock that is set would confirm some too early.
+ * Corrections that wait for their event. Each has its time by a monotonic clock,
+ * because a calendar clock that is set forward would count a correction too early.
  */
 class Unconfirmed {
   private readonly byId = new Map<string, { correction: Correction; foundMs: number }>()
@@ -98,7 +98,7 @@ class Unconfirmed {
     this.byId.set(correction.id, { correction, foundMs })
   }
 
-  /** Removes corrections, except corrections that were added again since. */
+  /** Removes corrections, except corrections that were added again meanwhile. */
   remove(corrections: readonly Correction[]): void {
     for (const correction of corrections)
       if (this.byId.get(correction.id)?.correction === correction) this.byId.delete(correction.id)
