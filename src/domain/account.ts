@@ -196,7 +196,7 @@ export interface StatementSum {
 export interface AccountStatement {
   from: string | null
   to: string | null
-  /** Sorted by currency code. */
+  /** Totals of each currency, sorted by currency code. */
   currencies: readonly StatementSum[]
   /** Entries of this page, the earliest day first. */
   entries: readonly StatementEntry[]

@@ -8,7 +8,7 @@ import { type PaymentFacts, toPayCents } from './payment.ts'
 export interface CustomerBalance {
   /** UTC day of the answer, YYYY-MM-DD. Days overdue are counted up to this day. */
   day: string
-  /** Sorted by currency code. */
+  /** Sums of each currency, sorted by currency code. */
   currencies: readonly CurrencyBalance[]
   /** Open invoices. Overdue ones come first, then those without a due day, then the rest. */
   invoices: readonly OpenInvoice[]

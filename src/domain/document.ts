@@ -58,14 +58,14 @@ export interface Document extends Amounts {
   uid?: string
   /** Printed number, such as "6/G". Null before the document is issued. */
   number: string | null
-  /** Date on the document, YYYY-MM-DD. */
+  /** The date that is printed on the document, YYYY-MM-DD. */
   date: string | null
   client_id: number | null
   /** Series and number, such as "A/123", without the type's code. */
   series_number?: string | null
   /** The tax authority's code for series and number, such as "ABCD1234-123". */
   atcud?: string | null
-  /** Due day, YYYY-MM-DD. */
+  /** The document's due day, YYYY-MM-DD. */
   due_date?: string | null
   /** Taxes by rate, the highest rate first and an unknown rate last. Null when the parts do not add up to the totals. */
   taxes?: readonly DocumentTax[] | null
@@ -110,9 +110,9 @@ export interface DocumentTax {
 
 /** Numbers that a customer types at a Portuguese cash machine to pay. */
 export interface Multibanco {
-  /** Number of the payee, five digits. */
+  /** Entity number of the payee, five digits. */
   entity: string
-  /** Number of the payment, nine digits. */
+  /** Payment reference, nine digits. */
   reference: string
 }
 
@@ -197,7 +197,7 @@ export interface Claim {
   state: ClaimedState | null
   ix_id: number | null
   ix_type: DocumentType | null
-  /** ISO 8601 in UTC, with milliseconds. */
+  /** `created_at` and `attempted_at` are ISO 8601 times in UTC, with milliseconds. */
   created_at: string | null
   attempted_at: string | null
   error: string | null

@@ -9,14 +9,13 @@ export type Expansion = (typeof expansions)[number]
 
 /** Fields that `expand` adds. A field is absent when the request does not ask for it. */
 export interface Expanded {
-  /** Null until a certified document is linked and was read. */
+  /** The certified document. Null until one is linked and was read. */
   document?: DocumentBrief | null
   payment?: PaymentBrief
   /** Taxes by rate, from the certified document or else from the payment platform. Null when neither is known. */
   taxes?: readonly TaxOfRate[] | null
 }
 
-/** Short form of the certified document. */
 export interface DocumentBrief {
   /** Printed number, such as "FR A/123". `number` and `atcud` are null before the document is issued. */
   number: string | null
@@ -31,7 +30,6 @@ export interface DocumentBrief {
   pdf: string | null
 }
 
-/** Amounts owed and paid of an invoice. */
 export interface PaymentBrief {
   /** Due day, YYYY-MM-DD, in UTC. An invoice without a due day (null) is due at once and never overdue. */
   due_date: string | null

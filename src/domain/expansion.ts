@@ -52,9 +52,7 @@ export interface PaymentMoment {
   hasPage: boolean
 }
 
-/**
- * Matches the members of a stored `payment` that depend on the request. A settled payment does not match, because both are false there.
- */
+/** Matches `overdue` and `payable` in a stored `payment`. A settled payment does not match, because both are false there. */
 const undecided = /,"overdue":(?:"(\d{4}-\d\d-\d\d)","payable":(true|false)|false,"payable":true),/
 
 /** Sets `overdue` and `payable` of a stored payment to their values at the time of the request. */
@@ -79,7 +77,7 @@ export function expandOne(
   return writeMembers(expand, moment, { document: expanded_document, payment: expanded_payment, taxes })
 }
 
-/** The store returns an expanded invoice as so many lines: its summary, then one line for each of `expansions`. */
+/** Number of lines in which the store returns an expanded invoice: one for its summary, and one for each of `expansions`. */
 const linesOfInvoice = 1 + expansions.length
 
 /** Writes a page of expanded invoices as JSON texts, joined by commas. The store's texts have no line breaks of their own. */

@@ -5,7 +5,7 @@ import { describeDocument, invoiceWords, documentTypeWords as types } from './in
 import { includedTaxOf, writeAmount } from './money.ts'
 import { sumBases, writeTaxes } from './taxes.ts'
 
-/** Without this mark, Excel shows accents wrongly. A line such as `sep=;` would disable the mark. */
+/** UTF-8's byte order mark. Without it, Excel shows accents wrongly. A line such as `sep=;` would disable the mark. */
 export const byteOrderMark = '\ufeff'
 
 /** Tells whether an invoice belongs in the books. A draft does so only when drafts were asked for. */

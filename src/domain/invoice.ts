@@ -48,13 +48,12 @@ export interface Line {
   currency: string
 }
 
-/** Key of an invoice, and the order in which all invoices are read. */
+/** Key of an invoice. Passes over all invoices follow the order of these keys. */
 export interface InvoiceKey {
   customer_id: string
   id: string
 }
 
-/** Returns a text key for maps and sets. */
 export function keyOf({ customer_id, id }: InvoiceKey): string {
   return `${customer_id} ${id}`
 }
@@ -252,7 +251,7 @@ export const onlyLine = (line: Line): Line => ({
 
 const fieldsOf = <Row extends object>(only: (row: Row) => Row) =>
   Object.keys(only({} as Row)) as (string & keyof Row)[]
-// With this annotation the bundler leaves both constants out of the billing page, which does not use them.
+// The annotations let the bundler leave both constants out of the billing page, which does not use them.
 export const invoiceFields = /* @__PURE__ */ fieldsOf(onlySummary)
 export const lineFields = /* @__PURE__ */ fieldsOf(onlyLine)
 

@@ -1,11 +1,10 @@
 /** Settings that the service writes into the billing page and that the page reads. Imports nothing. */
 
-/** The company to which the billing page belongs. */
 export interface Brand {
   name: string | null
   /** URL of the logo image. */
   logo: string | null
-  /** Colour of buttons and links, as #rrggbb. */
+  /** Accent colour of the page, as #rrggbb. */
   accent: string | null
   /** E-mail address or https URL of the customer support. */
   support: string | null

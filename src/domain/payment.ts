@@ -81,7 +81,6 @@ const onlyPayment = (payment: Payment): Payment => ({
 
 const fieldNames = Object.keys(onlyPaymentFacts({} as PaymentFacts)) as (keyof PaymentFacts)[]
 
-/** Returns the names of the facts that differ. */
 export function changedFacts(before: PaymentFacts, after: PaymentFacts): (keyof PaymentFacts)[] {
   const [one, other] = [onlyPaymentFacts(before), onlyPaymentFacts(after)]
   return fieldNames.filter(name => JSON.stringify(one[name]) !== JSON.stringify(other[name]))

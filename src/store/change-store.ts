@@ -40,7 +40,7 @@ export const webhookStates = ['active', 'paused', 'disabled'] as const
 export interface OutgoingWebhook {
   id: string
   url: string
-  /** Null means all customers. */
+  /** Customers whose changes are sent. Null means all customers. */
   customers: readonly string[] | null
   /** Secret of the HMAC signatures in the receiver's format: `whsec_` and base64. */
   secret: string

@@ -6,7 +6,7 @@ export interface BoundAccount {
   system: string
   /** The system's own name for the account. */
   account: string
-  /** Time in milliseconds. */
+  /** Time in milliseconds when the system was bound to the account. */
   bound_at: number
 }
 
@@ -21,7 +21,7 @@ export interface Lease {
   epoch: number
   /** Grows as long as the holder lives, and with each of its commits. */
   beats: number
-  /** The store's life. A restored backup begins a new life. */
+  /** Life of the store. A restored backup begins a new life. */
   life: string
 }
 
@@ -93,7 +93,7 @@ export interface Recheck {
 
 /** An invoice that a list of all invoices corrected. An event about the same change may still arrive. */
 export interface Correction extends InvoiceKey {
-  /** Time in milliseconds. */
+  /** Time in milliseconds when the list found the difference. */
   found_at: number
 }
 

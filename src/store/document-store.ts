@@ -60,7 +60,7 @@ export interface DatedDocument {
   document: Document
   /** True when the invoicing system answered often enough that there is no such document. */
   isGone: boolean
-  /** Null when the relations were not read. */
+  /** The document's QR code and related documents. Null when they were not read. */
   relations: Relations | null
   client_tax_id: string | null
   invoices: readonly Invoice[]

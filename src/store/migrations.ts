@@ -16,11 +16,10 @@ export interface Migration {
 
 export interface Schema {
   migrations: readonly Migration[]
-  /** Null for an engine without functions. */
+  /** Functions of the database. Null for SQLite, which has none. */
   functions: { sql: string; sha256: string } | null
 }
 
-/** Reads the migrations of an engine from files such as 0001.sql, in order. */
 export function readMigrations(folder: URL): readonly Migration[] {
   const files = readdirSync(folder).filter(name => name.endsWith('.sql'))
   return files.sort().map((name, index) => {

@@ -19,7 +19,7 @@ export type { ConnectionUse, InvoiceFilter }
 
 /** Filter of a pass over many invoices. Unlike the filter of a list, the bounds of `issued_at` may be any moments. */
 export interface InvoiceWalk extends InvoiceFilter {
-  /** Null means all customers. */
+  /** Customers whose invoices are read. Null means all customers. */
   customers: readonly string[] | null
   withLines: boolean
 }
@@ -27,7 +27,7 @@ export interface InvoiceWalk extends InvoiceFilter {
 /** Stored JSON texts of an invoice. */
 export interface WalkedInvoice {
   summary: string
-  /** Null when the lines are unknown or were not requested. */
+  /** JSON text of the lines. Null when the lines are unknown or were not requested. */
   lines: string | null
   /** The linked document. Null when there is none or it was not read. */
   document: string | null
@@ -74,7 +74,6 @@ export type CustomerSums = Snapshot & {
   open: OpenSum[]
 }
 
-/** What a customer has to pay, all read at one moment. */
 export interface OpenInvoices extends Snapshot {
   sums: OpenSum[]
   /** The first `openInvoicesShown` open invoices. Overdue invoices come first, then invoices without a due day, then the rest. */
@@ -103,7 +102,7 @@ export interface Stream {
 }
 
 export interface KnownInvoice extends InvoiceKey {
-  /** Null when the invoice was seen deleted. */
+  /** JSON text of the summary. Null when the invoice was seen deleted. */
   summary: string | null
   observed_stamp: number
   /** Stamp taken after the answer had arrived. An overlapping question may have an older or a newer answer. */
@@ -240,7 +239,7 @@ export interface WriteStore extends OperatorStore, LeaseWrites, WebhookCommands 
 /** Reports how many invoices were checked so far and how many there are. The second number is null when unknown. */
 export type OnRecounted = (invoices: number, of: number | null) => void
 
-/** Converts milliseconds to a stamp in microseconds. The finer unit gives each of many fast questions a stamp of its own. */
+/** Converts milliseconds to a stamp in microseconds, so that each of many fast questions has a stamp of its own. */
 export function observationStamp(milliseconds = Date.now()): number {
   return milliseconds * 1000
 }

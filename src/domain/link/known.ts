@@ -14,7 +14,7 @@ export interface KnownDocument {
    * when there is none or it was not read.
    */
   client_tax_id: string | null
-  /** Null or absent when the relations were not read. */
+  /** The document's QR code and related documents. Null or absent when they were not read. */
   relations?: Relations | null
 }
 
@@ -22,7 +22,6 @@ export interface KnownDocument {
 export interface Claimed {
   invoice: Invoice
   claim: Claim
-  /** IDs of the invoice's payments. */
   payments: readonly string[]
 }
 

@@ -23,7 +23,6 @@ export interface Name {
   value: string
 }
 
-/** A name that was found in a document. */
 export interface Naming extends Name {
   /**
    * The template that matched. Null for a plain invoice ID that no template allows. Such an ID ties the document to no invoice, but other
@@ -36,7 +35,6 @@ export interface Naming extends Name {
 /** An invoice and its payments. A document can name the invoice by any of these. */
 export interface Named {
   invoice: Pick<Invoice, 'id' | 'number'>
-  /** IDs of the invoice's payments. */
   payments: readonly string[]
 }
 
@@ -113,7 +111,6 @@ export function referencesTo(names: readonly Name[], templates: readonly Templat
   return withPlainId(templates).flatMap(template => referencesBy(template, names))
 }
 
-/** Returns the references that one template makes of the names. */
 export function referencesBy({ kind, before, after }: Template, names: readonly Name[]): string[] {
   return names
     .filter(name => name.kind === kind && isName[kind](name.value))
@@ -125,12 +122,10 @@ export function valuesOf(kind: NameKind, names: readonly Name[]): string[] {
   return [...new Set(names.filter(name => name.kind === kind).map(({ value }) => value))]
 }
 
-/** Returns a unique key of a name. */
 export function nameKey({ kind, value }: Name): string {
   return `${kind} ${value}`
 }
 
-/** Returns the name as a text for people. */
 export function describeName({ kind, value }: Name): string {
   return kind === 'id' ? value : `${kind} ${value}`
 }

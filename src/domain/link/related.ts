@@ -34,8 +34,8 @@ export function invoicesNamedBy(
 }
 
 /**
- * Returns what finds the invoices that may own one of the documents. A document that names an invoice ID is left out, because only that
- * invoice may own it.
+ * Returns the names by which the store finds the invoices that may own one of the documents. A document that names an invoice ID is left
+ * out, because only that invoice may own it.
  */
 export function claimantsOf(
   documents: readonly KnownDocument[],

@@ -48,7 +48,7 @@ export async function distribute(ask: AskSchema): Promise<void> {
       const together = table === anchors[wanted] ? 'none' : anchors[wanted]
       await ask(`SELECT create_distributed_table('${table}', '${wanted}', colocate_with => '${together}')`)
     }
-    // Other tables may have lost the table with which they are colocated.
+    // Undistributing a table may change how other tables are colocated, so the catalog is read again.
     found = await readPlaces(ask)
   }
   for (const [name, kind] of Object.entries(functions)) {

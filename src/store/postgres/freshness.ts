@@ -15,7 +15,10 @@ export interface FreshnessRow extends Freshness {
 
 type Read<Row> = () => Promise<Row>
 
-/** Must be called before the records are read. The records are then at least as fresh as the returned freshness. */
+/**
+ * Returns a function that shares one read of the freshness among answers. It must be called before the records are read. The records are
+ * then at least as fresh as the returned freshness.
+ */
 export function rememberFreshness(read: Read<FreshnessRow>): Read<Freshness> {
   const readLater = refuseOlder(read)
   let known: { fresh: Freshness; askedAt: number } | null = null

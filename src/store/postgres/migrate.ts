@@ -26,7 +26,7 @@ export async function migratePostgres(url: string, onRewrite: OnRewrite = () => 
         },
         inLock: work => inLock(client, work),
         async run({ sql }) {
-          // Citus accepts only one statement per message here.
+          // On Citus, statements that change the schema must be sent one by one.
           for (const statement of statementsOf(sql)) await client.query(statement)
           await distribute(askOf(client))
         },
@@ -64,7 +64,7 @@ async function inLock<T>(client: PoolClient, work: () => Promise<T>): Promise<T>
   await client.query('BEGIN')
   try {
     await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock])
-    // Rewriting a large table or building an index may take long.
+    // A migration has no time limit, because rewriting a large table or building an index may take long.
     await client.query('SET LOCAL statement_timeout = 0')
     await changeOneAfterAnother(askOf(client))
     const result = await work()

@@ -124,7 +124,7 @@ function configureOne(url: string, options: string): pg.PoolConfig {
     )
   const address = new URL(url)
   const given = address.searchParams.get('options')
-  // The driver would let the address's options replace the session's options.
+  // The driver would replace the session's options by the address's options, so the address must not contain any.
   address.searchParams.delete('options')
   return {
     connectionString: given === null ? url : address.href,
@@ -224,7 +224,7 @@ export function translate(error: unknown): unknown {
     const tried = readTriedAddress(error) ?? readTriedAddress((error as Error).cause)
     const [where, next] =
       tried === null ? ['', ''] : [` at ${tried}`, '. Is PostgreSQL running there? Check DATABASE_URL.']
-    // When several addresses fail, the error for all of them has no message.
+    // An error that combines the failures of several addresses has no message.
     return unavailable(`The database${where} cannot be reached: ${message || code}${next}`)
   }
   if (/^(28|3D)/.test(code))

@@ -81,7 +81,7 @@ const nodesQuery = `
     CASE WHEN set_config('citus.node_connection_timeout', '2s', true) IS NOT NULL THEN $node$${nodeState}$node$ END) r
   JOIN pg_dist_node n ON n.nodeid = r.nodeid ORDER BY n.nodeid`
 
-/** Returns null without Citus. */
+/** Reads the state of each Citus node. Returns null without Citus. */
 async function readNodes(ask: AskSchema): Promise<NodeFacts[] | null> {
   if (!(await hasCitus(ask))) return null
   const rows = await ask<{ at: string; success: boolean; result: string }>(nodesQuery)

@@ -100,13 +100,12 @@ type Calls = ReturnType<typeof openCalls>
 function openCalls(pools: ReadPools) {
   const [askByKey, askOthers] = [openPipelines(pools.by_key), openPipelines(pools.others, checkCrowd)]
   return {
-    /** Reads a row by its key. */
     byKey: async <Row extends object>(name: keyof typeof texts, ...values: unknown[]) =>
       (await twiceIfBroken(() => askByKey<Row>({ name, text: texts[name], values })))[0],
-    /** Reads what may take some milliseconds. */
+    /** Runs a read that may take some milliseconds. */
     other: <Row extends object>(name: keyof typeof texts, ...values: unknown[]) =>
       twiceIfBroken(() => askOthers<Row>({ name, text: texts[name], values })),
-    /** Reads what may take seconds. */
+    /** Runs a search, which may take seconds. */
     search: <Row extends object>(...values: unknown[]) =>
       read<Row>(pools.searches, { name: 'search', text: texts.search, values }),
     connections() {

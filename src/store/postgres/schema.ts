@@ -21,7 +21,7 @@ export const tables = placed<Place>({
     'rechecks',
     'corrections',
     'outgoing_webhooks',
-    // A view for people, read only at the coordinator.
+    // `invoices_readable` is a view for people. They read it only at the coordinator.
     'invoices_readable',
   ],
   customer_id: [

@@ -47,7 +47,7 @@ export function createDb(asked: Pick<Pool, 'query'>, isCitus: boolean, isPrepare
   return {
     engine: 'postgres',
     query,
-    /** Inserts rows as arrays, so that one statement fits any number of rows. */
+    /** Inserts rows with one array for each column, so that the same statement fits any number of rows. */
     async insert<Row extends object>(insertion: Insertion, rows: readonly (readonly unknown[])[]) {
       if (rows.length === 0) return []
       if (isCitus) return insertToShards<Row>(insertion, rows)

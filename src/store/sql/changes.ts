@@ -45,10 +45,10 @@ type AskFeed = <Row extends object>(
 /** Time in milliseconds within which Citus completes a commit that one of its nodes missed. */
 const citusSettleMs = 120_000
 
-/** Columns that only the first row of a result has. */
+/** Columns that are filled only in the first row of a result. */
 interface StateRow {
   life: string
-  /** A boolean, which SQLite returns as a number. */
+  /** True for a standby. SQLite returns this boolean as a number. */
   is_standby: boolean | number
 }
 

@@ -17,15 +17,14 @@ export function contentsReads(db: Db): ContentsReads {
   return {
     async readContents(name, after, limit) {
       const { columns, keyLength, tables }: Kind = kinds[name]
-      // A kind without a key has only one item.
+      // A kind of items without a key has only one item, so no other page follows.
       if (after !== null && keyLength === 0) return []
       const values = after === null ? [] : after.slice(0, keyLength)
       const key = columns.slice(0, keyLength).join(', ')
       let condition = after === null ? 'true' : `(${key}) > (${parameterList(keyLength)})`
       const order = keyLength === 0 ? '' : `ORDER BY ${key}`
       if (db.isCitus && keyLength > 0) {
-        // Without this statement, each node would send a whole page. It finds the last key of the page, so that all nodes together send one
-        // page.
+        // Finds the last key of the page first. Otherwise each node of Citus would send a whole page of rows.
         const [end] = await db.query<Record<string, Value>>(
           `SELECT ${key} FROM fatura.${tables[0]} WHERE ${condition} ${order} OFFSET $${values.length + 1} LIMIT 1`,
           [...values, limit - 1],
@@ -75,7 +74,7 @@ export function contentsWrites(db: Db, tx: InvoiceWrites): ContentsWrites {
       if (name !== 'tokens' && name !== 'keys') return
       const { columns }: Kind = kinds[name]
       const customersAt = columns.indexOf('customers')
-      // A token for every customer has null here. JSON.parse converts the text "null" back to null.
+      // A token for every customer has null instead of a list. JSON.parse converts the text "null" to null.
       for (const content of contents)
         await saveScope(db, String(content[0]), JSON.parse(String(content[customersAt])))
     },

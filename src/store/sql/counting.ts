@@ -22,7 +22,7 @@ import type { InvoiceRow } from './invoice-row.ts'
 /** A customer with more invoices than this has counters. For fewer invoices, scanning the index takes no longer than adding up counters. */
 export const countedAbove = 2_000
 
-/** Tells whether counters avoid a scan for a customer that has them. They count what a filter selects, or what lies before a deep page. */
+/** Tells whether counters avoid a scan, for a customer that has counters. They do for a filter that they know, and for a deep page. */
 export function isCountable(query: InvoiceQuery): boolean {
   if (rowFilterNames.some(name => query[name] !== undefined && rowFilters[name].counted === null))
     return false

@@ -23,7 +23,7 @@ const maxHeld = 100_000
 
 export interface LockedCustomer {
   customer_id: string
-  /** A boolean, which SQLite returns as a number. */
+  /** True for a customer with counters. SQLite returns this boolean as a number. */
   counted: boolean | number
   version: number
 }

@@ -68,7 +68,6 @@ export function columnsFor(kind: KindName, ...bigints: string[]): Insertion['col
   )
 }
 
-/** Returns the first column of each row. */
 export async function queryColumn<T extends Value>(
   db: Db,
   sql: string,

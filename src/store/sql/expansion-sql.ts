@@ -1,4 +1,4 @@
-/** SQL of the lines that an expanded invoice is read as. */
+/** SQL of an expanded invoice, which is read as several lines of text. */
 import { briefs } from '../../domain/expanded.ts'
 import { columnOfExpansion } from '../../domain/expansion.ts'
 import type { EngineName } from './filters.ts'
@@ -15,8 +15,8 @@ const taxes: Record<EngineName, (row: string) => string> = {
 }
 
 /**
- * Lines of an expanded invoice: its summary, then one line for each of `expansions`. `row` is the prefix of each column, such as `i.`, or an
- * empty text. `ifAsked` returns the SQL of the taxes, or of an empty text when the request does not ask for taxes.
+ * Lines of an expanded invoice: its summary, then one line for each of `expansions`. `row` is the prefix of each column, such as `i.`, or
+ * an empty text. `ifAsked` returns the SQL of the taxes, or of an empty text when the request does not ask for taxes.
  */
 export function expandedLines(engine: EngineName, row: string, ifAsked: (taxes: string) => string): string {
   const columns = ['summary', ...briefs.map(name => columnOfExpansion[name])].map(column => row + column)

@@ -10,7 +10,7 @@ export interface InvoiceFilter {
   issued_from?: number | undefined
   /** First moment that no longer matches, in milliseconds since the epoch. It is the beginning of a UTC day. */
   issued_before?: number | undefined
-  /** Every word must match. Absent means no search. */
+  /** Every word must match. An absent list means no search. */
   words?: readonly SearchWord[] | undefined
 }
 
@@ -24,7 +24,9 @@ interface RowFilter {
   is: '=' | '>=' | '<'
   parameter: string
   type: 'text' | 'bigint'
-  /** The same condition on counters. Null when counters do not know the value. The rows of a customer with counters are then scanned. */
+  /**
+   * The filter's condition on counters. Null when counters do not know the value. The rows of a customer with counters are then scanned.
+   */
   counted: CounterCondition | null
 }
 

@@ -64,7 +64,6 @@ export async function askForRest(db: Db, records: readonly Claiming[]): Promise<
   await askForClients(db, clients)
 }
 
-/** Marks clients to be read, if they were not read yet. */
 export async function askForClients(db: Db, ids: readonly number[]): Promise<void> {
   await db.insert(
     clientInsertion,

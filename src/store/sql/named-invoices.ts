@@ -58,7 +58,6 @@ interface TiedInvoice {
   payment: PaymentFacts
 }
 
-/** Returns the linked invoices of each document. */
 export async function findInvoicesOf(
   db: Db,
   documents: readonly number[],

@@ -40,7 +40,7 @@ export function documentReads(db: Db) {
   return { ...dueReads(db), ...periodReads(db) }
 }
 
-/** Reads that find what the connector has to ask the sources again. */
+/** Finds documents, clients and invoices that the connector has to ask its sources for again. */
 function dueReads(db: Db) {
   return {
     readDocuments: (which, observedBefore, after, limit) =>

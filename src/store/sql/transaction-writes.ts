@@ -74,7 +74,7 @@ const saveTombstone = `
   ON CONFLICT (customer_id, id) DO UPDATE SET observed_stamp = excluded.observed_stamp, answered_stamp = excluded.answered_stamp
   WHERE stored.observed_stamp < excluded.observed_stamp`
 
-/** Returns whether the invoice existed. */
+/** Removes an invoice with its lines, payments, account entries and link. Returns whether the invoice existed. */
 async function removeInvoice(
   db: Db,
   counters: Counters,

@@ -34,7 +34,7 @@ export class StoreFile extends DatabaseSync {
     this.file = found?.id ?? null
   }
 
-  /** Calls `checkFile` when the last check is long enough ago. */
+  /** Calls `checkFile`, but not more often than every `checkEveryMs`. */
   checkNowAndThen(): void {
     const now = performance.now()
     if (now - this.checkedAt < checkEveryMs) return
@@ -130,11 +130,14 @@ export function openReadOnly(path: string): StoreFile {
 }
 
 /**
- * 64 MB in pages of 4 kB. A backfill writes the same pages many times. With a large log, each page is copied to the database file only
- * once.
+ * Size at which SQLite copies its log into the database file: 64 MB in pages of 4 kB. A backfill writes the same pages many times. With a
+ * large log, each page is copied only once.
  */
 const checkpointPages = 16_000
-/** Enough for the pages that one batch of a backfill changes. Pages that do not fit are written before the commit, and then once more. */
+/**
+ * Size of the page cache, enough for the pages that one batch of a backfill changes. Pages that do not fit are written before the commit,
+ * and then once more.
+ */
 const writeCacheKb = 65_536
 
 /** Opens a file for reading and writing. Every commit is on the disk before it returns, because of WAL with synchronous=FULL. */
@@ -151,7 +154,6 @@ export async function openReadWrite(path: string, { create, ...wait }: { create:
   )
 }
 
-/** Closes the file when `work` fails. */
 export function closeUnless(db: StoreFile, work: (db: StoreFile) => void): StoreFile {
   try {
     work(db)

@@ -71,7 +71,7 @@ interface FoundPage {
   rowids: number[]
 }
 
-/** Searches in one pass over the index. */
+/** Searches in one pass over the index of the customer's invoices. */
 function find(prepare: Prepare, query: InvoiceQuery): FoundPage {
   const { from, order, values } = matchingRows(query)
   const matches = `SELECT json_group_array(row) AS rowids FROM (SELECT rowid AS row ${from} ${order})`
@@ -138,7 +138,7 @@ function readSummaries(prepare: Prepare, query: InvoiceQuery, rowids: readonly n
   return statement.get(JSON.stringify(rowids))?.summaries as string
 }
 
-/** SQL of one invoice's text: its summary, or its lines where `expand` is given. */
+/** SQL of the text of one invoice: its summary, or several lines when `expand` is given. */
 function textOf({ expand = [] }: InvoiceQuery): string {
   if (expand.length === 0) return 'summary'
   return expandedLines('sqlite', '', taxes => (expand.includes('taxes') ? taxes : "''"))

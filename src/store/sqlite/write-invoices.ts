@@ -76,7 +76,7 @@ function saveEntries({ deleteEntries, insertEntries }: Statements, row: InvoiceR
   insertEntries.run(row.customer_id, row.id, row.entries)
 }
 
-/** Returns whether the stored lines changed. */
+/** Saves an invoice's lines, or deletes them when they are unknown. Returns whether the stored lines changed. */
 function saveLines({ saveLines, deleteLines }: Statements, row: InvoiceRow, isNew: boolean): boolean {
   const { customer_id, id, lines } = row
   if (lines !== null) return saveLines.run(customer_id, id, lines).changes !== 0
