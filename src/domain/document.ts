@@ -30,7 +30,10 @@ const typeCodes: Readonly<Record<string, string>> = {
 /** Types of documents that take back what an invoice charged. */
 export const creditTypes: readonly string[] = ['CreditNote', 'VatMossCreditNote']
 
-/** Amounts of a document. An absent field was missing in the answer, and a stored value stays. A null field was empty in the answer. */
+/**
+ * Amounts of a document. A field is absent when the answer did not contain it, and its stored value then stays. A field is null when the
+ * answer had no value for it.
+ */
 export interface Amounts {
   /** Amount to pay after withheld tax, as decimal text in the currency's major unit, such as "12.34". */
   total: string
@@ -239,8 +242,8 @@ const numberOf = (document: Document) => printedNumberOf(document) ?? document.n
 /** A document counts as gone after this number of consecutive answers without it. */
 export const missesToBelieve = 2
 
-/** Statuses that may still change, in the words of document lists. Documents with other statuses are rarely read again. */
+/** Statuses of documents that may still change, as lists of documents name them. Documents with other statuses are rarely read again. */
 export const openInLists = ['draft', 'sent'] as const
 
-/** Statuses that may still change, in the words of single documents. Lists use `sent` for `final`. */
+/** Statuses of documents that may still change, as single documents name them. Lists use `sent` for `final`. */
 export const openDocumentStatuses = ['draft', 'final', 'sent'] as const

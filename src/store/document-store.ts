@@ -143,7 +143,7 @@ export interface DocumentReads {
   findClaimants(wanted: Omit<InvoiceNames, 'invoices'>): Promise<Claimed[]>
   /** Returns the documents of a client, sorted by ID, starting behind `after`. */
   readOfClient(clientId: number, after: number, limit: number): Promise<Document[]>
-  /** Returns documents in force, sorted by ID, starting behind `after`. Given `days` limit them to a period. */
+  /** Returns documents in force, sorted by ID, starting behind `after`. When `days` is given, only documents of these days are returned. */
   readInForce(
     after: number,
     limit: number,

@@ -5,7 +5,7 @@ export interface StoreFacts {
   needed: number
   /** What is wrong with the schema, and what to do about it. Null when the schema fits this version of Fatura. */
   schemaProblem: string | null
-  /** True when a connection that is opened like the API's refuses to write. */
+  /** True when the store refuses to write over a connection like the API's. */
   isReadOnly: boolean
   server: ServerFacts | null
   file: FileFacts | null

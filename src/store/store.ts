@@ -224,7 +224,7 @@ export interface WriteStore extends OperatorStore, LeaseWrites, WebhookCommands 
    * therefore change nothing outside the transaction.
    */
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
-  /** Counts customers with wrong totals or counters again. Returns how many totals and counters were wrong. */
+  /** Corrects wrong totals and counters of customers by counting the rows. Returns how many were wrong. */
   repairCounts(onProgress?: OnRecounted): Promise<number>
   /** Begins a new life of the store. ETags and cursors of earlier lives become invalid. */
   renewLife(): Promise<void>

@@ -122,7 +122,7 @@ BEGIN
     WHERE k.customer_id = p_customer_id AND
       /*counters*/ (p_status IS NULL OR k.status = p_status) AND (p_ix_status IS NULL OR k.ix = '=' || p_ix_status) AND k.month >= coalesce(to_char(to_timestamp(p_from / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM'), '') AND k.month <= coalesce(to_char(to_timestamp((p_before - 1) / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM'), '~') /*end*/
     GROUP BY k.month ORDER BY k.month DESC) m;
-  -- The period may cut a month. The matching rows of such a month are counted.
+  -- When the period contains only a part of a month, the matching rows of this month are counted.
   FOR v_at IN 1 .. coalesce(cardinality(v_ns), 0) LOOP
     IF v_froms[v_at] < p_from OR v_befores[v_at] > p_before THEN
       v_froms[v_at] := greatest(v_froms[v_at], p_from);

@@ -214,7 +214,10 @@ type AccountRow = Record<'opening' | 'period' | 'earlier' | 'entries', string | 
 /** Row with a page. Null for a search among too many invoices. */
 type PageRow = { page: string | null }
 
-/** Returns four lists with one text per word: two parts and two beginnings of IDs. Null stands for a text that a word lacks. */
+/**
+ * Returns the texts of all words as four lists: first parts, second parts, first beginnings and second beginnings. Null stands for a text
+ * that a word does not have.
+ */
 function listTexts(words: readonly SearchWord[]): (Buffer | null)[][] {
   const list = (index: number, name: keyof SearchWord) =>
     words.map(word => (word[name][index] === undefined ? null : Buffer.from(word[name][index])))

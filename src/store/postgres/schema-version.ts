@@ -30,7 +30,7 @@ export async function readState(ask: AskSchema): Promise<SchemaState> {
     throw error
   })
   if (state === undefined) return { hashes: [], functions: null, isRewriting: false }
-  // Unreleased versions had other columns, so `hashes` may be missing. A list with null makes the schema check fail.
+  // Unreleased versions had no column `hashes`. The list with null makes the check of the schema fail.
   const { hashes = [null], functions = null, is_rewriting = false } = state
   return { hashes: hashes ?? [], functions, isRewriting: is_rewriting ?? false }
 }

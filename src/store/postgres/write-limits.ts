@@ -15,10 +15,12 @@ export function writeOptions(lockPatienceMs = limits.lock_timeout): string {
 }
 
 /**
- * Limits of a transaction on Citus's nodes. One connection per node outlives the transaction. A second one would be a new process without
- * plans, and one more connection to commit in two phases. A silent node is given up, and so is work for a client that has gone.
- * The wait for a lock happens on the other node, which therefore gets the same limit. These statements stand in a block of their own,
- * because Citus sends the whole message that contains a SET to its nodes.
+ * Settings of a transaction on Citus's nodes.
+ * One connection per node is enough, and it outlives the transaction. A second connection would start a new process, and would have to be
+ * committed too.
+ * A node that does not answer is given up, and so is work for a client that has gone.
+ * The wait for a lock happens on the other node, which therefore gets the same time limit.
+ * These statements stand in a block of their own, because Citus sends the whole message that contains a SET to its nodes.
  */
 const onNodes = `DO $body$ BEGIN
     SET LOCAL citus.max_adaptive_executor_pool_size = 1;

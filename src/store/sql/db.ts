@@ -31,7 +31,7 @@ export interface Db {
 }
 
 export interface Insertion {
-  /** Name of the table, such as `fatura.documents`. In `rest`, the table's existing row is called `stored`. */
+  /** Name of the table, such as `fatura.documents`. The SQL in `rest` can refer to an existing row as `stored`. */
   into: string
   columns: Readonly<Record<string, 'text' | 'bigint' | 'numeric' | 'bytea'>>
   /** SQL behind the inserted rows, such as `ON CONFLICT DO NOTHING`. */

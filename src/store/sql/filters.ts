@@ -33,7 +33,7 @@ interface RowFilter {
 interface CounterCondition {
   column: 'month' | 'status' | 'currency' | 'ix'
   is: '=' | '>=' | '<='
-  /** Makes the counter's value from the filter's value. Absent when both are the same. */
+  /** Converts the filter's value to the counter's value. Absent when the two values are equal. */
   write?: (value: string, engine: EngineName) => string
 }
 

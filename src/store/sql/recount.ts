@@ -46,7 +46,10 @@ export async function check(db: Db, customers: readonly string[]) {
   }
 }
 
-/** Locks the customer, checks again, and counts again when something is still wrong. Returns how many totals and counters were wrong. */
+/**
+ * Locks a customer and compares its total and counters with the rows again. Creates them anew when something is still wrong. Returns how
+ * many totals and counters were wrong.
+ */
 export async function repairCustomer(db: Db, counters: Counters, customerId: string): Promise<number> {
   await counters.lock([customerId])
   const { wrong } = await check(db, [customerId])

@@ -20,7 +20,7 @@ const checkEveryMs = 250
  */
 export class StoreFile extends DatabaseSync {
   readonly path: string
-  /** Identity of the file, read before the file is opened. A file that is replaced in between counts as replaced. */
+  /** Identity of the database file, read before the file is opened. A file that is replaced in between counts as replaced. */
   private readonly file: string | null
   /** Identity of the write-ahead log, which does not change while this handle is open. Null until the log was seen. */
   private log: string | null = null

@@ -101,7 +101,10 @@ function seek(prepare: Prepare, query: InvoiceQuery): FoundPage {
   return { total, page, rowids }
 }
 
-/** Returns the months with matching invoices, the latest first. When the filter cuts a month, its matching rows are counted. */
+/**
+ * Returns the months with matching invoices, the latest first. When the filter contains only a part of a month, the matching rows of this
+ * month are counted.
+ */
 function readParts(prepare: Prepare, query: InvoiceQuery): { part: InvoiceQuery; n: number }[] {
   const { issued_from, issued_before } = query
   const values: Value[] = [query.customer_id]

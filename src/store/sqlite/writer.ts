@@ -38,7 +38,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
       db.checkFile()
       return result
     })
-    // A commit to a file that was removed meanwhile is not stored, so this check must fail.
+    // A commit to a file that was removed meanwhile is lost. This check then throws.
     db.checkFile()
     return result
   }
