@@ -86,7 +86,7 @@ export function expandLines(lines: string, expand: readonly Expansion[], moment:
   const texts = lines.split('\n')
   let invoices = ''
   for (let at = 0; at < texts.length; at += linesOfInvoice) {
-    const [summary = '', document, payment, taxes] = texts.slice(at, at + linesOfInvoice)
+    const [summary = '', document = '', payment = '', taxes = ''] = texts.slice(at, at + linesOfInvoice)
     const members = writeMembers(expand, moment, { document, payment, taxes })
     invoices += `${at === 0 ? '' : ','}${summary.slice(0, -1)}${members}}`
   }
@@ -96,9 +96,12 @@ export function expandLines(lines: string, expand: readonly Expansion[], moment:
 function writeMembers(
   expand: readonly Expansion[],
   moment: PaymentMoment,
-  texts: Record<Expansion, string | undefined>,
+  texts: Readonly<Record<Expansion, string>>,
 ): string {
-  const { payment = '' } = texts
-  const written = { ...texts, payment: completePayment(payment, moment) }
-  return expand.map(name => `,"${name}":${written[name]}`).join('')
+  let members = ''
+  for (const name of expand) {
+    const text = name === 'payment' ? completePayment(texts.payment, moment) : texts[name]
+    members += `,"${name}":${text}`
+  }
+  return members
 }

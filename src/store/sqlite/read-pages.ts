@@ -55,14 +55,18 @@ function readAtOnce(prepare: Prepare, query: InvoiceQuery): InvoicePage | null {
     FROM freshness LEFT JOIN customers ON customer_id = ?1`)
   for (let { page } = query; ; ) {
     values[values.length - 1] = (page - 1) * query.page_size
-    const row = statement.get(...values) as unknown as {
-      [Name in keyof InvoicePage]: InvoicePage[Name] | null
-    }
-    if (row.total === null) return null
-    const found = clampPage({ ...query, page }, row.total)
-    if (found.page === page) return { ...row, page } as InvoicePage
+    const { total, summaries, ...snapshot } = statement.get(...values) as unknown as PageRow
+    if (total === null || summaries === null) return null
+    const found = clampPage({ ...query, page }, total)
+    if (found.page === page) return { ...snapshot, total, page, summaries: readText(summaries) }
     page = found.page
   }
+}
+
+/** `total` and `summaries` are null for a customer with counters. */
+interface PageRow extends Snapshot {
+  total: number | null
+  summaries: Uint8Array | null
 }
 
 interface FoundPage {
@@ -138,17 +142,26 @@ function readSummaries(prepare: Prepare, query: InvoiceQuery, rowids: readonly n
   const statement = prepare(`
     SELECT ${joinTexts(query)} AS summaries
     FROM (SELECT ${textOf(query)} AS text FROM json_each(?1) CROSS JOIN invoices ON invoices.rowid = value)`)
-  return statement.get(JSON.stringify(rowids))?.summaries as string
+  return readText(statement.get(JSON.stringify(rowids))?.summaries as Uint8Array)
 }
+
+const lines = expandedLines('sqlite', '', () => "''")
+const linesWithTaxes = expandedLines('sqlite', '', taxes => taxes)
 
 /** SQL of the text of one invoice: its summary, or several lines when `expand` is given. */
 function textOf({ expand = [] }: InvoiceQuery): string {
   if (expand.length === 0) return 'summary'
-  return expandedLines('sqlite', '', taxes => (expand.includes('taxes') ? taxes : "''"))
+  return expand.includes('taxes') ? linesWithTaxes : lines
 }
 
+/** SQL of a page's texts as bytes, because `readText` decodes bytes in half the time that node:sqlite takes for a text. */
 function joinTexts({ expand = [] }: InvoiceQuery): string {
-  return `coalesce(group_concat(text, ${expand.length === 0 ? "','" : lineBreak.sqlite}), '')`
+  const separator = expand.length === 0 ? "','" : lineBreak.sqlite
+  return `CAST(coalesce(group_concat(text, ${separator}), '') AS BLOB)`
+}
+
+function readText(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
 }
 
 type Value = string | number
