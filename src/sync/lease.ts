@@ -41,8 +41,6 @@ export interface LeaseOptions {
   signal: AbortSignal
 }
 
-export type HeldLease = ReturnType<typeof keepLease>
-
 /** Resolves once this process holds the lease. `store` should not wait for locks, because the lease is polled anyway. */
 export async function waitForLease(store: WriteStore, options: LeaseOptions): Promise<HeldLease> {
   const { holder, wait, log, signal, place } = options
@@ -59,7 +57,7 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
     checkPosition(seen, written)
     if (seen.holder === null || stillFor >= takeOverAfterMs) {
       const answer = await unlessOutOfReach(store.takeLease(seen, holder).then(taken => ({ taken })))
-      if (answer?.taken) return keepLease(store, answer.taken, place)
+      if (answer?.taken) return new HeldLease(store, answer.taken, place)
       keptOutAt = answer === null ? (keptOutAt ?? polledAt) : null
       if (keptOutAt !== null && polledAt - keptOutAt >= warnKeptOutAfterMs && !isKeptOutLogged) {
         isKeptOutLogged = true
@@ -88,63 +86,87 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
   }
 }
 
-function keepLease(store: WriteStore, { epoch, beats, life }: Lease, place: WrittenPlace) {
-  place.record({ epoch, beats, life })
-  const lost = new AbortController()
-  let timer: NodeJS.Timeout | undefined
-  let isOver = false
-  const lose = (reason: StoreError = new LeaseLost()) => {
-    end()
-    lost.abort(reason)
+/** The lease while this process holds it. Heartbeats go on until `release`, or until the lease is lost. */
+export class HeldLease {
+  readonly epoch: number
+  private readonly store: WriteStore
+  private readonly life: string
+  private readonly place: WrittenPlace
+  private readonly ending = new AbortController()
+  private timer: NodeJS.Timeout | undefined
+  private isOver = false
+
+  constructor(store: WriteStore, { epoch, beats, life }: Lease, place: WrittenPlace) {
+    this.store = store
+    this.epoch = epoch
+    this.life = life
+    this.place = place
+    this.record(beats)
+    this.beatIn(renewEveryMs)
   }
-  const end = () => {
-    isOver = true
-    clearTimeout(timer)
+
+  /**
+   * Aborted with a `LeaseLost` when another process holds the lease. Aborted with a
+   * `StoreReplaced` or a `StoreWentBack` when the store is another one or an older state.
+   */
+  get lost(): AbortSignal {
+    return this.ending.signal
   }
-  /** Ends the lease when another process holds it, or when the store lacks an earlier commit of this process. */
-  const check = (beats: number | null, written: LeasePosition | null) => {
+
+  lose(reason: StoreError = new LeaseLost()): void {
+    this.end()
+    this.ending.abort(reason)
+  }
+
+  /** The last commit of this process. */
+  written(): LeasePosition | null {
+    return this.place.get()
+  }
+
+  /** Loses the lease and throws when another process holds it, or when the store lacks an earlier commit of this process. */
+  check(beats: number | null, written: LeasePosition | null): void {
     try {
       if (beats === null) throw new LeaseLost()
-      checkPosition({ epoch, beats: beats - 1, life }, written)
+      checkPosition({ epoch: this.epoch, beats: beats - 1, life: this.life }, written)
     } catch (error) {
-      lose(error as StoreError)
+      this.lose(error as StoreError)
       throw error
     }
   }
-  const record = (beats: number) => place.record({ epoch, beats, life })
-  const beat = async () => {
-    const written = place.get()
-    const answer = await unlessOutOfReach(store.renewLease(epoch).then(beats => ({ beats }))).catch(
-      whenReplaced(lose),
-    )
-    if (isOver) return
+
+  record(beats: number): void {
+    this.place.record({ epoch: this.epoch, beats, life: this.life })
+  }
+
+  async release(): Promise<void> {
+    this.end()
+    if (this.lost.aborted) return
+    await unlessOutOfReach(this.store.releaseLease(this.epoch)).catch(whenReplaced(() => {}))
+  }
+
+  private beatIn(milliseconds: number): void {
+    this.timer = setTimeout(() => this.beat(), milliseconds)
+  }
+
+  private async beat(): Promise<void> {
+    const written = this.written()
+    const renewed = this.store.renewLease(this.epoch).then(beats => ({ beats }))
+    const answer = await unlessOutOfReach(renewed).catch(whenReplaced(error => this.lose(error)))
+    if (this.isOver) return
     if (answer) {
       try {
-        check(answer.beats, written)
+        this.check(answer.beats, written)
       } catch {
         return
       }
-      record(Number(answer.beats))
+      this.record(Number(answer.beats))
     }
-    timer = setTimeout(beat, answer ? renewEveryMs : pollEveryMs)
+    this.beatIn(answer ? renewEveryMs : pollEveryMs)
   }
-  timer = setTimeout(beat, renewEveryMs)
-  return {
-    epoch,
-    /**
-     * Aborted with a `LeaseLost` when another process holds the lease. Aborted with a
-     * `StoreReplaced` or a `StoreWentBack` when the store is another one or an older state.
-     */
-    lost: lost.signal,
-    lose,
-    written: () => place.get(),
-    check,
-    record,
-    async release() {
-      end()
-      if (lost.signal.aborted) return
-      await unlessOutOfReach(store.releaseLease(epoch)).catch(whenReplaced(() => {}))
-    },
+
+  private end(): void {
+    this.isOver = true
+    clearTimeout(this.timer)
   }
 }
 
