@@ -1,4 +1,4 @@
-/** The command line: one file a command, all listed here. */
+/** The command line. Each command has a file in `commands/`, and this file lists all of them. */
 import { styleText } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { version } from '../http/package.ts'
@@ -8,7 +8,9 @@ import { CliError } from './terminal/cli-error.ts'
 import { hideSecrets } from './terminal/hide-secrets.ts'
 import { movingLine } from './terminal/progress.ts'
 
-/** Every command, in the order of the help, and one line of use for the end of its own; `export` has several in its notes. */
+/**
+ * All commands, in the order of the help, each with an example for its own help. `export` has null because its notes hold several examples.
+ */
 const examples: Readonly<Record<string, string | null>> = {
   demo: 'fatura demo',
   serve: 'fatura serve --port 8080',
@@ -72,7 +74,7 @@ Settings are environment variables, or lines of a file .env.
 "fatura serve --help" lists them.`,
   )
 
-// A pipe into a program that ends early, such as head, is no failure.
+// A reader of the pipe that ends early, such as `head`, closes the pipe (EPIPE). That is not a failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
 try {
@@ -94,10 +96,10 @@ try {
   movingLine.clear()
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
   else {
-    // Of a fault of ours only its words, and where it happened: an error may carry data beside them.
+    // For an unexpected failure only the stack is printed. Other properties of the error may hold data of customers.
     const fault = `unexpected failure, please report it: ${error instanceof Error ? error.stack : error}`
     const isExpected = error instanceof CliError || error instanceof StoreError
-    // Red where people see colours: Node's `styleText` honours NO_COLOR and FORCE_COLOR.
+    // `styleText` writes red only where colours can be shown. Node reads NO_COLOR and FORCE_COLOR.
     const prefix = styleText('red', 'fatura:', { stream: process.stderr })
     process.stderr.write(`${prefix} ${hideSecrets(isExpected ? error.message : fault)}\n`)
     process.exitCode = error instanceof CliError ? error.exitCode : process.exitCode || 1
@@ -105,14 +107,17 @@ try {
   }
 }
 
-/** Only the given command is loaded; all are for the help. */
+/** Returns only the command that was asked for, so that a command starts fast. Returns every command for the help. */
 function namesFor(asked: string): string[] {
   if (asked === '--version' || asked === '-V') return []
   const names = Object.keys(examples).filter(name => !name.includes(' '))
   return names.includes(asked) ? [asked] : names
 }
 
-/** `--output --force` takes the second flag for a file's name. Who means it writes `--output=--force`. */
+/**
+ * Refuses `--output --force`, because commander would take `--force` as the file name. A user who means that name writes
+ * `--output=--force`.
+ */
 function refuseFlagAsValue(command: Command): void {
   for (const option of command.options.filter(({ required }) => required)) {
     const value = command.getOptionValue(option.attributeName())

@@ -37,7 +37,7 @@ async function runCopy(fromUrl: string, toUrl: string, options: { json?: true })
   }
   if (isSameFile(fromUrl, toUrl))
     throw new CliError('The two addresses are of the same file; there is nothing to copy.')
-  // The driver takes from the environment what an address leaves out, such as PGPASSWORD.
+  // The `.env` file may hold PostgreSQL variables such as PGPASSWORD. The driver reads them for parts that an address leaves out.
   loadEnvFile()
   await useStore(openOperatorStore(fromUrl), async from => {
     await migrateStore(toUrl, undefined, { onWait: printWaiting })
@@ -46,7 +46,7 @@ async function runCopy(fromUrl: string, toUrl: string, options: { json?: true })
   })
 }
 
-/** One file has many paths: relative ones, and links. */
+/** Compares device and inode, because relative paths and links give one file several paths. */
 function isSameFile(fromUrl: string, toUrl: string): boolean {
   const [from, to] = [fromUrl, toUrl].map(url => statSync(storeFileOf(url) ?? '', { throwIfNoEntry: false }))
   return from !== undefined && to !== undefined && from.dev === to.dev && from.ino === to.ino

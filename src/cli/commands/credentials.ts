@@ -1,4 +1,6 @@
-/** The frame of `fatura token` and `fatura key`: a command that makes one, `list` (also of `fatura webhook`) and `revoke`. */
+/**
+ * Builds `fatura token` and `fatura key`: one command that makes a credential, `list` and `revoke`. `fatura webhook` uses `list` as well.
+ */
 import { isMissing, openOperatorStore, openWriteStore, prepareStore, useStore } from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
@@ -8,7 +10,7 @@ import { jsonLine } from '../terminal/json-line.ts'
 import { printWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
 
-/** The store of a short command: prepares it, and closes it at the end. A missing one is created only with the flag `--create`. */
+/** Opens and prepares the store for a short command, and closes the store at the end. Only `--create` creates a missing store. */
 export async function withStore<Store extends { close(): Promise<void> }, T>(
   options: Options & { create?: true },
   open: (url: string, wait: { onWait: typeof printWaiting }) => Promise<Store>,
@@ -29,7 +31,7 @@ interface Listed<Row> {
   description: string
   list(store: OperatorStore): Promise<Row[]>
   none: string
-  /** For `--json`, without a secret. */
+  /** Fields for `--json`. The object must not contain a secret. */
   show(row: Row): object
   header: readonly string[]
   cells(row: Row): string[]
@@ -51,14 +53,14 @@ export function listCommand<Row>(kind: Listed<Row>): SettingsCommand {
 export interface Credential<Row> extends Omit<Listed<Row>, 'none'> {
   noun: 'token' | 'key'
   make: SettingsCommand
-  /** A command that makes the first one. */
+  /** A command that makes the first credential. */
   example: string
-  /** The part that only its owner has, as in "The tokens themselves". */
+  /** Name of the part that only the owner has, for example "The tokens themselves". */
   secret: string
-  /** As in "every process refuses its links". */
+  /** Completes the text "every process refuses …", for example "its links". */
   refused: string
   id: [argument: string, description: string]
-  /** Throws for a text that is no id. */
+  /** Throws for a text that is not an id. */
   readId(text: string): string
   revoke(store: WriteStore, id: string, now: number): Promise<Row | null>
 }
@@ -94,7 +96,7 @@ export function credentialCommand<Row>(kind: Credential<Row>) {
   }
 }
 
-/** Saves a new one, and warns of customers without invoices: one may come later, or is a typing error. */
+/** Saves a new credential and warns about customers without invoices. Their first invoice may come later, or the id may be misspelt. */
 export async function saveCredential(
   options: Options,
   customers: readonly string[] | null,
@@ -114,7 +116,7 @@ export async function saveCredential(
 
 const maxNamed = 5
 
-/** `what` is as in "--name". */
+/** `what` names the value in messages, for example "--name". */
 export function checkName(what: string, name: string, shortest: number): void {
   if (!/^[^\p{Cc}]{0,100}$/u.test(name) || name.length < shortest)
     throw new CliError(

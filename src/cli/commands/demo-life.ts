@@ -1,4 +1,4 @@
-/** What happens in the demo: its first customer has something of everything, and goes on having it. */
+/** The story of the demo. The first customer has an example of every kind of invoice, before and while the demo runs. */
 import type { DocumentAccount } from '../../../sandbox/invoicexpress/account.ts'
 import type { StripeAccount } from '../../../sandbox/stripe/account.ts'
 import type { ChangeKind } from '../../../sandbox/stripe/changes.ts'
@@ -6,13 +6,13 @@ import type { StripeInvoice } from '../../../sandbox/stripe/objects.ts'
 
 const day = 86_400
 
-/** What is staged happens within so many days before the demo begins; all else is older. */
+/** The staged invoices of the first customer are created within this number of days before the demo. All other invoices are older. */
 export const stagedDays = 61
 
-/** Steps after which the first customer's story begins again. */
+/** The first customer's story repeats after this number of steps. */
 export const storySteps = 120
 
-/** The first customer's invoices, the oldest first. */
+/** The first customer's invoices before the demo, oldest first. */
 const staged: readonly { daysAgo: number; daysUntilDue: number; changes: readonly Happening[] }[] = [
   { daysAgo: 58, daysUntilDue: 15, changes: ['finalize', 'document', 'uncollectible'] },
   { daysAgo: 50, daysUntilDue: 30, changes: ['finalize', 'document', 'void'] },
@@ -26,10 +26,12 @@ const staged: readonly { daysAgo: number; daysUntilDue: number; changes: readonl
   { daysAgo: 0, daysUntilDue: 30, changes: [] },
 ]
 
-/** A change at the payment platform, the document, or what the creator of documents records in its place. */
+/**
+ * A change of the invoice, a new document or receipt, or a state that the program that creates documents records in the invoice's metadata.
+ */
 type Happening = ChangeKind | 'document' | 'receipt' | 'creating' | 'failed' | 'ignored'
 
-/** The first customer's story, by the step of its turn. */
+/** The first customer's story. The key is the step within one round of `storySteps` steps. */
 const story: Record<number, 'grow' | 'payPart' | 'document' | 'finalize' | 'create' | 'pay'> = {
   0: 'grow',
   6: 'payPart',
@@ -39,10 +41,10 @@ const story: Record<number, 'grow' | 'payPart' | 'document' | 'finalize' | 'crea
   30: 'pay',
 }
 
-/** Changes of the other customers' newest invoice, by its status; a new one follows on what is done with. */
+/** The next change of another customer's newest invoice, by its status. For any other status, a new invoice follows. */
 const next: Partial<Record<string, ChangeKind>> = { draft: 'finalize', open: 'pay' }
 
-/** A company that pays in euros; what it owes and has in draft from before is settled. */
+/** Chooses a company that pays in euros, deletes its drafts and pays its open invoices. */
 export function chooseFirst(account: StripeAccount): string {
   const company = [...account.customers.values()].find(
     customer => !customer.deleted && customer.currency === 'eur' && customer.business_name !== undefined,
@@ -54,7 +56,7 @@ export function chooseFirst(account: StripeAccount): string {
   return company.id
 }
 
-/** Days up to `now`: what the first customer has to show, and an invoice now and then for each of the others. */
+/** Creates the first customer's staged invoices up to `now`, and invoices of the other customers between them. */
 export function stage(account: StripeAccount, documents: DocumentAccount, first: string, now: number): void {
   for (const { daysAgo, daysUntilDue, changes } of staged) {
     account.clock = now - daysAgo * day
@@ -85,7 +87,7 @@ function make(
 
 const ix_error = 'O NIF do cliente não é válido.'
 
-/** One step at the given time; numbers of steps go up from 0. */
+/** Runs one step of the demo at the given time. Steps are numbered from 0. */
 export function live(
   account: StripeAccount,
   documents: DocumentAccount,
@@ -105,7 +107,7 @@ export function live(
   else account.change(kind, newest.id)
 }
 
-/** Never pays what is overdue, nor the last that is to pay. */
+/** Continues the first customer's story. Overdue invoices are never paid, and at least one invoice remains payable. */
 function goOn(
   account: StripeAccount,
   documents: DocumentAccount,
@@ -130,7 +132,7 @@ function goOn(
   if (happening === 'pay') account.change('pay', oldest.id)
 }
 
-/** The oldest first. */
+/** Returns the customer's invoices, oldest first. */
 function invoicesOf(account: StripeAccount, customerId: string): StripeInvoice[] {
   return Array.from({ length: account.order.length }, (_, index) => account.order.at(index))
     .flatMap(id => account.invoices.get(id) ?? [])

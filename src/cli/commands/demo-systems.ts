@@ -1,4 +1,4 @@
-/** The systems of the demo: a local Stripe and a local InvoiceXpress, synchronized into a store, that go on changing. */
+/** The systems of the demo: a local Stripe and a local InvoiceXpress that go on changing, synchronized into a store. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -22,10 +22,10 @@ import { createDocumentSync } from '../../sync/documents/documents.ts'
 import { createConnector } from '../../sync/invoices/connector.ts'
 import { chooseFirst, live, stage, stagedDays } from './demo-life.ts'
 
-/** Changes: the delay of the first, and their interval. */
+/** Delay of the demo's first change, and the interval of later changes. */
 const firstChangeMs = 20_000
 export const changeEveryMs = 10_000
-/** Everything is read once a minute, so that what is told of its age is never more. */
+/** A full read happens every 6 changes, once a minute. The page's "as of" time is therefore never older. */
 const stepsPerRound = 6
 const dayMs = 86_400_000
 
@@ -57,11 +57,11 @@ export async function startDemoSystems(url: string, log: Logger, onEvent: (line:
     customers,
     happen: (now?: number) => life.happen(now),
     synchronize: () => life.synchronize(),
-    /** From now on, things happen by themselves. */
+    /** From now on, changes happen by themselves. */
     startChanging() {
       changes = repeatChange(() => life.change(), stopping.signal)
     },
-    /** An invoice with lines and both PDFs, of the last customer but one. */
+    /** A paid invoice with lines and both PDFs, of the last customer but one. */
     sample: pickSample(invoices, customers.at(-2)?.customer_id ?? ''),
     async stop() {
       stopping.abort()
@@ -77,7 +77,7 @@ export async function startDemoSystems(url: string, log: Logger, onEvent: (line:
 type Sandboxes = Awaited<ReturnType<typeof startSandboxes>>
 
 async function startSandboxes() {
-  // Whatever the hour, the demos of a day show the same.
+  // The demo starts at midnight in UTC, so that all demos of a day show the same data.
   const today = Math.floor(Date.now() / dayMs) * (dayMs / 1000)
   const began = today - (stagedDays * dayMs) / 1000
   const sandbox = await startStripeSandbox({ seed: 2026, invoices: 280, customers: 6, now: began })
@@ -106,7 +106,7 @@ async function openSync(
   log: Logger,
   signal: AbortSignal,
 ) {
-  // The sandbox's clock begins at a moment of its own: what is recent there is not too old here.
+  // Invoices of the sandbox are older than the real time. The timeout of `creating` is extended by this difference.
   const creatingTimeoutMs = defaultRules.creatingTimeoutMs + Date.now() - sandbox.account.clock * 1000
   const common = {
     ...{ store, log, signal, rules: { ...defaultRules, creatingTimeoutMs } },
@@ -131,13 +131,13 @@ async function openSync(
       await connector.backfill()
       await connector.catchUp()
       await sweepMonths()
-      // A document that is missed twice is gone.
+      // The connector treats a document as deleted after it was missing in two reads.
       for (let round = 0; round < 2; round++) await readDocuments()
     },
   }
 }
 
-/** Returns the server, which applies what the sandbox delivers. */
+/** Returns a server that receives the sandbox's webhooks and applies them. */
 async function receiveWebhooks({ sandbox, stripe }: Sandboxes, { connector }: DemoSync, log: Logger) {
   const secret = 'whsec_demo'
   const receiver = createWebhookServer({ stripe, secret, apply: connector.applyNotification, log })
@@ -152,7 +152,7 @@ class DemoLife {
   private readonly sync: DemoSync
   private readonly onEvent: (line: string) => void
   private steps = 0
-  /** Events and changes of documents that were followed. */
+  /** Numbers of events and document changes that the connector has already followed. */
   private readonly seen: { events: number; documents: number }
 
   constructor(sandboxes: Sandboxes, sync: DemoSync, onEvent: (line: string) => void) {
@@ -168,21 +168,21 @@ class DemoLife {
     await this.synchronize()
   }
 
-  /** What happens next, at this time. */
+  /** Runs the next step of the demo. */
   happen(now = Date.now()): void {
     const { sandbox, documents, first } = this.sandboxes
     live(sandbox.account, documents, first, this.steps++, Math.floor(now / 1000))
     documents.follow()
   }
 
-  /** What the connector makes of it. */
+  /** Lets the connector read the changes of the sandbox. */
   async synchronize(): Promise<void> {
     const { onEvent, seen, sync } = this
     const { sandbox, documents } = this.sandboxes
     for (const { event, status } of await sandbox.deliver({ since: seen.events }))
       if (status === 200) onEvent(`webhook: ${event.type}, applied`)
     seen.events = sandbox.account.events.length
-    // Nothing is missing: this moves the freshness forward.
+    // The webhooks have already applied all events. `catchUp` only updates the time of the last success.
     await sync.connector.catchUp()
     const isTime = this.steps % stepsPerRound === 0
     if (isTime) await sync.sweepMonths()
@@ -193,7 +193,7 @@ class DemoLife {
   }
 }
 
-/** Runs a step now and then; stops after the one that is under way. */
+/** Runs a step at each interval. After the signal, a running step still finishes. */
 async function repeatChange(step: () => Promise<void>, signal: AbortSignal): Promise<void> {
   for (let pauseMs = firstChangeMs; !signal.aborted; pauseMs = changeEveryMs) {
     await sleep(pauseMs, undefined, { signal })
@@ -205,7 +205,7 @@ async function repeatChange(step: () => Promise<void>, signal: AbortSignal): Pro
   }
 }
 
-/** The first one, and then those with the most invoices. */
+/** The first customer comes first. The others follow by their number of invoices, largest first. */
 function describeCustomers(invoices: readonly Invoice[], first: string) {
   return [...Map.groupBy(invoices, ({ customer_id }) => customer_id)]
     .map(([customer_id, its]) => {

@@ -19,10 +19,10 @@ export const demoCommand = () =>
     .action(demo)
 
 async function demo(options: Options): Promise<void> {
-  // A file .env is for a real service. The demo is safe to run beside one: it takes neither its keys nor its address.
+  // The demo does not read `.env`, so it cannot use the keys or the address of a real service beside it.
   const settings = readSettings(options, used, { envFile: false })
   const { HOST: host, PORT: port, RATE_LIMIT: rateLimit } = settings
-  // The instructions stay in sight: requests are logged only with LOG_LEVEL.
+  // Requests are logged only with LOG_LEVEL, so that the instructions stay visible.
   const log = createLog(isSet('LOG_LEVEL', options) ? settings.LOG_LEVEL : 'error')
 
   const signal = waitForSignal()
@@ -36,7 +36,7 @@ async function demo(options: Options): Promise<void> {
       const { stripe, invoiceXpress } = systems
       const api = { url, host, rateLimit, web: true, brand: demoBrand, log, stripe, invoiceXpress }
       const { address, stop } = await startApi({ ...api, port }).catch(error => {
-        // Nobody chose the default port, so when it is taken any other does as well.
+        // When the default port is in use, any other port is accepted, because the user did not choose the default.
         if (isSet('PORT', options) || !(error instanceof CliError)) throw error
         return startApi({ ...api, port: 0 })
       })
@@ -53,7 +53,7 @@ async function demo(options: Options): Promise<void> {
   printResult('\nStopped; nothing is left behind.\n')
 }
 
-/** All of it stays on a screen of 40 rows, 80 characters wide. */
+/** The introduction fits a screen of 40 rows with 80 characters. */
 function introduce(address: string, { token, customers, sample }: DemoSystems): string {
   const curl = (path: string, more = '') =>
     `  curl -s${more} -H "Authorization: Bearer $TOKEN" "$API/${path}"\n`
@@ -83,7 +83,10 @@ ${curl(`${other?.customer_id}/invoice/${sample.id}`)}Serving at ${address}; Ctrl
 `
 }
 
-/** On a terminal a progress line, elsewhere the first event of each kind: the lines to paste stay in sight. */
+/**
+ * Shows events on the progress line of a terminal. Elsewhere only the first event of each kind is printed, so that the instructions stay
+ * visible.
+ */
 function showEvents(): (event: string) => void {
   const shown = new Set<string>()
   let count = 0
@@ -96,7 +99,7 @@ function showEvents(): (event: string) => void {
   }
 }
 
-/** The first words of a customer's name, as somebody in a hurry types them. */
+/** Returns the first two words of a customer's name in upper case without accents, to show that the search ignores both. */
 function plainName(customers: DemoSystems['customers'], customerId: string): string {
   const { name = '' } = customers.find(({ customer_id }) => customer_id === customerId) ?? {}
   const words = name

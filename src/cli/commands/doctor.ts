@@ -15,7 +15,7 @@ import { jsonLine } from '../terminal/json-line.ts'
 import { createProgress, movingLine, printResult, printWaiting } from '../terminal/progress.ts'
 import { formatTable, printable } from '../terminal/table.ts'
 
-/** More would take long, and load both systems. */
+/** A larger sample would take long and load both systems. */
 const maxSample = 1_000
 
 export const doctorCommand = () =>
@@ -36,7 +36,7 @@ async function runDoctor(options: Options): Promise<void> {
   const sample = readWholeFlag('--sample', String(options.sample), 0, maxSample)
   const counts = { ok: 0, warn: 0, FAIL: 0, skip: 0 }
   const isJson = options.json === true
-  // On a terminal, a line below the findings shows the check under way.
+  // On a terminal, the last line shows the running check.
   const begin = (check: string) => {
     if (movingLine.canMove) movingLine.draw(`… ${printable(check)}`)
   }
@@ -60,10 +60,10 @@ async function runDoctor(options: Options): Promise<void> {
   leave()
 }
 
-/** The settings as a start reads them: each wrong one is a finding of its own, and the right ones share one. */
+/** Reads the settings as a service does at its start. Each wrong setting is its own finding. The correct settings share one finding. */
 export function readChecked(report: Report, options: Options): Checked {
   const reported = new Set<string>()
-  /** Null for a wrong value, which is reported once. */
+  /** Returns null for a wrong value. Each message is reported once. */
   function read<T>(readAll: () => T, check = 'Settings'): T | null {
     try {
       return readAll()
@@ -87,7 +87,7 @@ export function readChecked(report: Report, options: Options): Checked {
   const one = <K extends Setting>(name: K) => read(() => readSettings(options, [name])[name])
   const stripe = read(() => stripeOf(readSettings(options, settingGroups.stripe)))
   const invoiceXpress = read(() => invoiceXpressOf(readSettings(options, settingGroups.invoiceXpressFiles)))
-  // Only its form: whether the provider answers is the API's to find out.
+  // Checks only the form of these settings. The doctor does not ask the identity provider.
   read(() => providerOf(readSettings(options, settingGroups.provider)))
   const hasWebhookSecret = one('STRIPE_WEBHOOK_SECRET') !== null
   if (stripe !== null)
@@ -113,7 +113,7 @@ export function readChecked(report: Report, options: Options): Checked {
   return { ...checked, url: one('DATABASE_URL'), readUrl: one('DATABASE_READ_URL') }
 }
 
-/** A real key at a sandbox, or a sandbox beside a real system, is hardly meant. */
+/** Warns about a live key that is sent to a sandbox, and about a real system beside a sandbox. Both are probably mistakes. */
 function checkMix(report: Report, { stripe, invoiceXpress }: Omit<Checked, 'url' | 'readUrl'>): void {
   if (stripe === null) return
   const isReal = isStripesOwn(stripe.base)

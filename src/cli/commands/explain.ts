@@ -95,7 +95,7 @@ function writeText(
   return heading + texts.join('\n')
 }
 
-/** The reason why the stored invoice is not the payment platform's current one. */
+/** Says why the stored invoice is not the payment platform's current version. */
 function describeAside({ kind, reason, first_at, last_at }: SetAside): string {
   const why = isRefusedKind(kind) ? `Refused: ${formatReason(reason)}` : `Set aside: ${reason}`
   const since = `since ${new Date(first_at).toISOString()}, last seen so ${new Date(last_at).toISOString()}`
@@ -139,7 +139,7 @@ function tiedDocument({ invoice, documents }: Explanation): Document | null {
   return documents.find(({ id }) => id === invoice.ix_id)?.document ?? null
 }
 
-/** Pages of the two systems about an invoice and its document. Null where the account, or the document, is not known. */
+/** Addresses of the dashboard pages of the invoice and its document. Null when the account or the document is unknown. */
 function dashboardsOf(accounts: readonly BoundAccount[], explanation: Explanation) {
   const accountOf = (system: string) => accounts.find(each => each.system === system)?.account ?? null
   const billing = accountOf(knownSources.billing.system)
@@ -147,7 +147,7 @@ function dashboardsOf(accounts: readonly BoundAccount[], explanation: Explanatio
   const document = tiedDocument(explanation)
   const mode = billing !== null && readAccount(billing).mode === 'test' ? 'test/' : ''
   const invoicePath = `${mode}invoices/${explanation.invoice.id}`
-  // An account is bound by its name, or by its address.
+  // InvoiceXpress accounts are stored by name or by address.
   const base = invoicing?.includes('://') ? invoicing : `https://${invoicing}.app.invoicexpress.com`
   const isTied = invoicing !== null && document !== null
   return {
@@ -265,17 +265,17 @@ function describeDeleted(deleted: NonNullable<Explained['deleted']>): string {
   ])
 }
 
-/** Tables are whole lines already; null is no line. */
+/** Joins lines. A text that ends in a newline, such as a table, stays as it is. Null adds no line. */
 function joinLines(lines: readonly (string | null)[]): string {
   return lines.map(line => (line === null || line.endsWith('\n') ? line : `${line}\n`)).join('')
 }
 
-/** A stamp for people. */
+/** Formats a stamp in microseconds as ISO 8601. */
 function moment(observedAt: number): string {
   return observedAt === 0 ? 'at an unknown time' : new Date(Math.floor(observedAt / 1000)).toISOString()
 }
 
-/** For programs: all but the e-mail address, which explains nothing, also where it stands for a name. */
+/** The output for `--json`. It leaves out the customer's e-mail address, even where the address serves as the name. */
 function toObject({ invoice, isStale, ...rest }: Explanation) {
   const { customer_email, display_name, ...shown } = invoice
   const named = { ...shown, ...(display_name !== customer_email && { display_name }) }

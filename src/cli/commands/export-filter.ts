@@ -1,4 +1,4 @@
-/** The filters of an export: the API's, as flags. */
+/** Filters of an export. They are the API's filters, given as flags. */
 import { Option } from 'commander'
 import { ApiError } from '../../domain/errors.ts'
 import { type InvoiceFilters, invoiceStatuses } from '../../domain/invoice.ts'
@@ -8,7 +8,9 @@ import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 import { checkCustomer, createTimeZone, type DayFlags, nextDay, readDays } from './reconcile-scope.ts'
 
-/** In the help's order. Every parameter is named: one that is added later is missing here, and does not compile. */
+/**
+ * Flags by parameter of the API, in the help's order. The type names every parameter, so a new parameter without a flag does not compile.
+ */
 export const filterFlags: Readonly<Record<'customer' | keyof InvoiceFilters | 'month' | 'timezone', Option>> =
   {
     customer: new Option(
@@ -30,7 +32,7 @@ export const filterFlags: Readonly<Record<'customer' | keyof InvoiceFilters | 'm
     q: new Option('--q <text>', "only those that the API's search finds for this text"),
   }
 
-/** The flags, as commander names them; the texts of all other flags as well. */
+/** Values of the command's flags, under the names that commander gives them. */
 export interface FilterOptions extends Readonly<Record<string, unknown>>, DayFlags {
   customer?: string[]
   timezone?: string
@@ -47,7 +49,7 @@ export function readExportScope(options: FilterOptions, defaultZone = 'UTC') {
     walk: {
       customers,
       ...filter,
-      // The same days as the API's, but as the given place counts them.
+      // `readFlags` counts days in UTC. Here the same days begin at midnight of the given time zone.
       issued_from: filter.issued_from === undefined ? undefined : zone.startOf(from ?? ''),
       issued_before: filter.issued_before === undefined ? undefined : zone.startOf(nextDay(to ?? '')),
     },

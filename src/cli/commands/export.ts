@@ -129,7 +129,7 @@ async function writeInvoices(task: Task): Promise<void> {
   )
 }
 
-/** Before anything is read or fetched. `isOwn` recognizes the file of an earlier run. */
+/** Throws before anything is read when the file may not be overwritten. `isOwn` recognizes a file that an earlier run wrote. */
 async function refuseOverwriting(
   { options, settings }: Task,
   path: string,
@@ -142,7 +142,7 @@ async function refuseOverwriting(
 
 const indexName = 'index.csv'
 
-/** More would scroll away the summary; all of them are in the index. */
+/** More messages would scroll the summary off the screen. The index lists all failures. */
 const shownFailures = 20
 
 async function fetchPdfs(task: Task, folder: string): Promise<void> {
@@ -180,7 +180,7 @@ async function fetchPdfs(task: Task, folder: string): Promise<void> {
     )
 }
 
-/** Before anything is fetched. `only` is the kind that was asked for, if only one was. */
+/** Throws before any PDF is fetched, because a system is not connected. `only` is the value of `--kind`. */
 function refuseUnconnected(key: string, kind: DocumentKind, only: DocumentKind | undefined): never {
   const others = kind === 'ix' ? 'payments' : 'ix'
   throw new CliError(
@@ -188,7 +188,10 @@ function refuseUnconnected(key: string, kind: DocumentKind, only: DocumentKind |
   )
 }
 
-/** Standard output when there is no path. A signal leaves nothing half behind: a file is cleaned up first. */
+/**
+ * Opens the store and the output for `work`. The output is standard output when `path` is null. After a failure or a signal, an incomplete
+ * file is removed.
+ */
 async function withOutput<T>(
   { settings }: Task,
   path: string | null,
@@ -205,14 +208,14 @@ async function withOutput<T>(
     return result
   } catch (error) {
     await file?.discard()
-    // A read under way may take long, and nobody waits for it any more.
+    // The process does not wait for a running read, which may take long after a signal.
     if (error instanceof Interrupted) leave()
     else await store.close()
     throw explain(error, path ?? '')
   }
 }
 
-/** A file that cannot be written is not a fault of ours. */
+/** Turns an error of the file system into a `CliError` that names the reason. Other errors are returned unchanged. */
 function explain(error: unknown, path: string): unknown {
   const { syscall, code, message } = error as NodeJS.ErrnoException
   if (path === '' || syscall === undefined) return error

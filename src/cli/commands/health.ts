@@ -4,7 +4,7 @@ import { jsonLine } from '../terminal/json-line.ts'
 
 const used = ['HOST', 'PORT'] as const
 
-/** Shorter than the time limit of a health check: 30 s in Docker, most set less. */
+/** Timeout of the request. Container platforms limit a health check, Docker to 30 seconds by default and most others to less. */
 const patienceMs = 3_000
 
 export const healthCommand = () =>
@@ -29,7 +29,7 @@ async function checkHealth(options: { json?: true } & Options): Promise<void> {
   else process.stdout.write(`Ready: ${address} answered 200 in ${ms} ms.\n`)
 }
 
-/** The status is null when nothing answered, and the problem when it is ready. */
+/** `status` is null when no answer came. `problem` is null when the service is ready. */
 async function askReady(address: string): Promise<{ status: number | null; problem: string | null }> {
   try {
     const answer = await fetch(address, { signal: AbortSignal.timeout(patienceMs), redirect: 'manual' })
@@ -42,7 +42,7 @@ async function askReady(address: string): Promise<{ status: number | null; probl
   }
 }
 
-/** An address that means every interface cannot be called. */
+/** Returns a host that can be called. 0.0.0.0 and :: mean all interfaces, and cannot be called. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'

@@ -37,7 +37,7 @@ Fields that may be null may be left out. The shortest line that is valid:
 In the file it stands on one line.`)
     .action(runImport)
 
-/** More would scroll away the first ones. */
+/** More messages would scroll the first ones off the screen. */
 const shownRefusals = 20
 
 async function runImport(file: string, options: Options): Promise<void> {
@@ -98,7 +98,7 @@ async function importFrom(read: ReadInput, store: WriteStore, options: Options):
 const chunkSize = 256 * 1024
 const readAt = promisify(read)
 
-/** From the first byte, every time. */
+/** Reads the input. Each call begins at the first byte. */
 type ReadInput = () => AsyncIterable<Uint8Array>
 
 async function openInput(file: string): Promise<{ read: ReadInput; close(): void }> {
@@ -109,7 +109,10 @@ async function openInput(file: string): Promise<{ read: ReadInput; close(): void
   return { read: () => createReadStream(file, { highWaterMark: chunkSize }), close: () => {} }
 }
 
-/** Input that cannot be read twice is kept in a file without a name, which goes away with the process, however it ends. */
+/**
+ * Copies input that cannot be read twice into a file that is already deleted. The system frees the file when the process ends, however it
+ * ends.
+ */
 async function keepInput(source: NodeJS.ReadableStream) {
   const folder = await createTemporaryFolder('fatura-import-')
   const fd = openSync(join(folder, 'input.ndjson'), 'w+')
@@ -118,13 +121,13 @@ async function keepInput(source: NodeJS.ReadableStream) {
   return { read: () => readFrom(fd), close: () => closeSync(fd) }
 }
 
-/** From the first byte on. A stream would close the file when it is left before its end. */
+/** Reads the file from its first byte without a stream. A stream would close the file when its reader stops early. */
 async function* readFrom(fd: number): AsyncGenerator<Uint8Array> {
-  for (let place = 0; ; ) {
-    const { bytesRead, buffer } = await readAt(fd, Buffer.allocUnsafe(chunkSize), 0, chunkSize, place)
+  for (let offset = 0; ; ) {
+    const { bytesRead, buffer } = await readAt(fd, Buffer.allocUnsafe(chunkSize), 0, chunkSize, offset)
     if (bytesRead === 0) return
     yield buffer.subarray(0, bytesRead)
-    place += bytesRead
+    offset += bytesRead
   }
 }
 

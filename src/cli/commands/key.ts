@@ -65,7 +65,7 @@ export function readCustomers(text: string | undefined): string[] | null {
   return [...new Set(ids)]
 }
 
-/** A text that is no id is not repeated: it may be a private key. */
+/** Throws when the text is not a key's id. The message does not repeat the text, because it may be a private key. */
 function readId(kid: string): string {
   if (isKeyId(kid)) return kid
   throw new CliError(

@@ -52,7 +52,7 @@ function readTtlSeconds(text: string): number {
   )
 }
 
-/** No message repeats its content; nor its name, when that could be the key itself. */
+/** Reads a key from a file. Messages never repeat the file's content, and do not repeat a path that may be the key itself. */
 async function readKeyFile(path: string): Promise<LinkKey> {
   if (path.includes('"'))
     throw new CliError(

@@ -1,4 +1,4 @@
-/** The SAF-T file of a reconciliation: of a path, or of a month, as InvoiceXpress exports it. */
+/** Reads the SAF-T file of a reconciliation, from a path or from InvoiceXpress for one month. */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { lastDayOf } from '../../domain/calendar.ts'
@@ -27,7 +27,7 @@ export interface ReconcileTask {
   tally: { checked: number }
 }
 
-/** Differences with the file that the flags name. `connect` gives access to InvoiceXpress; null when there is no key. */
+/** Returns the differences with the SAF-T file. `connect` returns the access to InvoiceXpress, or null when no key is set. */
 export async function* reconcileSaft(
   { saft, company, ...flags }: DayFlags & { saft: string; company?: string },
   connect: () => InvoiceXpressOptions | null,

@@ -1,4 +1,4 @@
-/** The scope of a reconciliation, from its flags; and the days of a time zone. */
+/** Reads the scope of a reconciliation from its flags, and converts days of a time zone. */
 import { dayIn, dayMs, dayOf, isCalendarDay, isTimeZone, lastDayOf } from '../../domain/calendar.ts'
 import { isCustomerId } from '../../domain/invoice.ts'
 import { CliError } from '../terminal/cli-error.ts'
@@ -33,7 +33,7 @@ export function checkCustomer(id: string): void {
 
 export type DayFlags = Partial<Record<'month' | 'from' | 'to', string | undefined>>
 
-/** The days of `--from` and `--to`, or the first and the last of `--month`. */
+/** Returns the days of `--from` and `--to`, or the first and last day of `--month`. */
 export function readDays({ month, from, to }: DayFlags): Omit<DayFlags, 'month'> {
   if (month === undefined) return { from, to }
   if (from !== undefined || to !== undefined) throw new CliError('Use --month, or --from and --to, not both.')
@@ -52,7 +52,7 @@ export function createTimeZone(name: string) {
       `--timezone must be the name of a time zone, such as Europe/Lisbon or UTC, not '${printable(name)}'.`,
     )
   const dayOf = dayIn(name)
-  // Without a format, which takes longer to make than a store to open.
+  // UTC needs no formatter. Creating a formatter takes longer than opening a store.
   if (name === 'UTC')
     return {
       dayOf,
@@ -61,11 +61,12 @@ export function createTimeZone(name: string) {
     }
   const times = new Intl.DateTimeFormat('en-GB', { timeZone: name, timeStyle: 'medium' })
   return {
-    /** YYYY-MM-DD of a moment in milliseconds. */
+    /** Returns the day of a moment, which is given in milliseconds. */
     dayOf,
-    /** Beginning of a day, YYYY-MM-DD, in milliseconds. */
+    /** Returns the start of a day in milliseconds. The day is written YYYY-MM-DD. */
     startOf(day: string) {
-      // No clock is more than a day away from UTC's. Midnight itself may be left out where clocks go forward then.
+      // A binary search finds the first moment of the day. No local time is more than a day away from UTC. Midnight may not exist on a day
+      // when clocks go forward.
       const noon = Date.parse(`${day}T12:00:00Z`)
       let [before, from] = [noon - 2 * dayMs, noon + 2 * dayMs]
       while (from - before > 1) {
@@ -75,7 +76,7 @@ export function createTimeZone(name: string) {
       }
       return from
     },
-    /** A moment, ISO 8601, as YYYY-MM-DD HH:MM:SS of its clocks. */
+    /** Writes an ISO 8601 moment as local time, YYYY-MM-DD HH:MM:SS. */
     writeMoment(text: string) {
       const moment = Date.parse(text)
       return `${dayOf(moment)} ${times.format(moment)}`

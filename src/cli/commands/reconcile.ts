@@ -26,9 +26,9 @@ import { type DayFlags, readScope, type Scope } from './reconcile-scope.ts'
 
 const documentNames = documentStreams(knownSources.documents)
 const used = ['DATABASE_URL', 'TIME_ZONE', 'SIMPLIFIED_LIMIT', ...settingGroups.link] as const
-/** The tax authority's days. */
+/** The Portuguese tax authority counts days in this time zone. */
 const saftTimeZone = 'Europe/Lisbon'
-/** Listed on demand only. */
+/** Kinds of differences that are listed only with `--unlinked`. */
 const unlinkedKinds: readonly DifferenceKind[] = [
   'document_of_unknown_invoice',
   'document_of_several_invoices',
@@ -87,13 +87,13 @@ async function reconcile(options: Flags): Promise<void> {
   } catch (error) {
     if (error instanceof CliError || error instanceof StoreError)
       throw new CliError(error.message, { exitCode: 2, cause: error })
-    // A fault of ours is no difference either.
+    // Exit code 1 means that differences were found. An unexpected failure must have another code.
     process.exitCode = 2
     throw error
   }
 }
 
-/** Writes the differences that the flags ask for. Returns whether there is one. */
+/** Writes the differences that the flags ask for. Returns whether any difference was found. */
 async function compareAll(options: Flags): Promise<boolean> {
   const { saft } = options
   checkFlags(options)
@@ -134,14 +134,17 @@ function checkFlags({ saft, company, customer, from, to }: Flags): void {
 
 interface Tally {
   checked: number
-  /** Documents that no invoice is tied to, listed or not. */
+  /** Documents without an invoice, whether they are listed or not. */
   unlinked: number
   rounding: number
-  /** Differences for the exit code, by kind. */
+  /** Differences that set the exit code to 1, by kind. */
   counts: Map<string, number>
 }
 
-/** Rounding is counted apart, and what no invoice is tied to as well, unless it is asked for. */
+/**
+ * Writes the differences that the flags ask for. Rounding does not affect the exit code. Documents
+ * without an invoice affect it only with `--unlinked`.
+ */
 async function writeWanted(
   differences: AsyncIterable<Difference>,
   tally: Tally,
@@ -183,7 +186,7 @@ async function* reconcileInvoices(task: ReconcileTask): AsyncGenerator<Differenc
     yield describeUnlinked(document, unlinked)
 }
 
-/** Before the documents were read to their end, every paid invoice would seem to have none. */
+/** Throws while the documents were never read completely, because every paid invoice would seem to lack its document. */
 async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progress): Promise<void> {
   if (scope.customer !== null && (await store.readLinked(null, 1, scope.customer)).length === 0)
     throw new CliError(
@@ -192,10 +195,10 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
   const streams = await store.listStreams()
   const succeededAt = (name: string) => streams.find(stream => stream.name === name)?.succeeded_at ?? null
   if (succeededAt(documentNames.all) === null) {
-    let looked = 0
+    let seen = 0
     for await (const batch of readInScope(store, scope)) {
-      looked += batch.length
-      progress.update('looked at', looked)
+      seen += batch.length
+      progress.update('looked at', seen)
       if (batch.some(({ claim }) => claim !== null))
         throw new CliError(
           `The documents were never read completely, so nothing can be compared. Run fatura sync with ${knownSources.documents.name} connected until fatura status shows a success of ${documentNames.all}.`,
@@ -214,7 +217,7 @@ function print(text: string): void {
   movingLine.print(formatParagraph(text))
 }
 
-/** Those that are no text. */
+/** Columns that do not hold text. */
 const kinds: Partial<Record<keyof Difference, ColumnKind>> = {
   issued_at: 'moment',
   total_cents: 'integer',
@@ -229,7 +232,7 @@ const columns = names.map((name): Column<Difference> => {
   return { name, kind: kinds[name] ?? 'text', read: difference => difference[name] }
 })
 
-/** `zone` is for the days of the table, and the moments of `csv-pt`. */
+/** `zone` is the time zone of days in the table and of moments in `csv-pt`. */
 function createWriter(format: Format, zone: Scope['zone']): RowWriter<Difference> {
   switch (format) {
     case 'table':
@@ -259,7 +262,7 @@ function createTableWriter(dayOf: (moment: number) => string): RowWriter<Differe
   }
 }
 
-/** `what` was checked, as in "invoice". */
+/** `what` names the checked thing in singular, for example "invoice". */
 function summarize(counts: ReadonlyMap<string, number>, checked: number, what: string): string {
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
   const all = `${checked} ${checked === 1 ? what : what.replace(/^\w+/, '$&s')} checked`

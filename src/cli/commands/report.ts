@@ -19,7 +19,7 @@ import { readScope } from './reconcile-scope.ts'
 
 const documentNames = documentStreams(knownSources.documents)
 const used = ['DATABASE_URL'] as const
-/** The tax authority's days. */
+/** The Portuguese tax authority counts days in this time zone. */
 const defaultTimeZone = 'Europe/Lisbon'
 
 const formats = ['table', 'csv', 'csv-pt', 'json'] as const
@@ -92,13 +92,13 @@ async function reportVat(options: Flags): Promise<void> {
   } catch (error) {
     if (error instanceof CliError || error instanceof StoreError)
       throw new CliError(error.message, { exitCode: 2, cause: error })
-    // A fault of ours is no difference either.
+    // Exit code 1 means that differences were found. An unexpected failure must have another code.
     process.exitCode = 2
     throw error
   }
 }
 
-/** Before the documents were read to their end, most of their tax would be missing. */
+/** Throws while the documents were never read completely, because most of their tax would be missing. */
 async function refuseUnread(store: OperatorStore): Promise<void> {
   const streams = await store.listStreams()
   const succeededAt = (name: string) => streams.find(stream => stream.name === name)?.succeeded_at ?? null
@@ -117,7 +117,7 @@ function print(text: string): void {
   movingLine.print(formatParagraph(text))
 }
 
-/** In the order of the columns. */
+/** Kind of value of each column, in the columns' order. */
 const kinds: Record<keyof VatLine, ColumnKind> = {
   record: 'text',
   rate_percent: 'number',
@@ -157,7 +157,7 @@ function createWriter(format: Format): RowWriter<VatLine> {
 const rowHeader = ['RATE', 'COUNTRY', 'DOCUMENTS', 'TAX', 'STRIPE', 'TAX', 'DIFF', 'TAX']
 const foundHeader = ['RECORD', 'INVOICE', 'DOCUMENT', 'RATE', 'BASE DIFF', 'TAX DIFF', 'DETAIL']
 
-/** Two tables: the rows with their totals, and what is behind the differences. */
+/** Writes two tables. The first has the rates and their totals. The second has the invoices and documents that cause the differences. */
 function createTableWriter(): RowWriter<VatLine> {
   const gray = (header: readonly string[]) => (text: string, _column: number, row: readonly string[]) =>
     row === header ? styleText('gray', text) : text
@@ -178,7 +178,7 @@ function createTableWriter(): RowWriter<VatLine> {
   }
 }
 
-/** "0 % M07"; another currency than the euro is named. */
+/** Formats a rate, for example "0 % M07". The currency is added unless it is the euro. */
 function rateOf({ record, rate_percent, exemption_code, currency }: VatLine): string {
   const isTotal = record === 'total'
   const rate = isTotal ? 'total' : rate_percent === null ? '?' : `${rate_percent} %`
@@ -218,9 +218,9 @@ function summarize(
     unread > 0 && `${unread} unread`,
   ].filter(Boolean)
   const all = `${count(documents, 'document')} and ${count(invoices, 'invoice')}`
-  const left = [
+  const leftOut = [
     ignored > 0 && ` ${count(ignored, 'ignored invoice is', 'ignored invoices are')} left out.`,
     moss > 0 && ` ${count(moss, 'invoice of MOSS is', 'invoices of MOSS are')} left out: declared apart.`,
   ].filter(Boolean)
-  return `${found.length === 0 ? 'No differences' : found.join(', ')} in ${all}.${left.join('')}`
+  return `${found.length === 0 ? 'No differences' : found.join(', ')} in ${all}.${leftOut.join('')}`
 }

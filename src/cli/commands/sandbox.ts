@@ -5,7 +5,7 @@ import { CliError } from '../terminal/cli-error.ts'
 
 const stripeKey = 'sk_test_sandbox'
 const documentsKey = 'ix_test_sandbox'
-const most = 1_000_000
+const maxCount = 1_000_000
 
 export const sandboxCommand = () =>
   new Command('sandbox')
@@ -24,14 +24,14 @@ export const sandboxCommand = () =>
     .action(sandbox)
 
 async function sandbox(options: Record<string, string>): Promise<void> {
-  const read = (flag: string, text = '', high = most, low = 0) => readWholeFlag(flag, text, low, high)
+  const read = (flag: string, text = '', high = maxCount, low = 0) => readWholeFlag(flag, text, low, high)
   const port = read('--port', options.port, 65_535)
   const { invoicexpressPort = port === 0 ? '0' : '4012' } = options
   const secondPort = read('--invoicexpress-port', invoicexpressPort, 65_535)
   const seed = read('--seed', options.seed, 2 ** 32 - 1)
   const invoices = read('--invoices', options.invoices)
   const given = options.customers
-  const customers = given === undefined ? {} : { customers: read('--customers', given, most, 1) }
+  const customers = given === undefined ? {} : { customers: read('--customers', given, maxCount, 1) }
   const differences = read('--differences', options.differences)
   const signal = waitForSignal()
   const { createDocuments } = await import('../../../sandbox/invoicexpress/account.ts')
@@ -40,7 +40,7 @@ async function sandbox(options: Record<string, string>): Promise<void> {
   const { startStripeSandbox } = await import('../../../sandbox/stripe/server.ts')
 
   const account = createAccount({ seed, invoices, ...customers })
-  // More differences may be wanted than there are invoices for them.
+  // `createDocuments` throws when the wanted differences need more invoices than there are.
   const documents = await Promise.try(createDocuments, account, { seed, differences }).catch(error => {
     throw new CliError(`--differences is too high for this number of invoices: ${error.message}`)
   })

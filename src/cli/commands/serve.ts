@@ -31,10 +31,10 @@ async function serve(options: { migrate?: true } & Options): Promise<void> {
     await unlessAborted(stop.signal, migrateStore(settings.DATABASE_URL, undefined, wait))
     if (stop.signal.aborted) return log.info('stopped')
   }
-  // The role that serves may call the API's functions, and read nothing else.
+  // No operator address is given here, because the role of `serve` may only call the API's functions.
   const store = { readUrl: api.url, operatorUrl: null, hasDocuments: api.invoiceXpress !== null }
   await withAdminPort(admin, store, log, async channel => {
-    // Loaded here alone, so that the commands that serve nothing start fast.
+    // The HTTP server is loaded only here, so that other commands start fast.
     const { startApi, serveUntil } = await import('../start/start-api.ts')
     const running = await startApi(api)
     channel.serves(running)

@@ -132,11 +132,15 @@ function writeText({
     .join('\n')
 }
 
-/** As in "3 invoices of Stripe could not be read. Next try in 4 min. The last one: in_1: the total is a text (2 tries, the last 1 min ago)". */
+/**
+ * Describes records that wait for another try, for example "3 invoices of Stripe could not be read. Next try in 4 min. The last one: in_1:
+ * the total is a text (2 tries, the last 1 min ago)".
+ */
 function describeWaiting({ system, due_at, newest, ...records }: WaitingRecords, isRunning: boolean): string {
   const { id, reason, tries, last_at } = newest
-  const left = due_at === null ? 0 : due_at - Date.now()
-  const next = left > 0 ? `in ${formatSpan(left)}` : `within ${formatSpan(lookEveryMs(records.kind))}`
+  const remainingMs = due_at === null ? 0 : due_at - Date.now()
+  const next =
+    remainingMs > 0 ? `in ${formatSpan(remainingMs)}` : `within ${formatSpan(lookEveryMs(records.kind))}`
   const when = isRunning ? next : 'once a process synchronizes'
   const ago = `${formatSpan(Date.now() - last_at)} ago`
   const tried = tries === 1 ? `1 try, ${ago}` : `${tries} tries, the last ${ago}`

@@ -55,7 +55,7 @@ async function runSync(options: { webhooks?: string } & Options): Promise<void> 
   }
   if (options.once === true) return runOnce({ ...common, wait: options.wait === true })
   const store = { readUrl: url, operatorUrl: url, hasDocuments: invoiceXpress !== null }
-  // Links are for the process that serves them.
+  // `fatura sync` serves no customer links, so its admin port does not sign any.
   const admin = adminOf({ ...settings, CUSTOMER_LINK_KEY: null, PUBLIC_URL: null })
   const { syncOn } = await import('../start/start-sync.ts')
   await withAdminPort(admin, store, log, async channel => {

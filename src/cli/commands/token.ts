@@ -41,7 +41,7 @@ export function tokenCommand() {
   })
 }
 
-/** Without a default: the help would show an empty list as one. */
+/** Has no default value, because the help would show an empty list as the default. */
 function collect(value: string, previous: readonly string[] = []): string[] {
   return [...previous, value]
 }
@@ -92,7 +92,7 @@ export function readExpiry(text: string, now: number): number | null {
   return now + parseDurationMs(text)
 }
 
-/** A text that is neither is not repeated: it may hold a part of a secret. */
+/** Throws when the text is not a token or a token's id. The message does not repeat the text, because it may hold part of a secret. */
 export function readId(idOrToken: string): string {
   if (isToken(idOrToken)) return readTokenId(idOrToken)
   if (/^fat_[0-9A-Za-z]{12}$/.test(idOrToken)) return idOrToken

@@ -97,7 +97,7 @@ function readPast(text: string): number {
   throw new CliError('--from must be a moment of the past, like 2026-11-01T00:00:00Z, or now.')
 }
 
-/** `work` returns false where there is no such webhook. */
+/** `work` returns false when no webhook has the id. */
 function change(done: string, work: (store: WriteStore, id: string) => Promise<boolean>) {
   return async (id: string, options: Options): Promise<void> => {
     if (!(await withStore(options, openWriteStore, store => work(store, id)))) throw unknown(id)

@@ -1,4 +1,4 @@
-/** The settings of browsers, of the admin port and of customer links: a part of the table in settings.ts. */
+/** Settings of browsers, of the admin port and of customer links. settings.ts includes this table. */
 import { isIP } from 'node:net'
 import { type LinkKey, readLinkKey } from '../../sdk/link.ts'
 import {
@@ -77,10 +77,15 @@ export function parseNetworks(text: string): readonly string[] {
   )(text)
 }
 
-/** Not the network of all addresses: who trusts everybody believes what any client says of itself. */
+/**
+ * Whether the text is an address or a network (CIDR). A prefix length of 0 is refused. A proxy network of all addresses would let any
+ * client claim any address.
+ */
 function isNetwork(text: string): boolean {
   const [address = '', length = null, ...rest] = text.split('/')
   const version = isIP(address)
-  const most = version === 4 ? 32 : 128
-  return version !== 0 && rest.length === 0 && (length === null || readWhole(length, 1, most) !== undefined)
+  const maxLength = version === 4 ? 32 : 128
+  return (
+    version !== 0 && rest.length === 0 && (length === null || readWhole(length, 1, maxLength) !== undefined)
+  )
 }

@@ -1,4 +1,4 @@
-/** The rules over several settings. */
+/** Rules that concern several settings together. */
 import { dayMs } from '../../domain/calendar.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { readWhole } from './parsers.ts'
@@ -9,7 +9,7 @@ const invoiceXpress = ['INVOICEXPRESS_ACCOUNT', 'INVOICEXPRESS_API_KEY', 'INVOIC
 export const settingGroups = {
   stripe: ['STRIPE_API_KEY', 'STRIPE_API_BASE'],
   invoiceXpress,
-  /** To fetch files as well. */
+  /** Settings for a command that downloads files of InvoiceXpress as well. */
   invoiceXpressFiles: [...invoiceXpress, 'INVOICEXPRESS_PDF_ORIGINS'],
   provider: [
     'AUTH_JWKS_URL',
@@ -54,7 +54,7 @@ export function apiOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>
   }
 }
 
-/** Null when nobody signs in by e-mail. */
+/** Returns null when sign-in by e-mail is not configured. */
 function signInOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>>) {
   const { SMTP_URL: smtpUrl, CUSTOMER_LINK_KEY: key, PUBLIC_URL: publicUrl } = given
   if (smtpUrl === null) return null
@@ -69,7 +69,7 @@ function signInOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>>) {
   return { smtpUrl, from, company, key, publicUrl, operatorUrl: given.DATABASE_URL }
 }
 
-/** Null when there is no admin port. */
+/** Returns null when the admin port is off. */
 export function adminOf(
   given: Pick<Settings, 'ADMIN_PORT' | 'ADMIN_HOST' | 'ADMIN_TOKEN' | 'CUSTOMER_LINK_KEY' | 'PUBLIC_URL'>,
 ) {
@@ -82,12 +82,12 @@ export function adminOf(
   return { host, port, token, key: given.CUSTOMER_LINK_KEY, publicUrl: given.PUBLIC_URL }
 }
 
-/** Null when no key is set. */
+/** Returns null when no Stripe key is set. */
 export function stripeOf({ STRIPE_API_KEY: apiKey, STRIPE_API_BASE: base }: Given<'stripe'>) {
   return apiKey === null ? null : { apiKey, base }
 }
 
-/** Null when no key is set. */
+/** Returns null when no InvoiceXpress key is set. */
 export function invoiceXpressOf(given: Given<'invoiceXpress'> & Partial<Given<'invoiceXpressFiles'>>) {
   const { INVOICEXPRESS_ACCOUNT: account, INVOICEXPRESS_API_KEY: apiKey } = given
   const { INVOICEXPRESS_API_BASE: base, INVOICEXPRESS_PDF_ORIGINS: pdfOrigins = null } = given
@@ -102,7 +102,7 @@ export function invoiceXpressOf(given: Given<'invoiceXpress'> & Partial<Given<'i
   }
 }
 
-/** Null when no identity provider is configured. */
+/** Returns null when no identity provider is configured. */
 export function providerOf(given: Given<'provider'>) {
   const { AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = given
   const { AUTH_CUSTOMER_CLAIM: customerClaim, AUTH_SCOPE: scope, AUTH_TYP: typ } = given
@@ -116,7 +116,7 @@ export function providerOf(given: Given<'provider'>) {
   )
 }
 
-/** The convention with the program that creates documents. `isConnected`: whether an invoicing system is. */
+/** Rules that link invoices to documents. `isConnected`: an invoicing system is connected. */
 export function linkRulesOf(given: Given<'link'>, isConnected: boolean) {
   return {
     references: given.DOCUMENT_REFERENCE,
@@ -127,7 +127,7 @@ export function linkRulesOf(given: Given<'link'>, isConnected: boolean) {
   }
 }
 
-/** Options of the connector. `webhooks` is the port of `--webhooks`. */
+/** Options of the connector. `webhooks`: the port given by `--webhooks`. */
 export function syncOf(
   given: Pick<Settings, SettingOf<'sync'>> & Partial<Given<'invoiceXpressFiles'>>,
   webhooks: string | undefined,

@@ -1,4 +1,4 @@
-/** The only reader of the environment. A file `.env` in the working directory adds to it what is not set there. */
+/** The only code that reads the environment. A file `.env` in the working directory supplies variables that the environment lacks. */
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { CliError } from '../terminal/cli-error.ts'
@@ -11,7 +11,10 @@ export function readVariable(name: string): string | undefined {
   return process.env[name]
 }
 
-/** The environment wins over the file, also with an empty value. No message repeats a value of the file: it holds secrets. */
+/**
+ * Loads the file `.env`. A variable of the environment wins over the file, even when its value is empty. No message repeats a value of the
+ * file, because the file holds secrets.
+ */
 export function loadEnvFile(): void {
   const text = readEnvFile() ?? ''
   const wrong = findWrongLine(text)
@@ -21,7 +24,7 @@ export function loadEnvFile(): void {
     )
   const added = Object.entries(parseEnv(text)).filter(([name]) => process.env[name] === undefined)
   for (const [name, value] of added) process.env[name] = value
-  // Once: a second reading finds them in the environment.
+  // The warning appears only once. A second call of `loadEnvFile` finds the added names in `process.env`.
   const unknown = added.map(([name]) => name).filter(name => !isKnown(name))
   if (unknown.length > 0)
     process.stderr.write(
@@ -33,13 +36,16 @@ export function loadEnvFile(): void {
     )
 }
 
-/** A name in the file is meant for us: most of its letters are enough. */
+/** Suggests the nearest setting even when up to 40 % of the letters differ. Every name in `.env` is meant for this program. */
 function describeUnknown(name: string): string {
   const nearest = findNearest(name, 0.4)
   return nearest === null ? name : `${name} (${nearest}?)`
 }
 
-/** Names in the environment that differ from a setting by a letter or two. Short ones may well be another program's. */
+/**
+ * Finds environment variables that differ from a setting in a letter or two. Short names are skipped, because they may belong to another
+ * program.
+ */
 export function findMisspelt(): { name: string; nearest: string }[] {
   return Object.keys(process.env)
     .filter(name => name.length >= 8 && name.includes('_') && !isKnown(name))
@@ -49,7 +55,7 @@ export function findMisspelt(): { name: string; nearest: string }[] {
     })
 }
 
-/** A setting, or a variable of the PostgreSQL driver or of Node that works in the file. */
+/** Whether the name is a setting, or a variable of Node or of the PostgreSQL driver that may stand in `.env`. */
 function isKnown(name: string): boolean {
   return variableNames.includes(name) || /^(PG[A-Z]+|NO_COLOR|FORCE_COLOR|TZ)$/.test(name)
 }
@@ -70,11 +76,13 @@ function readEnvFile(): string | null {
   }
 }
 
-/** Node's parser skips in silence what it does not understand, and a setting would be missing. */
+/**
+ * Matches one line that Node's parser of `.env` files understands. Node skips other lines without an error, so a setting would be missing.
+ */
 const understood =
   /[ \t]*(?:(?:export[ \t]+)?[A-Za-z_][\w.-]*[ \t]*=[ \t]*(?:"[^"\0]*"|'[^'\0]*'|`[^`\0]*`|[^\s"'`#\0][^\n\0]*)?[ \t]*)?(?:#[^\n]*)?(?:\n|$)/y
 
-/** The number of the first line that is not understood. */
+/** Returns the number of the first line that Node's parser would skip. Null when every line is understood. */
 export function findWrongLine(text: string): number | null {
   understood.lastIndex = 0
   for (let start = 0; start < text.length; start = understood.lastIndex)

@@ -1,7 +1,10 @@
-/** Which setting a misspelt name was meant to be. */
+/** Finds the setting that a misspelt name was meant to be. */
 import { variableNames } from './settings.ts'
 
-/** The nearest variable of a setting of which at most a share of the letters differs; null when none is near, or it is one. */
+/**
+ * Returns the nearest variable whose name differs in at most `share` of its letters. Null when no variable is near, or when `name` is a
+ * variable itself.
+ */
 export function findNearest(name: string, share: number): string | null {
   if (variableNames.includes(name)) return null
   const byDistance = variableNames
@@ -11,7 +14,7 @@ export function findNearest(name: string, share: number): string | null {
   return byDistance[0]?.setting ?? null
 }
 
-/** Letters to add, leave out or replace until both are the same (Levenshtein's distance). */
+/** Levenshtein distance: the number of letters to add, remove or replace until both texts are equal. */
 function countEdits(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, j) => j)
   for (let i = 1; i <= from.length; i++) {

@@ -1,4 +1,4 @@
-/** The settings of the page: a part of the table in settings.ts. */
+/** Settings of the page. settings.ts includes this table. */
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { isTimeZone } from '../../domain/calendar.ts'
@@ -99,11 +99,11 @@ function parseLogo(path: string): Logo {
   return content.length <= largestLogoBytes ? { type, content } : refuse('must be a file of at most 256 KB')
 }
 
-/** The light ground of the page, which is darker than its cards. */
+/** The page's light background colour. The page's cards are lighter than this colour. */
 const ground = '#f4f6f4'
 const minContrast = 4.5
 
-/** WCAG 2.2, 1.4.3. */
+/** Refuses a colour whose contrast with the background is below 4.5, the minimum of WCAG 2.2, 1.4.3. */
 function parseAccent(text: string): string {
   if (!/^#[\da-f]{6}$/i.test(text)) return refuse('must be a colour like #0a6650')
   const contrast = (luminanceOf(ground) + 0.05) / (luminanceOf(text) + 0.05)

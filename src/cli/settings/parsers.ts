@@ -1,22 +1,25 @@
-/** From the text of a setting to its value. */
+/** Parsers of settings. A parser turns the text of a setting into its value. */
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 
-/** The message is what is allowed, and follows the setting's name. */
+/** Thrown for a wrong value. The message follows the setting's name, for example "must be on or off". */
 export class InvalidSetting extends Error {}
 
-/** `problem` is as in "must be on or off". The reader of the setting adds its name and, unless it is secret, its value. */
+/**
+ * Throws an `InvalidSetting`. `problem` says what is allowed, for example "must be on or off". The caller adds the setting's name, and adds
+ * the value unless the value is secret.
+ */
 export function refuse(problem: string): never {
   throw new InvalidSetting(problem)
 }
 
-/** Null for the word that stands for no value. */
+/** The parser returns null for `word`, the text that means "no value". */
 export function unless<T>(word: string, parse: (text: string) => T): (text: string) => T | null {
   return text => (text === word ? null : parse(text))
 }
 
-/** A setting without a default: `none` stands for no value, which is null. */
+/** Makes a setting without a default. Its value is null when the text is `none`. */
 export function optional<const Setting extends { parse(text: string): unknown }>(setting: Setting) {
   const parse = setting.parse as (text: string) => ReturnType<Setting['parse']>
   return { ...(setting as Omit<Setting, 'parse'>), default: 'none', parse: unless('none', parse) }
@@ -43,7 +46,7 @@ export function readWhole(text: string, low: number, high: number): number | und
   return /^\d{1,10}$/.test(text) && value >= low && value <= high ? value : undefined
 }
 
-/** The value of a flag; `name` is as in "--port". */
+/** Returns the value of a flag. `name` is for the message, for example "--port". */
 export function readWholeFlag(name: string, text: string, low: number, high: number): number {
   const value = readWhole(text, low, high)
   if (value !== undefined) return value
@@ -63,7 +66,7 @@ export function parseDurationMs(text: string): number {
   return Number(count) * (unitsMs[unit] ?? refuse('must be like 90s, 30m, 1h or 2d'))
 }
 
-/** From `0s` to `600s`, in milliseconds. */
+/** Returns milliseconds. The text is from `0s` to `600s`. */
 export function parseDelayMs(text: string): number {
   const seconds = text.endsWith('s') ? readWhole(text.slice(0, -1), 0, 600) : undefined
   return 1_000 * (seconds ?? refuse('must be a number of seconds and s, from 0s to 600s, like 5s'))
@@ -75,7 +78,7 @@ export function parseRateLimit(text: string): RateLimit {
   return { requests: Number(requests), seconds: windowMs / 1_000 }
 }
 
-/** An address without a `/` at its end. The API and the page stand at the root of their host, so it has no path. */
+/** Returns an address without a path and without a `/` at the end. The API and the page are served at the root of their host. */
 export function parsePublicUrl(text: string): string {
   const example = 'https://billing.example.com'
   const { href, origin } = readSecureUrl(text, example)
@@ -92,7 +95,7 @@ export function parseKeySetUrl(text: string): string {
 
 export const parseClaimText = parseMatch(/^[^\p{Cc}]{1,500}$/u, 'must be one line of at most 500 characters')
 
-/** Plain http is for this machine alone: nobody on the way may read or change what is sent. */
+/** Allows http only for a loopback address. On any other way, others could read or change what is sent. */
 function readSecureUrl(text: string, example: string): URL {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== '')
@@ -108,7 +111,7 @@ function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }
 
-/** Each as a browser writes it, for they are compared as texts. */
+/** Accepts only origins as browsers write them, because a request's origin is compared as text. */
 export function parseOrigins(text: string): string[] {
   const isExact = (item: string) => {
     const url = URL.parse(item)

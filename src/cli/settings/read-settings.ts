@@ -1,4 +1,4 @@
-/** The settings of a command: its flags and help, and their values. A flag wins over the environment, which wins over the default. */
+/** Flags, help and values of a command's settings. A flag wins over the environment, and the environment wins over the default. */
 import { Command, Help } from 'commander'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
@@ -7,10 +7,10 @@ import { InvalidSetting } from './parsers.ts'
 import { readSecretFile } from './secret-file.ts'
 import { fileVariable, type Setting, type SettingDefinition, type Settings, settings } from './settings.ts'
 
-/** The flags of a command, as commander names them. */
+/** Values of a command's flags, under the names that commander gives the flags. */
 export type Options = Readonly<Record<string, unknown>>
 
-/** Exactly these settings, parsed. A wrong value throws one line with the allowed values. */
+/** Returns the values of the named settings. A wrong value throws an error of one line that says what is allowed. */
 export function readSettings<K extends Setting>(
   options: Options,
   names: readonly K[],
@@ -20,7 +20,7 @@ export function readSettings<K extends Setting>(
   return Object.fromEntries(names.map(name => [name, readSetting(name, options)])) as Pick<Settings, K>
 }
 
-/** Whether a flag, the environment or a file has a value. An empty one counts as none. */
+/** Whether a flag, the environment or a secret file has a value. An empty value counts as none. */
 export function isSet(name: Setting, options: Options): boolean {
   return Boolean(readText(name, options) || readFilePath(name))
 }
@@ -36,9 +36,9 @@ function readSetting(name: Setting, options: Options): unknown {
     return setting.parse(text || setting.default)
   } catch (error) {
     if (!(error instanceof InvalidSetting)) throw error
-    const place = path ? `, in the file ${printable(path)},` : ''
+    const origin = path ? `, in the file ${printable(path)},` : ''
     const value = setting.isSecret === true ? '' : `, not '${printable(text ?? '')}'`
-    throw new CliError(`${name}${place} ${error.message}${value}.`)
+    throw new CliError(`${name}${origin} ${error.message}${value}.`)
   }
 }
 
@@ -60,15 +60,14 @@ function readFilePath(name: Setting): string | undefined {
 const helpWidth = 78
 
 export class SettingsCommand extends Command {
-  /** The settings that the command takes. */
   used: readonly Setting[] = []
 
-  /** Adds to the help: a line each paragraph, which is wrapped; lines that are indented stay as they are. */
+  /** Adds text to the help. Each line is a paragraph and is wrapped, except indented lines. */
   notes(text: string): this {
     return this.addHelpText('after', () => `\n${wrap(text)}`)
   }
 
-  /** Adds flags, and to the help the settings without one. */
+  /** Adds the flags of the settings. Settings without a flag are described at the end of the help. */
   settings(names: readonly Setting[]): this {
     this.used = names
     const definitions = names.map((name): [Setting, SettingDefinition] => [name, settings[name]])
@@ -76,7 +75,7 @@ export class SettingsCommand extends Command {
       if (flag !== undefined)
         this.option(flag, `${plain(meaning)} (env: ${variablesOf(name)}, default: ${value})`)
     const environmentOnly = definitions.filter(([, { flag }]) => flag === undefined)
-    // Written when somebody asks for help: to wrap it takes longer than all else of a command line.
+    // The text is made only when the help is shown. Wrapping takes longer than everything else at the start of a command.
     const describe = () =>
       environmentOnly.map(
         ([name, { meaning, default: value }]) =>
@@ -91,7 +90,7 @@ function variablesOf(name: Setting): string {
   return variable === null ? name : `${name} or ${variable}`
 }
 
-/** Markdown without its marks, nor its hints at other pages. */
+/** Removes Markdown's marks, and sentences that point to other pages. */
 function plain(meaning: string): string {
   return meaning
     .replace(/ See \[[^\]]+\]\([^)]+\)\./g, '')
@@ -99,7 +98,7 @@ function plain(meaning: string): string {
     .replaceAll('`', '')
 }
 
-/** To 80 columns, which the narrowest terminal has. */
+/** Wraps to 78 characters, which fits a terminal of 80 columns. */
 export function wrap(text: string): string {
   const help = new Help()
   const wrapLine = (line: string) => (line.startsWith(' ') ? line : help.boxWrap(line, helpWidth))

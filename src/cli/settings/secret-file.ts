@@ -1,12 +1,12 @@
-/** A secret that stands in a file, as systemd, Docker and Kubernetes hand it to a service. */
+/** Reads a secret from a file. systemd, Docker and Kubernetes pass secrets to a service in files. */
 import { readFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 
-/** The file's text without one newline at its end. `variable` is the name of what holds the path, for messages. */
+/** Returns the file's text without one newline at its end. `variable` names the variable that holds the path, for messages. */
 export function readSecretFile(variable: string, path: string): string {
-  // Not repeated: whoever sets this to the secret itself must not find it in a log.
+  // The message does not repeat the value. An operator may have set the variable to the secret itself, and the message may reach a log.
   if (!isAbsolute(path)) throw new CliError(`${variable} must be the path of a file, which begins with /.`)
   const text = readText(variable, path).replace(/\r?\n$/, '')
   if (text.trim() !== '') return text

@@ -1,6 +1,6 @@
 /**
- * Every setting, once. From this table follow the flags and `--help`, the rows of docs/configuration.md (`npm run tables`),
- * the checks of `fatura doctor`, and the type of each value, which its `parse` returns.
+ * The table of all settings. The flags, `--help`, docs/configuration.md (`npm run tables`), the checks of `fatura doctor` and the types of
+ * the values all come from this table.
  */
 import { findAddressProblem } from '../../store/engines.ts'
 import { accessSettings } from './access-settings.ts'
@@ -25,17 +25,23 @@ import { sourceSettings } from './source-settings.ts'
 export type Service = 'serve' | 'up' | 'sync'
 
 export interface SettingDefinition {
-  /** A text that `parse` takes, as any other value. */
+  /** Default as text, which `parse` also has to accept. */
   default: string
-  /** Environment only without one. A secret has no flag, because other users of the machine can read a command line. */
+  /**
+   * A setting without a flag is read from the environment only. Secrets have no flag, because other users of the machine can read a command
+   * line.
+   */
   flag?: string
-  /** The services that take it; `serve` and `up` when left out. */
+  /** Services that use the setting. Default: `serve` and `up`. */
   commands?: readonly Service[]
-  /** Markdown for the docs; `--help` shows it as plain text. */
+  /** Markdown for the docs. `--help` shows the text without the marks. */
   meaning: string
-  /** Whether the value may be or hold a secret: then no message repeats it, and a file may hold it (`fileVariable`). */
+  /**
+   * Whether the value may be a secret or contain one. No message repeats a secret value, and the value may stand in a file (see
+   * `fileVariable`).
+   */
   isSecret?: true
-  /** Throws what `refuse` throws. */
+  /** Throws an `InvalidSetting` when the text is wrong. */
   parse(text: string): unknown
 }
 
@@ -173,13 +179,13 @@ export type Settings = { [K in Setting]: ReturnType<(typeof settings)[K]['parse'
 
 export const settingNames = Object.keys(settings) as Setting[]
 
-/** The variable with the path of a file that holds the value; null for a setting that is no secret. */
+/** Name of the variable that holds the path of a file with the value. Null for a setting that is not secret. */
 export function fileVariable(name: Setting): string | null {
   const { isSecret }: SettingDefinition = settings[name]
   return isSecret === true ? `${name}_FILE` : null
 }
 
-/** Every variable that is read. */
+/** Names of all variables that Fatura reads, including those for files with secrets. */
 export const variableNames = settingNames.flatMap(name => [name, fileVariable(name) ?? []].flat())
 
 type ServiceOf<Definition> = Definition extends { commands: readonly (infer Named)[] }

@@ -1,4 +1,4 @@
-/** The settings of Stripe, of InvoiceXpress and of the link between invoices and documents: a part of the table in settings.ts. */
+/** Settings of Stripe, of InvoiceXpress and of the link between invoices and documents. settings.ts includes this table. */
 import { isCalendarDay } from '../../domain/calendar.ts'
 import { defaultTemplates, readTemplate, type Template } from '../../domain/link/reference.ts'
 import { isOrigin } from '../../sources/pdf/allowed-origins.ts'
@@ -131,7 +131,7 @@ function parseReferences(text: string): readonly Template[] {
       )
 }
 
-/** The address of an API, in which `{account}` may stand for the name of an account. */
+/** Parses the base address of an API. The text may contain `{account}`, which is later replaced by the account's name. */
 function parseApiBase(example: string, domain: string): (text: string) => string {
   return text => {
     const url = URL.parse(text.replace('{account}', 'name'))
@@ -143,7 +143,7 @@ function parseApiBase(example: string, domain: string): (text: string) => string
   }
 }
 
-/** The keys of the metadata at Stripe: the usual ones, except those that the text names. */
+/** Returns the metadata keys to read at Stripe: the default keys, with those replaced that the text names. */
 function parseMetadataKeys(text: string): MetadataKeys {
   if (text === 'none') return defaultKeys
   const pairs = text.split(',').map(pair => pair.split('=').map(part => part.trim()))
@@ -151,7 +151,7 @@ function parseMetadataKeys(text: string): MetadataKeys {
   const isRight =
     pairs.every(pair => pair.length === 2 && Object.hasOwn(defaultKeys, pair[0] ?? '')) &&
     new Set(pairs.map(([fact]) => fact)).size === pairs.length &&
-    // Stripe's own limit for a key of metadata.
+    // Stripe allows metadata keys of at most 40 characters, without square brackets.
     Object.values(keys).every(key => /^[^[\]]{1,40}$/.test(key)) &&
     new Set(Object.values(keys)).size === Object.keys(defaultKeys).length
   return isRight

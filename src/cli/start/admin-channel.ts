@@ -1,4 +1,4 @@
-/** The admin port of a process, beside the API or the connector; and messages from these to it. */
+/** The admin port of a process. The API or the connector of the process reports to the admin port through an `AdminChannel`. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
@@ -9,17 +9,17 @@ import { CliError } from '../terminal/cli-error.ts'
 import { explainListening } from './explain-listening.ts'
 import type { gatherMetrics, MeasuredStore } from './gather-metrics.ts'
 
-/** Messages to the admin port; dropped if there is none. */
+/** Reports to the admin port. When there is no admin port, the calls do nothing. */
 export interface AdminChannel extends Pick<ReturnType<typeof gatherMetrics>, 'count' | 'addThread'> {
-  /** The API listens: until then, `/ready` is 503. */
+  /** Call when the API listens. Before this call, `/ready` answers 503. */
   serves(api: Pick<AdminOptions, 'askReady'>): void
-  /** Work without an API has begun: `/ready` is 200. */
+  /** Call when a process without an API has begun its work. From then on `/ready` answers 200. */
   runs(): void
 }
 
 const noChannel: AdminChannel = { serves() {}, runs() {}, count() {}, addThread() {} }
 
-/** Listens while the work goes on. With null, there is no admin port. */
+/** Runs `work` and listens on the admin port until `work` ends. When `port` is null, there is no admin port. */
 export async function withAdminPort(
   port: ReturnType<typeof adminOf>,
   store: MeasuredStore,

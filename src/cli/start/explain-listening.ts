@@ -1,4 +1,4 @@
-/** Why a port cannot be listened on, and what to do. `names` is how each of the two is set. */
+/** Says why listening failed and what to do. `names` says how the user sets the host and the port. */
 export function explainListening(
   { code, message }: NodeJS.ErrnoException,
   { host, port }: { host: string; port: number },

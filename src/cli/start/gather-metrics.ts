@@ -1,4 +1,4 @@
-/** The metrics of this process, of the thread beside it, and of the store. */
+/** Metrics of this process, of its connector thread, and of the store. */
 import type { Logger } from 'pino'
 import { version } from '../../http/package.ts'
 import { describeBuild } from '../../operations/metrics/build-info.ts'
@@ -9,7 +9,7 @@ import { openOperatorStore, openReadStore, readLogBytes, storeFileOf } from '../
 
 export interface MeasuredStore {
   readUrl: string
-  /** Null where only the API's reads are allowed. */
+  /** Address for an operator's reads. Null where only the API's reads are allowed. */
   operatorUrl: string | null
   hasDocuments: boolean
 }
@@ -27,7 +27,7 @@ export function gatherMetrics({ readUrl, operatorUrl, hasDocuments }: MeasuredSt
     return { store: { reader, operator, readLogBytes: () => readLogBytes(readUrl) }, close }
   }
 
-  /** After a failure: the next read opens it again, for it may be replaced by now. */
+  /** Closes the store after a failed read, so that the next read opens it again. The store may have been replaced. */
   async function closeStore(): Promise<void> {
     const closing = opened
     opened = undefined

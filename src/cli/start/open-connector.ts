@@ -1,4 +1,4 @@
-/** Before the connector may write: the accounts must be those that the store holds, and no other process the connector. */
+/** Opens the store for the connector. Before the connector writes, it must hold the lease, and the accounts must be those of the store. */
 import type { Logger } from 'pino'
 import type { LinkRules } from '../../domain/link/link.ts'
 import { invoicingAccountOf } from '../../sources/invoicexpress/source-identity.ts'
@@ -28,7 +28,7 @@ import type { syncOf } from '../settings/connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { logWaiting } from '../terminal/log.ts'
 
-/** Time that one question for the lease waits for another writer: it is asked again anyway. */
+/** Time for which a request for the lease waits for another writer of the store. The request is repeated anyway. */
 const leasePatienceMs = 200
 const batchSize = 100
 
@@ -39,17 +39,17 @@ export interface SyncOptions extends ReturnType<typeof syncOf> {
   onProgress?(step: string, invoices: number, part: number | null): void
   onDocuments?(documents: number): void
   isFull?: boolean
-  /** Whether a single run waits for another process that synchronizes; otherwise it is an error. */
+  /** Whether `sync --once` waits for another process that synchronizes. Without `wait`, another such process is an error. */
   wait?: boolean
-  /** Whether to apply the changes that the guard holds back by now. */
+  /** Whether to apply the changes that the deletion guard holds back at the start. */
   letThrough?: boolean
 }
 
 /**
- * Waits until this process is the connector. With `isOnce`, a failure ends it; otherwise it tries again until the signal. `place` is
- * kept by a process that opens the store again.
+ * Waits until this process holds the lease. With `isOnce`, `settle` rejects at its first failure. Otherwise `settle` repeats the check
+ * until the signal. Pass the same `written` when a process opens the store again.
  */
-export async function openConnector(options: SyncOptions, isOnce: boolean, place: WrittenPlace) {
+export async function openConnector(options: SyncOptions, isOnce: boolean, written: WrittenPlace) {
   const { url, log, wait = true, letThrough = false, signal } = options
   const { store, leases } = await openConnectorStores(url, { onWait: logWaiting(log), leasePatienceMs })
   const accounts = accountsOf(options)
@@ -60,19 +60,19 @@ export async function openConnector(options: SyncOptions, isOnce: boolean, place
     await store.close()
   }
   try {
-    const turn = AbortSignal.any([signal, refuseEarly(store, accounts, await leases.readLease())])
-    lease = await waitForLease(leases, { holder: nameProcess(), wait, log, signal: turn, place })
+    const endWait = AbortSignal.any([signal, refuseEarly(store, accounts, await leases.readLease())])
+    lease = await waitForLease(leases, { holder: nameProcess(), wait, log, signal: endWait, place: written })
     const fenced = fenceStore(store, lease)
     const stopped = AbortSignal.any([signal, lease.lost])
     const guard = await createDeletionGuard(fenced, log, letThrough)
     return {
       ...options,
-      /** Commits nothing once another process is the connector. Closing it lets the next one begin. */
+      /** A store whose commits fail once another process holds the lease. `close` releases the lease. */
       store: { ...fenced, close },
       guard,
-      /** Aborted by the signal, and once another process is the connector. */
+      /** Aborted by the caller's signal, or when another process takes over the lease. */
       signal: stopped,
-      /** Before anything of an upstream system is written: rejects when the accounts are not the store's. */
+      /** Call before the first write of data from an upstream system. Rejects when the accounts differ from the store's accounts. */
       async settle() {
         await settleAccounts(fenced, accounts, log, isOnce, stopped)
         await relinkLetThrough(fenced, guard, options.rules)
@@ -84,13 +84,16 @@ export async function openConnector(options: SyncOptions, isOnce: boolean, place
   }
 }
 
-/** Accounts are compared by what they hold, whatever the keys of its metadata. */
+/** The accounts to compare with the store. The metadata keys do not matter for this comparison. */
 export function accountsOf(options: Pick<SyncOptions, 'stripe' | 'invoiceXpress'>): Accounts {
   const invoicing = options.invoiceXpress && invoicingAccountOf(options.invoiceXpress)
   return { source: createBillingSource(options.stripe, defaultKeys), invoicing }
 }
 
-/** Aborts a process that waits for its turn at once when it may not begin then. */
+/**
+ * Returns a signal for a process that waits for the lease. The signal aborts at once when the process's accounts differ from the store's
+ * accounts.
+ */
 function refuseEarly(store: WriteStore, accounts: Accounts, { holder }: Lease): AbortSignal {
   const refusal = new AbortController()
   if (holder !== null)
@@ -107,7 +110,7 @@ function refuseOthers(compared: readonly Comparison[]): void {
     if (comparison.verdict === 'other') throw new CliError(describeOther(comparison))
 }
 
-/** Checks the accounts, and binds them the first time. A failure counts as one of the stream that was to run first. */
+/** Compares the accounts with the store, and binds them the first time. A failure is recorded on the stream that would run first. */
 async function settleAccounts(
   store: WriteStore,
   accounts: Accounts,
@@ -133,7 +136,7 @@ async function settleAccounts(
     }
 }
 
-/** Invoices that kept a document which is gone: nothing else would look at them again. Drafts are looked at anyway. */
+/** Links the invoices again whose lost document the guard has let through. Otherwise no stream would read these invoices again. */
 async function relinkLetThrough(store: WriteStore, guard: DeletionGuard, rules: LinkRules): Promise<void> {
   const ids = guard.letThrough('lost_document').map(({ id }) => id)
   for (let start = 0; start < ids.length; start += batchSize) {

@@ -1,8 +1,8 @@
-/** The systems that PDFs come from, and lines that are not stored. */
+/** Opens the systems that supply PDFs, and invoice lines that the store lacks. */
 import type { InvoiceXpressOptions } from '../../sources/invoicexpress/client.ts'
 import type { StripeOptions } from '../../sources/stripe/client.ts'
 
-/** Null where there are no options. */
+/** A source is null when its options are null. */
 export async function openPdfSources(
   stripe: StripeOptions | null,
   invoiceXpress: InvoiceXpressOptions | null,

@@ -1,4 +1,4 @@
-/** The API's wiring: the only place that knows the store, the access rules and the HTTP application together. */
+/** Wires the API. Only this file knows the store, the access rules and the HTTP application together. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ApiError } from '../../domain/errors.ts'
@@ -24,14 +24,13 @@ type Settled = ReturnType<typeof apiOf>
 
 export type ApiOptions = Partial<Settled> &
   Pick<Settled, 'url' | 'host' | 'port' | 'rateLimit' | 'web' | 'stripe' | 'invoiceXpress'> & {
-    /** Whether other processes may listen on the same port. */
     sharesPort?: boolean
     log: Logger
   }
 
 export type RunningApi = Awaited<ReturnType<typeof startApi>>
 
-/** Serves until `delay` resolves with the milliseconds to go on for; then finishes the requests in flight. */
+/** Serves until `delay` resolves, then for as many milliseconds as `delay` resolved with. Then the running requests finish. */
 export async function serveUntil(delay: Promise<number>, api: RunningApi, log: Logger): Promise<void> {
   log.info({ address: api.address }, 'listening')
   const delayMs = await delay
@@ -49,24 +48,24 @@ export async function startApi(options: ApiOptions) {
   const app = await openApp(options, store, verifiers, ending.signal)
   holdConnections(app.server)
   let sockets = noMoreSockets
-  /** Lets go of the port, lets the requests in flight finish, then closes the store. */
+  /** Closes the port, waits until the running requests have finished, and closes the store. */
   const stop = async () => {
     await closeGently(app.server, () => app.close(), sockets)
     verifiers?.close()
     await store.close()
   }
   try {
-    const place = await sharedPlace({ host, port }, sharesPort)
-    const address = await app.listen(place)
-    sockets = await openMoreSockets(app.server, place)
+    const listenOptions = await sharedPlace({ host, port }, sharesPort)
+    const address = await app.listen(listenOptions)
+    sockets = await openMoreSockets(app.server, listenOptions)
     await warnOfSystem(options)
     return {
-      /** As in http://127.0.0.1:3000. */
+      /** Address of the API, for example http://127.0.0.1:3000. */
       address,
-      /** The reason why requests should go elsewhere, or null. */
+      /** Resolves with the reason why the API is not ready. Null when the API is ready. */
       askReady: () => explainUnready(checkReady(store, { readyMaxLagMs, ending: ending.signal })),
       readConnections: () => store.readConnections(),
-      /** From now on `/ready` is 503 and, unless others share the port, every answer ends its connection. */
+      /** From now on `/ready` answers 503. Unless other processes share the port, each answer also closes its connection. */
       leave() {
         ending.abort()
         if (!sharesPort) endConnectionsByAnswers(app.server)
@@ -120,7 +119,7 @@ async function warnOfSystem({ url, sharesPort, log }: ApiOptions): Promise<void>
     )
 }
 
-/** Null where tokens of the store are the only ones. */
+/** Returns null when the tokens of the store are the only tokens. */
 async function openVerifiersOf(store: ReadStore, { provider = null, publicUrl = null, log }: ApiOptions) {
   if (provider === null && publicUrl === null) return null
   const { openVerifiers } = await import('../../http/access/open-verifiers.ts')

@@ -1,4 +1,4 @@
-/** The connector's wiring: one run, or rounds until a signal. */
+/** Wires the connector, for a single run or for rounds until a signal. */
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
@@ -26,13 +26,13 @@ import { WrittenPlace } from '../../sync/written-place.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { openConnector, type SyncOptions } from './open-connector.ts'
 
-/** Time for calls in flight after the signal. The next run does the rest. */
+/** Time after the signal for running calls. Calls that take longer are repeated by the next run. */
 const graceMs = 5_000
 
-/** A connector with a store of its own. It lasts until the signal, or until another process takes over. */
+/** A connector with its own store. It is usable until the signal, or until another process takes over. */
 type Opened = Awaited<ReturnType<typeof openConnector>>
 
-/** One run: the whole account, the events since, the unsettled invoices; then the documents likewise. */
+/** Runs once. The run reads the invoices (the whole account, new events, unsettled invoices), and then the documents. */
 export async function syncOnce(given: SyncOptions): Promise<void> {
   const options = await openConnector(given, true, new WrittenPlace())
   const { store, log, signal } = options
@@ -59,18 +59,20 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
   }
 }
 
-/** Goes on until the signal, whatever fails. When another process takes over, it waits for its turn again. */
+/**
+ * Synchronizes until the signal, also after failures. When another process takes over the lease, this process waits for the lease again.
+ */
 export async function syncOn(given: SyncOptions): Promise<void> {
   const { log, signal } = given
-  const place = new WrittenPlace()
+  const written = new WrittenPlace()
   let wasOpen = false
   while (!signal.aborted) {
     try {
-      // What was held back is let through once, not each time that the store is opened again.
+      // Held-back changes are let through only the first time. The store may be opened again later in this process.
       const opened = await openConnector(
         { ...given, letThrough: given.letThrough === true && !wasOpen },
         false,
-        place,
+        written,
       )
       wasOpen = true
       await follow(opened)
@@ -82,7 +84,7 @@ export async function syncOn(given: SyncOptions): Promise<void> {
         log.error('another process took over the synchronization of this store')
         continue
       }
-      // A store that never opened needs a person; one that did may be free, or back, a moment later.
+      // A store that never opened is an error for the operator. A store that was open before may be free or available again soon.
       if (!wasOpen && !(error instanceof StoreReplaced)) throw error
       log.error({ err: error }, 'sync failed; trying again')
       await pause(retryPauseMs, signal)
@@ -119,11 +121,11 @@ async function follow(options: Opened): Promise<void> {
         ...(documents === null ? [] : documentQuestions(documents)),
       ]
       const { isListed } = connector
-      // They go on side by side, each with steps of its own.
+      // Questions of different lanes run concurrently. Steps of one lane run one after the other.
       const rounds = [
         ...(await createRounds(questions, { store, clocks: realClocks, reportStep: logStep(log), isListed })),
         [every(pruneEveryMs, realClocks, () => pruneChanges(store, options.changesKeptMs))],
-        // Otherwise it is part of a question about documents.
+        // With documents connected, the questions about documents do this work.
         ...(documents === null
           ? [[every(everyMs.unsettled, realClocks, () => ageClaims(store, options))]]
           : []),
@@ -132,7 +134,7 @@ async function follow(options: Opened): Promise<void> {
     }
     await Promise.all([
       Promise.race([followAll(), graceAfter(signal)]),
-      // Whatever the sources do.
+      // Deliveries do not depend on Stripe or InvoiceXpress.
       Promise.race([
         deliverChanges({ store, allowPrivate: options.outgoingWebhooksPrivate, log, signal }),
         graceAfter(signal),

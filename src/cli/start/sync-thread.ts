@@ -1,4 +1,4 @@
-/** The connector beside the API, in a thread of its own: neither writes nor mappings keep a request waiting. */
+/** Runs the connector in a thread of its own. Its writes and its mapping do not delay requests of the API. */
 import { addAbortListener, once } from 'node:events'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -7,10 +7,10 @@ import { CliError } from '../terminal/cli-error.ts'
 import type { AdminChannel } from './admin-channel.ts'
 import type { SyncOptions } from './open-connector.ts'
 
-/** With the extension of this file: a package is compiled. */
+/** The worker's file has the same extension as this file, because the package holds compiled `.js` files. */
 const workerFile = new URL(`./sync-worker${extname(import.meta.url)}`, import.meta.url)
 
-/** The options that can be sent to a thread. */
+/** Options of the connector without functions and signals, because only plain data can be sent to a thread. */
 export type ThreadOptions = Pick<SyncOptions, keyof ReturnType<typeof syncOf>> & {
   logLevel: string
   isMeasured: boolean
@@ -18,7 +18,7 @@ export type ThreadOptions = Pick<SyncOptions, keyof ReturnType<typeof syncOf>> &
 
 export type StartFailure = Pick<CliError, 'message' | 'exitCode'>
 
-/** Goes on until the signal. Rejects when the thread refuses to go on, or crashes. */
+/** Runs the thread until the signal. Rejects when the thread reports an error or crashes. */
 export async function syncInThread(
   options: ThreadOptions,
   signal: AbortSignal,

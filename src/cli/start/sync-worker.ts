@@ -1,4 +1,4 @@
-/** The thread that synchronizes, until the message to stop. */
+/** The thread that synchronizes until it receives the message `stop`. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { StoreError } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'
@@ -21,5 +21,5 @@ try {
   const exitCode = error instanceof CliError ? error.exitCode : 1
   parentPort?.postMessage({ message: error.message, exitCode } satisfies StartFailure)
 }
-// Ends this thread alone. A call to Stripe cannot be called off: it is left behind.
+// In a worker, `process.exit` ends only the thread. It does not wait for a running call to Stripe, which cannot be cancelled.
 process.exit()

@@ -1,4 +1,4 @@
-/** A failure that is not a fault of the program: its message is one line with a remedy, without a stack. */
+/** A failure that the user can resolve. The message is one line that says what to do. It is printed without a stack. */
 export class CliError extends Error {
   readonly exitCode: number
 

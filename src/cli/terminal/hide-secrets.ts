@@ -1,33 +1,41 @@
-/** A token: `fat_`, or a slip of the hand for it, then the 12 characters that name it, then the secret. */
+/** Matches a token: `fat_` (also when `_` is mistyped or missing), 12 characters of the token's id, and the secret. */
 const token = /(fat[^0-9a-z\s]?[0-9a-z]{12})[0-9a-z]+/gi
 
-/** A secret that lost its beginning: letters of both sizes and digits, in one long word as no id or path has. */
+/**
+ * Matches a secret without its beginning: at least 30 letters and digits in a row, with upper case, lower case and a digit. Ids and paths
+ * do not look like this.
+ */
 const secret = /(?<![0-9A-Za-z])(?=[0-9A-Z]*[a-z])(?=[0-9a-z]*[A-Z])(?=[A-Za-z]*\d)[0-9A-Za-z]{30,}/g
 
-/** A customer link's token, or another JWT; and the private half of a key, as it is written beside the other one. */
+/** Matches a JWT, such as a customer link's token. `privateHalf` matches the private member of a JWK. */
 const jwt = /eyJ[\w-]+\.[\w-]+(?:\.[\w-]+)?/g
 const privateHalf = /("d"\s*:\s*")[\w-]+/g
 
-/** The private half by itself, whole or cut: no name changes its kind of letters at every second place. */
+/**
+ * Matches a private key half alone, also when it is cut. A match is hidden only when the kind of character changes often, which does not
+ * happen in names.
+ */
 const maybeHalf = /(?<![\w-])-{0,2}[\w-]{40,43}(?![\w-])/g
 const changeOfKind = /(?=[a-z][A-Z\d]|[A-Z][a-z\d]|\d[A-Za-z])/g
 
-/** Stripe's keys, and secrets of webhooks. */
+/** Matches Stripe's keys and webhook secrets. */
 const stripe = /\b((?:[sr]k_(?:live|test)|whsec)_)\w+/g
 
-/** The value of an option that there is not, as in --stripe-api-key=…: it may be anything. */
+/** Matches the value of an unknown option, for example `--stripe-api-key=…`, because the value may be a secret. */
 const givenToNoOption = /(unknown option '-[^'=]*=)[^']*/g
 
-/** A user and a password in an address. A file's has none, but may lead through a package such as @fastify/cors. */
+/**
+ * Matches the user and password of an address. A `file:` address has neither, but its path may contain `@`, for example in @fastify/cors.
+ */
 const login = /(?<!file):\/\/[^\s'"]*@/g
 
-/** For messages, which may repeat typed text but no secret; an access token keeps the part that names it. */
+/** Removes secrets from a message, which may repeat typed text. Of an access token, the part with its id stays. */
 export function hideSecrets(text: string): string {
   return (
     text
       .replace(givenToNoOption, '$1…')
       .replace(login, '://…@')
-      // Before tokens: a half may hold the letters that one begins with.
+      // A key half may contain the letters `fat`, so key halves are hidden before tokens.
       .replace(maybeHalf, word => ((word.match(changeOfKind)?.length ?? 0) < 8 ? word : '…'))
       .replace(token, '$1…')
       .replace(jwt, '…')

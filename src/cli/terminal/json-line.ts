@@ -1,9 +1,9 @@
-/** The output of `--json`: one object a line, every moment as ISO 8601 in UTC with milliseconds. */
+/** Formats one object of `--json` output as a line. Moments are ISO 8601 in UTC with milliseconds. */
 export function jsonLine(facts: object): string {
   return `${JSON.stringify(facts, writeMoment)}\n`
 }
 
-/** `expires_at` and the like are in milliseconds. `observed_stamp` is in microseconds, and is told as `observed_at`. */
+/** Fields whose names end in `_at` hold milliseconds. `observed_stamp` holds microseconds and is written as `observed_at`. */
 function writeMoment(name: string, value: unknown): unknown {
   if (typeof value === 'object' && value !== null && 'observed_stamp' in value) {
     const { observed_stamp, ...rest } = value
@@ -12,7 +12,7 @@ function writeMoment(name: string, value: unknown): unknown {
   return typeof value === 'number' && /(^|_)at$/.test(name) ? new Date(value).toISOString() : value
 }
 
-/** A stamp is 0 where the moment is not known. */
+/** Returns null for stamp 0, which means that the moment is unknown. */
 function writeStamp(stamp: number): string | null {
   return stamp === 0 ? null : new Date(Math.floor(stamp / 1000)).toISOString()
 }

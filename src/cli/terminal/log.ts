@@ -4,21 +4,21 @@ import { type Logger, pino } from 'pino'
 import { movingLine } from './progress.ts'
 import { printable } from './table.ts'
 
-/** A write of up to this size to a pipe is atomic (PIPE_BUF on Linux): lines of several processes never mix. */
+/** A write to a pipe of at most this size is atomic (PIPE_BUF on Linux), so lines of several processes never mix. */
 const writtenAtOnceBytes = 4_096
 
-/** Delay of a line, to be written together with others: a write costs more than all else of a line. */
+/** Time for which log lines are collected, because one write costs more than building a line. */
 const gatherMs = 100
 
-/** JSON lines on standard output, on a terminal lines for people. Only those just before a kill -9 may be lost. */
+/** Writes JSON lines to standard output, and readable lines to a terminal. A SIGKILL may lose the lines of the last moment. */
 export function createLog(level: string): Logger {
   const isTerminal = isatty(1)
-  // Written now and then without `flushSync`, which waits until the disk has it, and every request with it.
+  // The timer writes without `flushSync`, because that would wait for the disk and block every request.
   const output = pino.destination({
     ...{ dest: 1, sync: true, maxWrite: writtenAtOnceBytes },
     ...(!isTerminal && { minLength: writtenAtOnceBytes / 2, periodicFlush: gatherMs }),
   })
-  // On a terminal a line is seen at once, and never behind the progress line.
+  // On a terminal each line is written at once, after the progress line is cleared.
   const show = (line: string) => {
     movingLine.clear()
     output.write(readableLine(line))
@@ -37,12 +37,12 @@ export function logWaiting(log: Logger): (path: string) => void {
   return path => log.warn({ path }, 'waiting: another process writes to this store')
 }
 
-/** Enough to find a fault by. With its causes, an error stays within what is written at once. */
+/** Limits for a logged error. An error with its causes then fits one atomic write. */
 const longestMessage = 300
 const longestStack = 800
 const maxCauses = 2
 
-/** Name, message and stack alone: a database's error may carry the row that it failed on. */
+/** Keeps only name, message, stack and causes. A database error may carry the row that caused the failure. */
 function describeError(error: unknown, causes = maxCauses): object {
   if (!(error instanceof Error)) return { message: String(error).slice(0, longestMessage) }
   const { name, message, stack, cause } = error
@@ -63,14 +63,17 @@ const levels: Readonly<Record<number, [word: string, style: Style]>> = {
   50: ['ERROR', 'red'],
 }
 
-/** Honours NO_COLOR and FORCE_COLOR. Read from no stream: a thread's standard output does not know that it is a terminal. */
+/**
+ * Whether terminals show colours. NO_COLOR and FORCE_COLOR are respected. A thread's standard output does not report that it is a terminal,
+ * so no stream is asked.
+ */
 const hasColours = WriteStream.prototype.getColorDepth() > 2
 
 function paint(style: Style, text: string): string {
   return hasColours ? styleText(style, text, { validateStream: false }) : text
 }
 
-/** For people at a terminal: the time in UTC, the level, the message, and its facts. A line that is no JSON object stays as it is. */
+/** Formats a log line for people: time in UTC, level, message and fields. A line that is not a JSON object is returned unchanged. */
 export function readableLine(line: string): string {
   const entry = readEntry(line)
   if (entry === null) return line
@@ -81,8 +84,8 @@ export function readableLine(line: string): string {
   const texts = Object.entries(rest)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${paint('gray', `${name}=`)}${formatFact(value)}`)
-  const head = [paint('gray', String(time).slice(11)), paint(style, word.padEnd(5)), title]
-  return `${[...head, ...texts].join(' ')}\n${formatError(err)}`
+  const start = [paint('gray', String(time).slice(11)), paint(style, word.padEnd(5)), title]
+  return `${[...start, ...texts].join(' ')}\n${formatError(err)}`
 }
 
 function readEntry(line: string): Record<string, unknown> | null {
@@ -94,7 +97,7 @@ function readEntry(line: string): Record<string, unknown> | null {
   }
 }
 
-/** Facts that every request has come first and without names. */
+/** Method, route, status and duration come first, without field names. */
 function describeRequest({ method, route, status, ms, ...rest }: Record<string, unknown>) {
   const style: Style = Number(status) >= 500 ? 'red' : Number(status) >= 400 ? 'yellow' : 'green'
   const what = printable(`${method} ${route ?? '(no route)'}`)

@@ -1,7 +1,7 @@
-/** Progress of a long command: a line that is redrawn on a terminal, now and then a plain line elsewhere. */
+/** Progress of a long command. A terminal shows one line that is redrawn. Other outputs get a new line from time to time. */
 import { once } from 'node:events'
 
-/** The progress line on a terminal. All other output there clears it first. */
+/** Creates the progress line of a terminal. Other output to the terminal has to clear the progress line first. */
 export function createMovingLine(output: NodeJS.WriteStream) {
   let isDrawn = false
   function clear(): void {
@@ -9,11 +9,11 @@ export function createMovingLine(output: NodeJS.WriteStream) {
     isDrawn = false
   }
   return {
-    /** False where lines cannot be replaced, as in a file. */
+    /** False where the output cannot redraw a line, for example in a file. */
     get canMove(): boolean {
       return output.isTTY === true
     },
-    /** Replaces the line drawn before. Only where it can move. */
+    /** Replaces the progress line. Call only when `canMove` is true. */
     draw(text: string): void {
       clear()
       output.write(text)
@@ -27,16 +27,16 @@ export function createMovingLine(output: NodeJS.WriteStream) {
   }
 }
 
-/** A process has one terminal, so all that draw on it share this. */
+/** The only progress line of this process. All writers to the terminal share it. */
 export const movingLine = createMovingLine(process.stderr)
 
-/** Prints a command's result to standard output, which may be the same terminal. */
+/** Prints a command's result to standard output. The progress line is cleared first, because both may be the same terminal. */
 export function printResult(text: string): void {
   movingLine.clear()
   process.stdout.write(text)
 }
 
-/** Writes to standard output, no faster than it is read. */
+/** Writes to standard output and waits while the reader is slower. */
 export async function writeOutput(bytes: string | Uint8Array): Promise<void> {
   movingLine.clear()
   if (!process.stdout.write(bytes)) await once(process.stdout, 'drain')
@@ -46,7 +46,7 @@ export function printWaiting(path: string): void {
   movingLine.print(`Waiting for another process that writes to ${path} …\n`)
 }
 
-/** A shorter command shows no progress. */
+/** A command that ends sooner shows no progress. */
 const patienceMs = 2_000
 
 export type Progress = ReturnType<typeof createProgress>
@@ -57,21 +57,21 @@ export function createProgress(what: string, line = movingLine) {
   let isShown = false
   let next = started + Math.max(patienceMs, everyMs)
 
-  /** Duration and rate, for the closing line. */
+  /** Returns duration and rate for the closing line. */
   function pace(done: number): string {
     const seconds = (Date.now() - started) / 1000
     return `${seconds.toFixed(1)} s, ${Math.round(done / Math.max(seconds, 0.001))} ${what}/s`
   }
 
   function remaining(part: number | null): string {
-    // Too early, a guess would only frighten; and of what follows the end of a step, nothing is known.
+    // A guess below 1 % would be far off. At 100 % a step is complete, and the duration of further steps is unknown.
     if (part === null || part < 0.01 || part === 1) return ''
     const seconds = ((Date.now() - started) / 1000) * ((1 - part) / part)
     return `, about ${seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`} left`
   }
 
   return {
-    /** `part`, from 0 to 1, is the share that is done; null when it is not known. */
+    /** `part` is the completed share from 0 to 1. Null when the share is unknown. */
     update(step: string, done: number, part: number | null = null): void {
       const isEnd = part === 1 && isShown
       if (Date.now() < next && !isEnd) return

@@ -1,19 +1,19 @@
-/** Text and tables that fit a terminal. A line is broken between words only: a long word, such as an address, may stick out. */
+/** Formats text and tables for a terminal. Lines break only between words, so a long word such as an address may exceed the width. */
 
 type Row = readonly string[]
 
 export interface TableOptions {
-  /** At least this wide, column by column. */
+  /** Minimum widths by column. */
   atLeast?: readonly number[]
-  /** Colours a part of a cell, which does not change its width. */
+  /** Adds colour to a part of a cell. The visible width must not change. */
   paint?: (text: string, column: number, row: Row) => string
   width?: number
 }
 
-/** Where the output is no terminal, as wide as the narrowest one. */
+/** Width of the terminal. 80 where the output is not a terminal. */
 export const terminalWidth = () => process.stdout.columns ?? 80
 
-/** Lines of at most `width` characters, if their words allow it. */
+/** Returns lines of at most `width` characters. A longer word has a line of its own. */
 export function wrapWords(text: string, width = terminalWidth()): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {
@@ -24,16 +24,16 @@ export function wrapWords(text: string, width = terminalWidth()): string[] {
   return lines
 }
 
-/** A paragraph; `indent` is that of its further lines. */
+/** Returns a wrapped paragraph. `indent` comes before every line except the first. */
 export function formatParagraph(text: string, indent = ''): string {
   return `${wrapWords(text, terminalWidth() - indent.length).join(`\n${indent}`)}\n`
 }
 
-/** The last column is broken into lines; it gets at least this width, or what it needs. */
+/** The last column is wrapped. Its minimum width is this number, or the width of its content when that is smaller. */
 const narrowest = 30
 const gap = '  '
 
-/** Rows in columns, as wide as their widest cell. Columns that do not fit stand below the others, indented. */
+/** Formats rows in columns as wide as their widest cell. Columns that exceed the width stand on an indented line below. */
 export function formatTable(rows: readonly Row[], options: TableOptions = {}): string {
   const { atLeast = [], paint = text => text, width = terminalWidth() } = options
   const widths = columnWidths(rows, atLeast)
@@ -59,7 +59,7 @@ export function formatTable(rows: readonly Row[], options: TableOptions = {}): s
     .join('')
 }
 
-/** The columns of each line of a row. */
+/** Returns the column numbers of each line of a row. */
 function stack(widths: readonly number[], width: number): number[][] {
   const levels: number[][] = [[]]
   let used = 0
@@ -82,10 +82,10 @@ function columnWidths(rows: readonly Row[], atLeast: readonly number[]): number[
   )
 }
 
-/** Rows that a long table measures together. */
+/** Number of rows whose widths are measured together. */
 const blockSize = 200
 
-/** A table of any length, which is never held whole: its columns may become wider on the way. Nothing without a row. */
+/** Writes a table of any length without holding all rows. Columns may become wider in later blocks. Nothing is written without a row. */
 export function createLongTable(
   header: Row,
   write: (text: string) => Promise<void>,
@@ -107,7 +107,7 @@ export function createLongTable(
   }
 }
 
-/** On one line, and without control characters of a terminal: the text may come from anybody. */
+/** Puts text on one line and removes control characters, which could manipulate a terminal. The text may come from an attacker. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
 }
