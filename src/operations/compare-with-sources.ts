@@ -1,4 +1,4 @@
-/** One stored invoice, fetched again from both systems and compared. */
+/** Fetches a stored invoice again from both systems and compares the answers with the store. */
 import { type Document, type DocumentType, noClaim } from '../domain/document.ts'
 import { type Invoice, type InvoiceKey, invoiceFields, type Line, lineFields } from '../domain/invoice.ts'
 import { deriveLink } from '../domain/link/derive-link.ts'
@@ -10,14 +10,14 @@ import { completeRecord } from '../sources/platform-invoice.ts'
 import type { BillingSource, DocumentSource } from '../sources/source.ts'
 import type { OperatorStore } from '../store/store.ts'
 
-/** As in `total_cents: 1230 → 1240`. */
+/** One difference, for example `total_cents: 1230 → 1240`. */
 interface FieldDifference {
   field: string
   stored: string
   now: string
 }
 
-/** Never shown: people are asked to publish findings in reports of bugs. */
+/** Fields whose values are never shown, because users publish the findings in bug reports. */
 const personal = /^(display_name|customer_name|customer_email|company_name|customer_tax_id|description)$/
 
 function compareFields<T>(fields: readonly (keyof T & string)[], stored: T, now: T, path = '') {
@@ -39,7 +39,7 @@ export function compareLink(stored: IxFields, now: IxFields): FieldDifference[] 
   return compareFields<IxFields>(ixFields, stored, now)
 }
 
-/** Lines that are not known are no difference. */
+/** Returns no difference when the lines of either side are unknown. */
 function compareLines(stored: readonly Line[] | null, now: readonly Line[] | null): FieldDifference[] {
   if (stored === null || now === null) return []
   if (stored.length !== now.length)
@@ -47,7 +47,7 @@ function compareLines(stored: readonly Line[] | null, now: readonly Line[] | nul
   return stored.flatMap((line, i) => compareFields<Line>(lineFields, line, now[i] as Line, `lines[${i}].`))
 }
 
-/** An amount is shown, a list only counted. */
+/** Shows an amount as it is, and a list as its length. */
 function comparePayment(stored: PaymentFacts, now: PaymentFacts): FieldDifference[] {
   const show = (value: unknown) => (Array.isArray(value) ? `${value.length} in all` : String(value))
   return changedFacts(stored, now).map(field => ({
@@ -57,7 +57,7 @@ function comparePayment(stored: PaymentFacts, now: PaymentFacts): FieldDifferenc
   }))
 }
 
-/** Null stands for a document that is not known, or not there. */
+/** `null` means that the document is unknown or does not exist. */
 function compareDocument(id: number, stored: Document | null, now: Document | null): FieldDifference[] {
   if (stored === null && now === null) return []
   const field = `document ${id}`
@@ -69,18 +69,18 @@ function compareDocument(id: number, stored: Document | null, now: Document | nu
 export interface Compared {
   store: Pick<OperatorStore, 'readLinked' | 'readInvoices' | 'findDocuments' | 'findClaimants'>
   payments: Pick<BillingSource, 'fetchInvoice'>
-  /** Null: no invoicing system is connected, or its key is not good. */
+  /** Null when no invoicing system is connected or its key does not work. */
   documents: Pick<DocumentSource, 'fetchDocument'> | null
   rules: LinkRules
 }
 
-/** Null for an invoice that did not come from the payment platform. */
+/** Returns null for an invoice that did not come from the payment platform. */
 export async function compareWithSources(
   { store, payments, documents, rules }: Compared,
   key: InvoiceKey,
 ): Promise<FieldDifference[] | null> {
   const { found } = await payments.fetchInvoice(key.id, key.customer_id)
-  // Read after the fetch: a change that the connector applied meanwhile is no difference.
+  // The store is read after the fetch, so that a change applied between the two reads is not reported.
   const stored = await readStored(store, key)
   if (stored === null) return []
   const { linked, invoice, lines, payment } = stored
@@ -90,7 +90,7 @@ export async function compareWithSources(
     return [{ field: 'status', stored: invoice.status, now: `none of ours: ${found.refusal}` }]
   const record = completeRecord(found, { invoice, payment })
   const claim = record.claim ?? noClaim
-  // Those that the invoice is tied to, claims, or is referred to by.
+  // Finds the documents that are tied to the invoice, named by its claim, or refer to it.
   const own = { invoice: record.invoice, claim, payments: paymentIds(record.payment) }
   const related = documentsOf([own], rules)
   const tied = linked.document === null ? [] : [linked.document.id]
@@ -112,7 +112,7 @@ export async function compareWithSources(
     ...comparePayment(payment, record.payment ?? payment),
     ...known.flatMap(({ id, document, misses }) => {
       const now = answers.get(id)
-      // A document that was missed is on its way out, and is followed already.
+      // A document that a read has already missed is about to be deleted. The connector handles this case.
       if (now === undefined || (now === null && misses > 0)) return []
       return compareDocument(id, misses > 0 ? null : document, now)
     }),
@@ -121,7 +121,7 @@ export async function compareWithSources(
 }
 
 async function readStored(store: Compared['store'], { customer_id, id }: InvoiceKey) {
-  // The id without its last character comes before it, and all but a few others before that.
+  // `readLinked` returns rows after a key. The invoice's id without its last character is just before the invoice.
   const before = { customer_id, id: id.slice(0, -1) }
   const linked = (await store.readLinked(before, 100, customer_id)).find(other => other.id === id)
   if (linked === undefined) return null
@@ -135,7 +135,7 @@ async function readStored(store: Compared['store'], { customer_id, id }: Invoice
   }
 }
 
-/** A document that is not there changes nothing yet: it counts as gone only when it was missed twice. */
+/** A missing document changes nothing at first. It counts as deleted only after two reads missed it. */
 function applyAnswers(known: readonly KnownDocument[], answers: ReadonlyMap<number, Document | null>) {
   const byId = new Map(known.map(each => [each.id, each]))
   return [...answers].map(([id, document]) =>

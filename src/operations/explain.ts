@@ -1,4 +1,4 @@
-/** Everything stored about one invoice, and the reason for its document's state. Changes nothing. */
+/** Collects everything that is stored about one invoice, and the reason for its document's state. Never writes. */
 import { type Claim, noClaim, openDocumentStatuses } from '../domain/document.ts'
 import { type Invoice, unsettledStatuses } from '../domain/invoice.ts'
 import { deriveLink } from '../domain/link/derive-link.ts'
@@ -44,7 +44,6 @@ async function explainOne(
   const { claim, observed_stamp, client_tax_id } = linked
   const own: Claimed = { invoice, claim: claim ?? noClaim, payments: paymentIds(linked.payment) }
   const wanted = documentsOf([own], rules)
-  // That of the claim is found by its id alone while another one is tied.
   const tied = linked.document === null ? [] : [linked.document.id]
   const documents = await store.findDocuments({ ...wanted, ids: [...wanted.ids, ...tied] })
   const claimants = await store.findClaimants(claimantsOf(documents, rules))
@@ -53,17 +52,17 @@ async function explainOne(
     invoice,
     observed_stamp,
     claim,
-    /** The references by which a document would be found, by template. */
+    /** For each template, the references by which a document would be found. */
     references: rules.references.map(template => ({
       template: template.text,
       texts: referencesBy(template, namesOf(own)),
     })),
-    /** Those that it claims, is tied to, or is referred to by, in the order of their ids. */
+    /** Documents that the claim names, that are tied to the invoice or that refer to it, ordered by id. */
     documents,
-    /** What each of them names of the invoice. */
+    /** For each of `documents`, the names of the invoice that the document contains. */
     names: documents.map(known => describeNames(known, own, claimants, rules)),
     client_tax_id,
-    /** The state derived again from the stored records by the current rules; null without a claim. */
+    /** The link as the current rules derive it from the stored records. Null without a claim. */
     derived,
     isStale: derived !== null && compareLink(invoice, derived.fields).length > 0,
     journal: await store.readJournal(invoice),
@@ -71,7 +70,7 @@ async function explainOne(
   }
 }
 
-/** The invoice's names that a document has, and why they do not tie the two; null when they do, or when there are none. */
+/** Returns the invoice's names that the document contains. `obstacle` says why these names do not tie the document to the invoice. */
 function describeNames(known: KnownDocument, own: Claimed, claimants: readonly Claimed[], rules: LinkRules) {
   const mine = new Set(namesOf(own).map(nameKey))
   const names = known.document === null ? [] : namesIn(known.document, rules.references)

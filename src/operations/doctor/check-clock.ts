@@ -1,21 +1,21 @@
-/** Our clock against another: webhooks are refused when the two are minutes apart. */
+/** Compares this machine's clock with another clock. Stripe's webhooks are refused when the clocks differ by minutes. */
 import type { Report } from './findings.ts'
 
 const warnAboveMs = 5_000
-/** The tolerance of Stripe's client for the time of a signature. */
+/** Stripe's client refuses a signature whose time differs by more than 5 minutes. */
 const failAboveMs = 300_000
 
-/** A moment by another clock, and by ours before and after it was read. All in milliseconds. */
+/** The time of another clock, and this machine's time before and after that clock was read. All in milliseconds. */
 export type ClockReading = NonNullable<ReturnType<typeof readDateHeader>>
 
-/** Null when the header holds no time. */
+/** Returns null when the header holds no valid time. */
 export function readDateHeader(date: string | undefined, before: number, after: number) {
   const theirs = Date.parse(date ?? '')
-  // The resolution of the other clock: a Date header has whole seconds.
+  // `grain` is the resolution of the other clock. A Date header has whole seconds.
   return Number.isNaN(theirs) ? null : { theirs, before, after, grain: 1_000 }
 }
 
-/** A simulated clock is expected to differ. */
+/** A sandbox has a simulated clock, which is expected to differ. */
 export function checkClock(
   report: Report,
   whose: 'Stripe' | 'InvoiceXpress' | 'the database',

@@ -1,4 +1,4 @@
-/** The streams, the accounts whose records the store holds, the process that synchronizes them, records that do not fit, and receivers of webhooks. */
+/** Checks the streams, the bound accounts, the process that synchronizes, refused and set-aside records, and outgoing webhooks. */
 import { knownSources } from '../../sources/known-sources.ts'
 import { billingStreams, documentStreams } from '../../sources/stream-names.ts'
 import type { OutgoingWebhook } from '../../store/change-store.ts'
@@ -14,22 +14,25 @@ const minuteMs = 60_000
 const invoices = billingStreams(knownSources.billing)
 const documents = documentStreams(knownSources.documents)
 
-/** Age of a stale success: well beyond the interval, for a run takes its time too. */
+/** Ages above which a success is reported as old. They exceed the intervals, because a run takes time as well. */
 const staleAfterMs: Record<string, number> = {
   [invoices.events]: 5 * minuteMs,
   [invoices.unsettled]: 2 * everyMs.unsettled,
   [documents.recent]: 2 * everyMs.recent,
   [documents.open]: 2 * everyMs.open,
-  // A sweep of a million documents takes an hour and a half, and counts as of its beginning.
+  // A sweep of a million documents takes an hour and a half, and its success counts from its start.
   [documents.all]: 4 * 60 * minuteMs,
 }
 
-/** Age of a failure: a change without an event stays unseen until the next list. Ten million invoices take 7 hours of it. */
+/**
+ * Ages above which a success is a failure of the check. A change without an event is found only by this list. Listing ten million invoices
+ * takes 7 hours.
+ */
 const overdueAfterMs: Record<string, number> = { [invoices.relist]: 2 * everyMs.relist }
 
 const startSync = 'Is fatura sync running? Start it with fatura sync, or fatura up.'
 
-/** What each stream reads, for people. */
+/** Describes in words what each stream reads. */
 const readBy = {
   ...byName(invoices, {
     backfill: 'all invoices',
@@ -47,10 +50,10 @@ function byName<K extends string>(
   return Object.fromEntries((Object.keys(names) as K[]).map(kind => [names[kind], words[kind]]))
 }
 
-/** What must have been read before the store can be compared with both systems. */
+/** Streams that must have succeeded before the store can be compared with both systems. */
 const readsAll = [invoices.backfill, documents.all]
 
-/** Returns whether the first run is under way: until its end, the store is expected to differ from both systems. */
+/** Reports each stream. Until the first run has ended, the store is expected to differ from both systems. */
 export function checkStreams(
   report: Report,
   streams: readonly Stream[],
@@ -85,14 +88,14 @@ function reportFirstRun(
   hasSucceeded: (name: string) => boolean,
 ): void {
   const list = (names: readonly string[]) => names.map(name => readBy[name] ?? name).join(', ') || 'nothing'
-  const [read, left] = [expected.filter(hasSucceeded), expected.filter(name => !hasSucceeded(name))]
+  const [read, remaining] = [expected.filter(hasSucceeded), expected.filter(name => !hasSucceeded(name))]
   report('First run').warn(
-    `under way: read are ${list(read)}; not yet read to the end are ${list(left)}`,
+    `under way: read are ${list(read)}; not yet read to the end are ${list(remaining)}`,
     `Let it end, and run this again; fatura status shows its progress. ${startSync}`,
   )
 }
 
-/** Of moments that another process of ours stored. */
+/** Tolerance for moments that another process stored, possibly by another clock. */
 const clockTolerance = 5 * 60_000
 
 function checkStream(report: Report, { name, succeeded_at, failed_at, error }: Stream): void {
@@ -154,7 +157,7 @@ export async function checkConnector(report: Report, store: OperatorStore): Prom
     )
 }
 
-/** Compares as `fatura sync` does at its start. */
+/** Compares the accounts in the same way as `fatura sync` at its start. */
 export async function checkAccounts(report: Report, store: OperatorStore, accounts: Accounts): Promise<void> {
   const next = 'See the findings about Stripe above.'
   const compared = await report('Accounts').attempt(next, () => compareAccounts(store, accounts))
@@ -171,7 +174,7 @@ export async function checkAccounts(report: Report, store: OperatorStore, accoun
   }
 }
 
-/** Reports nothing where there is no outgoing webhook. `end` is that of the feed. */
+/** Reports nothing when there is no outgoing webhook. `end` is the position of the latest change in the feed. */
 export function checkWebhooks(report: Report, webhooks: readonly OutgoingWebhook[], end: number): void {
   for (const { id, state, attempts, error, cursor } of webhooks) {
     const check = report(`Outgoing webhook ${id}`)

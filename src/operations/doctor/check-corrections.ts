@@ -1,11 +1,11 @@
-/** What lists of everything had to correct within a day, as `fatura status` shows it and as a finding of `fatura doctor`. */
+/** Reports what full lists had to correct within a day, in `fatura status` and as a finding of `fatura doctor`. */
 import { knownSources } from '../../sources/known-sources.ts'
 import type { ConnectorReads, Recheck } from '../../store/connector-store.ts'
 import type { Report } from './findings.ts'
 
 const { billing, documents } = knownSources
 
-/** Facts with titles; none before anything was looked at again. */
+/** Returns titles and texts. The list is empty before any record was checked again. */
 export function formatRechecks(rechecks: readonly Recheck[]): [title: string, fact: string][] {
   return rechecks.map(({ system, checked, corrected }) =>
     system === documents.system
@@ -17,7 +17,7 @@ export function formatRechecks(rechecks: readonly Recheck[]): [title: string, fa
   )
 }
 
-/** Reports nothing before anything was listed again. Documents have no events: what a sweep finds was not missed. */
+/** Reports nothing before any record was listed again. Only invoices can miss an event, because InvoiceXpress sends none. */
 export async function checkCorrections(
   report: Report,
   store: Pick<ConnectorReads, 'readRechecks'>,

@@ -1,4 +1,4 @@
-/** The store as an operator must know it: reachable, of the right version, with the right permissions. */
+/** Checks that the store can be reached, has the right version and grants the right permissions. */
 import { findDamage, openReadStore, readFacts, useStore } from '../../store/engines.ts'
 import {
   type FileFacts,
@@ -11,7 +11,7 @@ import {
 import { checkClock, formatSpan } from './check-clock.ts'
 import { type Report, restoreAdvice } from './findings.ts'
 
-/** False when the other checks cannot open the store. */
+/** Returns false when the other checks cannot open the store. */
 export async function checkDatabase(report: Report, url: string): Promise<boolean> {
   const database = report('Database')
   const before = Date.now()
@@ -35,12 +35,12 @@ export async function checkDatabase(report: Report, url: string): Promise<boolea
   if (file !== null) checkFile(report, file)
   if (server === null) return isCurrent
   if (server.nodes !== null) checkNodes(report, server.nodes)
-  if (isCurrent && server.misplaced !== null) checkPlaces(report, server.misplaced)
+  if (isCurrent && server.misplaced !== null) checkDistribution(report, server.misplaced)
   checkClock(report, 'the database', { theirs: server.clock, before, after, grain: 0 })
   return isCurrent && checkRights(report, server)
 }
 
-/** False where reads would fail under load. */
+/** Returns false when a connection pooler mixes up prepared statements, because reads would then fail under load. */
 function checkStatements(report: Report, name: string, { keepsStatements }: ServerFacts): boolean {
   if (!keepsStatements)
     report(`${name}: prepared statements`).fail(
@@ -57,10 +57,10 @@ function checkSchema(report: Report, check: string, { schema, schemaProblem }: S
   return schemaProblem === null
 }
 
-/** Every page is read, which takes some seconds for each gigabyte. */
+/** The check reads every page of the file, which takes some seconds per gigabyte. */
 const integrityLimitMs = 30 * 60_000
 
-/** False when the file cannot be read on. */
+/** Returns false when the file is damaged. */
 export async function checkIntegrity(report: Report, url: string, isDeep: boolean): Promise<boolean> {
   const check = report('Database: integrity')
   const whole = await check.attempt(
@@ -77,7 +77,7 @@ export async function checkIntegrity(report: Report, url: string, isDeep: boolea
   return whole === true
 }
 
-/** Twice the size at which SQLite writes the log back. */
+/** Twice the size at which SQLite normally writes the log back into the file. */
 const logToWarnBytes = 128 * 1024 * 1024
 
 function checkFile(report: Report, facts: FileFacts): void {
@@ -107,8 +107,8 @@ function checkFile(report: Report, facts: FileFacts): void {
     )
 }
 
-/** On Citus, a table that was not distributed still works, on one node alone. */
-function checkPlaces(report: Report, misplaced: readonly string[]): void {
+/** On Citus, a table that was not distributed still works, but only one node holds its rows. */
+function checkDistribution(report: Report, misplaced: readonly string[]): void {
   const check = report('Database: Citus')
   if (misplaced.length === 0) check.ok('every table and function lies where it should')
   else
@@ -118,7 +118,7 @@ function checkPlaces(report: Report, misplaced: readonly string[]): void {
     )
 }
 
-/** On Citus, a node that is down or takes no writes affects the customers on it. */
+/** On Citus, a node that is down or read-only affects the customers whose rows it holds. */
 function checkNodes(report: Report, nodes: readonly NodeFacts[]): void {
   for (const { at, failure, isStandby, isReadOnly, stuck, isPublic } of nodes) {
     const node = report(`Database: node ${at}`)
@@ -153,7 +153,7 @@ function checkNodes(report: Report, nodes: readonly NodeFacts[]): void {
   if (nodes.every(isFine)) report('Database: nodes').ok(`all ${nodes.length} answer and take writes`)
 }
 
-/** False when the role may not read the tables that the other checks need. */
+/** Returns false when the role may not read the tables that other checks need. */
 function checkRights(report: Report, { role, tables, unwritable, lag }: ServerFacts): boolean {
   const check = report('Database: role')
   const writer = "fatura doctor needs the writer's address to continue; fatura serve does not."
@@ -169,10 +169,10 @@ function checkRights(report: Report, { role, tables, unwritable, lag }: ServerFa
   return lag === null ? unwritable.length === 0 : mayWriteSome
 }
 
-/** A replica that is further behind shows it to its readers. */
+/** A replica that is further behind than this serves visibly old data. */
 const lagToWarnMs = 60_000
 
-/** DATABASE_READ_URL; `syncedAt` is the writers' freshness, when known. */
+/** Checks the store of DATABASE_READ_URL. `syncedAt` is the freshness of the writer's store, null when unknown. */
 export async function checkReadStore(report: Report, url: string, syncedAt: number | null): Promise<void> {
   const name = 'Database: reading'
   const [reading, delay] = [report(name), report(`${name}, delay`)]
@@ -198,15 +198,15 @@ export async function checkReadStore(report: Report, url: string, syncedAt: numb
   else delay.warn(behind, 'Look at the replication: the answers of the API are as old.')
 }
 
-/** Reads as the API does. Freshness is the same for every customer, and for none. */
+/** Reads the freshness in the same way as the API. It is the same for every customer. */
 export function readFreshness(url: string): Promise<number | null> {
   return useStore(openReadStore(url), async store => (await store.readFreshness()).synced_at)
 }
 
-/** All the rows are counted: about a minute a million, at most. */
+/** The check counts all rows again, which takes at most about a minute per million rows. */
 const recountLimitMs = 2 * 60 * 60_000
 
-/** Compares stored totals and counters with a recount; with `isRepair`, `count` has replaced wrong ones. */
+/** Compares stored totals and counters with a recount. With `isRepair`, `count` also replaces the wrong ones. */
 export async function checkCounters(report: Report, count: () => Promise<number>, isRepair: boolean) {
   const counters = report('Database: counters')
   const wrong = await counters.attempt('Try again when the database is less busy.', count, recountLimitMs)

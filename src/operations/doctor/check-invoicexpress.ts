@@ -1,4 +1,4 @@
-/** InvoiceXpress' key: whether it works, its permissions, and whether PDFs come from an allowed origin. */
+/** Checks whether InvoiceXpress accepts the key, what the key may read, and whether PDFs come from an allowed origin. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Document } from '../../domain/document.ts'
 import type { Pace } from '../../sources/calls/paced-calls.ts'
@@ -18,11 +18,11 @@ import { answerLimitMs, type Check, explain, type Report, within } from './findi
 
 export const quickPace: Pace = { perSecond: 8, attempts: 1, patienceMs: answerLimitMs }
 
-/** InvoiceXpress makes a PDF when it is asked for it. */
+/** InvoiceXpress creates a PDF when it is first requested, so the request is repeated a few times. */
 const pdfTries = 5
 const pdfPauseMs = 700
 
-/** Whether documents can be read. */
+/** Returns whether documents can be read. */
 export async function checkInvoiceXpress(report: Report, options: InvoiceXpressOptions): Promise<boolean> {
   const quick = { ...options, timeoutMs: answerLimitMs }
   const ask = createClient(quick)
@@ -73,7 +73,7 @@ function checkKey(check: Check, answer: Answer | string, { base, account }: Invo
   return false
 }
 
-/** Lists issued documents and fetches one of them; null when there is none, or it cannot be read. */
+/** Lists issued documents and fetches one of them. Returns null when no document exists or it cannot be read. */
 async function checkDocuments(check: Check, source: DocumentSource): Promise<Document | null> {
   const found = await check.attempt('Try again; if it fails again, report it.', async () => {
     const { documents } = await source.listDocuments({ statuses: ['sent', 'settled'] }, 1)
@@ -100,7 +100,7 @@ async function checkClient(check: Check, source: DocumentSource, { client_id }: 
   else if (found !== null) check.ok('allowed')
 }
 
-/** Only the origin of the address is shown: the whole of it gives access to the PDF. */
+/** Only the origin of a PDF's address is shown, because the whole address gives access to the PDF. */
 async function checkPdf(
   check: Check,
   { id }: Document,
@@ -109,7 +109,7 @@ async function checkPdf(
 ) {
   const next = 'Downloads would fail too. Try again; if it fails again, report it.'
   const found = await check.attempt(next, async signal => {
-    for (let left = pdfTries; left > 0 && !signal.aborted; left--) {
+    for (let remaining = pdfTries; remaining > 0 && !signal.aborted; remaining--) {
       const answer = await ask(`/api/pdf/${id}.json`)
       if (answer.status !== 202) return new URL(readPdfUrl(answer))
       await sleep(pdfPauseMs)

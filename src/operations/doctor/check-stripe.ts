@@ -1,4 +1,4 @@
-/** Stripe's key: whether it works, its permissions, and the webhook endpoints of its account. */
+/** Checks whether Stripe accepts the key, what the key may read, and the account's webhook endpoints. */
 import type Stripe from 'stripe'
 import { apiVersion, createStripe, isStripesOwn, type StripeOptions } from '../../sources/stripe/client.ts'
 import { neededEvents } from '../../sources/stripe/events.ts'
@@ -6,7 +6,7 @@ import { rights, stripeFailures } from '../../sources/stripe/failures.ts'
 import { type ClockReading, checkClock, readDateHeader } from './check-clock.ts'
 import { answerLimitMs, type Report, within } from './findings.ts'
 
-/** A question for each permission that the connector needs. */
+/** A request for each permission that the connector needs. */
 const probes: Record<keyof typeof rights, (stripe: Stripe) => Promise<object>> = {
   invoice: stripe => stripe.invoices.list({ limit: 1 }),
   customer: stripe => stripe.customers.list({ limit: 1 }),
@@ -14,13 +14,13 @@ const probes: Record<keyof typeof rights, (stripe: Stripe) => Promise<object>> =
   tax_rate: stripe => stripe.taxRates.list({ limit: 1 }),
 }
 
-/** The kind of a key and its mode: all of it that may be shown. */
+/** Returns the key's kind and mode. No other part of a key may be shown. */
 export function describeKey(apiKey: string): { kind: string; mode: 'live' | 'test' | 'unknown' } {
   const [, mode = 'unknown'] = /^[sr]k_(live|test)_/.exec(apiKey) ?? []
   return { kind: apiKey.startsWith('r') ? 'restricted key' : 'secret key', mode: mode as 'live' }
 }
 
-/** Whether invoices can be read. */
+/** Returns whether invoices can be read. */
 export async function checkStripe(report: Report, options: StripeOptions, hasWebhookSecret: boolean) {
   const asker = createAsker(options)
   const check = report('Stripe: key')
@@ -77,7 +77,7 @@ async function checkPermissions(report: Report, invoices: Answer, asker: Asker):
   return needed.every(right => answers.get(right)?.kind === 'answer')
 }
 
-/** Without them everything else is brought in: this only warns. */
+/** A missing permission is only a warning, because everything except the payments is still read. */
 async function checkPayments(report: Report, { ask }: Asker): Promise<void> {
   const check = report('Stripe: read payments of invoices')
   check.begin()
@@ -102,21 +102,21 @@ function createAsker(options: StripeOptions) {
   const stripe = createStripe({ ...options, timeoutMs: answerLimitMs })
   let clock: ClockReading | null = null
   return {
-    /** From the first answer, be it a refusal; null before. */
+    /** The clock that the first answer contained, also when Stripe refused the call. Null before an answer. */
     clock: () => clock,
-    /** One call, answered in time or given up. Never rejects. */
+    /** Makes one call with a time limit. Never rejects. */
     async ask<T extends object>(call: (stripe: Stripe) => Promise<T>): Promise<Answer<T>> {
       const before = Date.now()
-      const note = (headers: Record<string, string> | undefined) => {
+      const readClock = (headers: Record<string, string> | undefined) => {
         clock ??= readDateHeader(headers?.date, before, Date.now())
       }
       try {
         const body = await within(answerLimitMs + 1_000, () => call(stripe))
-        note((body as { lastResponse?: { headers?: Record<string, string> } }).lastResponse?.headers)
+        readClock((body as { lastResponse?: { headers?: Record<string, string> } }).lastResponse?.headers)
         return { kind: 'answer', body }
       } catch (error) {
         const { statusCode, headers } = error as { statusCode?: number; headers?: Record<string, string> }
-        note(headers)
+        readClock(headers)
         if (statusCode === 401 || statusCode === 403) return { kind: 'refused', status: statusCode }
         return { kind: 'failed', why: stripeFailures.explain(error).message }
       }
@@ -126,7 +126,7 @@ function createAsker(options: StripeOptions) {
 
 const harmless = 'which does no harm: events only notify'
 
-/** Webhooks only make changes arrive sooner: nothing here fails. */
+/** Never fails, because webhooks only make changes arrive sooner. */
 async function checkEndpoints(report: Report, hasSecret: boolean, { ask }: Asker): Promise<void> {
   const check = report('Stripe: webhook endpoint')
   const polling = 'Without it, changes are found by polling, within about 10 s.'
@@ -144,12 +144,12 @@ async function checkEndpoints(report: Report, hasSecret: boolean, { ask }: Asker
     )
   if (answer.kind === 'failed') return check.skip(answer.why, 'Try again.')
   const { data: endpoints } = answer.body
-  // Stripe does not show which one is ours: the one that sends most of the needed events counts.
+  // Stripe does not say which endpoint leads to Fatura. The endpoint with the most needed events is taken.
   const [best] = endpoints
     .filter(({ status }) => status === 'enabled')
     .map(({ api_version, enabled_events: enabled }) => ({
       api_version,
-      // The only pattern that an endpoint takes.
+      // `*` is the only pattern that Stripe accepts in an endpoint's events.
       missing: neededEvents.filter(type => !(enabled.includes('*') || enabled.includes(type))),
     }))
     .sort((a, b) => a.missing.length - b.missing.length)

@@ -1,4 +1,4 @@
-/** Findings: every check reports through these, and never throws. */
+/** Findings of the doctor. Every check reports through `Report`. */
 import { SourceError } from '../../sources/source.ts'
 import { StoreDamaged, StoreError } from '../../store/store.ts'
 
@@ -6,21 +6,21 @@ export type Result = 'ok' | 'warn' | 'FAIL' | 'skip'
 
 export interface Finding {
   result: Result
-  /** The subject, as in "Stripe: read Invoices". */
+  /** The subject, for example "Stripe: read Invoices". */
   check: string
-  /** Never a secret, nor personal data. */
+  /** Must not contain a secret or personal data. */
   detail: string
   next: string | null
 }
 
 export interface Check {
-  /** Shows the subject to somebody who watches, before its findings are known. */
+  /** Announces the running check to a terminal, before its findings are known. */
   begin(): void
   ok(detail: string): void
   warn(detail: string, next: string): void
   fail(detail: string, next: string): void
   skip(detail: string, next?: string): void
-  /** Runs work within a limit. Null after a failure, which is reported with `next` as its remedy. */
+  /** Runs `work` within a time limit. After a failure, reports it with `next` as the remedy and returns null. */
   attempt<T>(next: string, work: (signal: AbortSignal) => Promise<T>, limitMs?: number): Promise<T | null>
 }
 
@@ -52,7 +52,7 @@ export function createReport(begin: (check: string) => void, add: (finding: Find
   }
 }
 
-/** For one answer of an upstream, and for one check that takes a few. */
+/** `answerLimitMs` limits one answer of an upstream system. `checkLimitMs` limits a check of several answers. */
 export const answerLimitMs = 5_000
 const checkLimitMs = 12_000
 
@@ -60,7 +60,7 @@ export const restoreAdvice = 'Stop what uses it, and restore a backup: docs/back
 
 class Overdue extends Error {}
 
-/** Rejects when the time is over. Work under way is left behind: its own limits end it. */
+/** Rejects when the time is over. `work` is then no longer awaited and ends by its own timeouts. */
 export async function within<T>(limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const overdue = new AbortController()
   const { promise: late, reject } = Promise.withResolvers<never>()
@@ -75,7 +75,7 @@ export async function within<T>(limitMs: number, work: (signal: AbortSignal) => 
   }
 }
 
-/** Only our own words: those of others may hold an address or a part of a key. */
+/** Describes an error in this program's own words. Other errors' messages may contain an address or part of a key. */
 export function explain(error: unknown): string {
   if (error instanceof SourceError || error instanceof StoreError || error instanceof Overdue)
     return error.message.replace(/\.$/, '')

@@ -1,4 +1,4 @@
-/** The checks of `fatura doctor`, one after the other: each depends on the findings before it. */
+/** Runs the checks of `fatura doctor` one after the other. Later checks depend on earlier findings. */
 
 import type { LinkRules } from '../../domain/link/link.ts'
 import type { InvoiceXpressOptions } from '../../sources/invoicexpress/client.ts'
@@ -24,7 +24,7 @@ import { checkInvoiceXpress, quickPace } from './check-invoicexpress.ts'
 import { checkStripe } from './check-stripe.ts'
 import { answerLimitMs, explain, type Report, within } from './findings.ts'
 
-/** The settings under check; null for one that is not set, or wrong. */
+/** The settings to check. A setting is null when it is not set or is wrong. */
 export interface Checked {
   url: string | null
   readUrl: string | null
@@ -36,9 +36,9 @@ export interface Checked {
 
 export interface Wanted {
   sample: number
-  /** Whether to replace wrong counters: the only write of all checks. */
+  /** Whether wrong counters are replaced. No other check writes to the store. */
   repair: boolean
-  /** Whether to compare a file's indexes with its tables, too. */
+  /** Whether the indexes of a SQLite file are compared with its tables. */
   deep: boolean
   onCounted: OnRecounted
   onWait(path: string): void
@@ -73,7 +73,7 @@ function openBilling(stripe: StripeOptions, keys: MetadataKeys) {
   return createBillingSource({ ...stripe, ...quick }, keys, { ...quickPace, perSecond: 20 })
 }
 
-/** The store is null when it could not be read. The caller closes it. */
+/** `store` is null when it could not be read. The caller closes `store`. */
 async function checkStore(
   report: Report,
   { url, readUrl, stripe, invoiceXpress }: Checked,
@@ -137,7 +137,7 @@ async function compareSample(
 
 const invoiceLimitMs = 15_000
 const sampleLimitMs = 60_000
-/** A system that fails so often does not work: the rest would only take time. */
+/** After this number of failures a system is considered down, and the sample ends. */
 const maxFailures = 2
 
 const listAgain =
@@ -153,9 +153,9 @@ export async function checkSample(
   if (keys === null) return
   if (keys.length === 0) return sample.skip('there are no invoices in the store')
   const until = Date.now() + sampleLimitMs
-  for (const [place, key] of keys.entries()) {
+  for (const [index, key] of keys.entries()) {
     if (failures >= maxFailures || Date.now() > until) break
-    report(`Sample ${place + 1} of ${keys.length}`).begin()
+    report(`Sample ${index + 1} of ${keys.length}`).begin()
     const invoice = report(`Sample: ${key.id}`)
     try {
       const differences = await within(invoiceLimitMs, () => compareWithSources(options, key))
@@ -169,10 +169,10 @@ export async function checkSample(
       invoice.fail(explain(error), 'Try again.')
     }
   }
-  const left = imported === 0 ? '' : `; ${imported} did not come from Stripe and were left out`
+  const skipped = imported === 0 ? '' : `; ${imported} did not come from Stripe and were left out`
   const where = options.documents === null ? 'Stripe alone' : 'both systems'
   const what = `${compared} of ${keys.length} sampled invoices compared with ${where}`
-  if (compared === 0) sample.skip(`nothing could be compared${left}`)
-  else if (differing === 0) sample.ok(`${what}: no difference${left}`)
-  else sample.warn(`${what}: ${differing} differ${differing === 1 ? 's' : ''}${left}`, listAgain)
+  if (compared === 0) sample.skip(`nothing could be compared${skipped}`)
+  else if (differing === 0) sample.ok(`${what}: no difference${skipped}`)
+  else sample.warn(`${what}: ${differing} differ${differing === 1 ? 's' : ''}${skipped}`, listAgain)
 }

@@ -1,4 +1,4 @@
-/** What runs here, as a metric that is always 1. */
+/** A metric that is always 1. Its labels say which version runs. */
 import { Gauge, Registry } from '@prometheus-io/client'
 import type { Metrics } from './metrics.ts'
 

@@ -1,9 +1,9 @@
-/** The metrics of a process and of the thread beside it as one text. */
+/** Combines the metrics of a process and of its thread into one text. */
 import { type EventEmitter, on } from 'node:events'
 import { Registry } from '@prometheus-io/client'
 import { type Metrics, type MetricsRoles, type Reading, startMetrics } from './metrics.ts'
 
-/** Emits `message` for every message that comes. */
+/** Emits `message` for every incoming message. */
 export interface Thread extends EventEmitter {
   postMessage(message: AskReading): void
 }
@@ -12,10 +12,9 @@ interface AskReading {
   askReading: number
 }
 
-/** Time limit of an answer. */
 const patienceMs = 2_000
 
-/** Counts from now on, and answers the questions for readings among all messages. */
+/** Starts the metrics of this thread and answers requests for a reading. Other messages are ignored. */
 export function answerReadings(
   roles: MetricsRoles,
   messages: { on(event: 'message', hear: (message: unknown) => void): unknown },
@@ -32,7 +31,7 @@ export function answerReadings(
   })
 }
 
-/** The metrics that a thread answers with; its last ones when it is late, or has failed. */
+/** Returns the metrics of a thread. When the thread is late or has failed, its last metrics are used. */
 export function readThread(thread: Thread): Metrics {
   let last: Reading = []
   let questions = 0
@@ -48,14 +47,14 @@ export function readThread(thread: Thread): Metrics {
             break
           }
       } catch {
-        // Its last ones count.
+        // A late or ended thread is not an error. The last reading is returned.
       }
       return last
     },
   }
 }
 
-/** In Prometheus' text format. */
+/** Returns the text format of Prometheus. */
 export async function writeMetrics(sources: readonly Metrics[]): Promise<string> {
   const readings = await Promise.all(sources.map(source => source.read()))
   return Registry.aggregate(readings).metrics()

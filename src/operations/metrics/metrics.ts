@@ -1,4 +1,4 @@
-/** Metrics of this process, or this thread. */
+/** Metrics of this process or thread. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
 import {
   applyOutcomes,
@@ -26,9 +26,9 @@ export interface Metrics {
 }
 
 export interface MetricsRoles {
-  /** The connections of the store that is served from; null for one that synchronizes instead. */
+  /** The connections of the API's store. Null for a connector. */
   serves: Pick<ReadStore, 'readConnections'> | null
-  /** Whether to include metrics of the whole process, such as its memory: not in a second thread. */
+  /** Whether to include metrics of the whole process, such as its memory. Only the main thread includes them. */
   isMain?: boolean
 }
 
@@ -63,7 +63,7 @@ const requestBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 const callBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const deliveryBounds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600]
 
-/** Counts from now on. Series whose labels are known are 0 until then: a query for one that is absent is empty. */
+/** Starts to count. Series with known labels start at 0, because a query for a series that does not exist returns nothing. */
 export function startMetrics({ serves, isMain = true }: MetricsRoles): Metrics {
   const registry = new Registry()
   const make = createMaker(registry)
@@ -78,7 +78,7 @@ export function startMetrics({ serves, isMain = true }: MetricsRoles): Metrics {
     async read() {
       await measure?.()
       const reading = await registry.getMetricsAsJSON()
-      // One that was not measured yet is NaN, and would make a sum NaN.
+      // A value that was not measured yet is NaN, which would make every sum NaN.
       for (const metric of reading)
         metric.values = metric.values.filter(({ value }) => Number.isFinite(value))
       return reading
@@ -105,7 +105,7 @@ function countRequests({ counter, gauge, histogram }: Maker): void {
   const requests = counter('fatura_http_requests_total', 'route', 'status')
   const seconds = histogram('fatura_http_request_seconds', requestBounds, 'route')
   requestEnded.subscribe(ended => {
-    // One name for all without a route: the number of labels must not depend on clients.
+    // All requests without a route share one label, so that clients cannot create labels.
     const route = ended.route ?? 'none'
     requests.inc({ route, status: ended.status })
     seconds.observe({ route }, ended.seconds)
@@ -118,7 +118,7 @@ function countRequests({ counter, gauge, histogram }: Maker): void {
   pdfPassed.subscribe(passed => bytes.inc(passed.bytes))
 }
 
-/** Returns what is to be done before they are read. */
+/** Returns a function that must run before the gauges are read. */
 function measureConnections({ gauge }: Maker, store: NonNullable<MetricsRoles['serves']>) {
   const connections = gauge('fatura_postgres_connections', 'kind', 'state')
   const underWay = gauge('fatura_postgres_reads', 'kind')

@@ -1,4 +1,4 @@
-/** Figures of the synchronization from the store: the same in every process. */
+/** Metrics of the synchronization, read from the store. Every process reports the same values. */
 import { Gauge, Registry } from '@prometheus-io/client'
 import { webhookStates } from '../../store/change-store.ts'
 import { recheckedSystems, refusalReasons, refusedKinds, setAsideKinds } from '../../store/connector-store.ts'
@@ -11,25 +11,25 @@ type Operator = Pick<
 >
 
 interface StoreMetricsOptions {
-  /** Resolves with the same store every time, opened at the first. */
+  /** Resolves with the same store every time. The first call opens it. */
   openStore(): Promise<{
-    /** Null where only the API's reads are allowed: then the age of the records is the only figure. */
+    /** Null where only the API's reads are allowed. Then only the metrics of `basics` exist. */
     operator: Operator | null
     reader: Pick<ReadStore, 'readFreshness'>
-    /** Null for a server. */
+    /** Size of the write-ahead log. Null for PostgreSQL. */
     readLogBytes?(): Promise<number | null>
   }>
-  /** Whether `operator` is not null, and its metrics exist. */
+  /** Whether `operator` is not null. Without an operator, the metrics that need one are not created. */
   isOperator: boolean
-  /** Without an invoicing system, every invoice lacks a document. */
+  /** Without an invoicing system every invoice lacks a document, so missing documents are not counted. */
   hasDocuments: boolean
   onProblem(error: unknown): void
 }
 
-/** A paid invoice should have its document by then. */
+/** Age above which a paid invoice without a document is counted. */
 const certifiedWithinMs = 24 * 60 * 60_000
 
-/** Lifetime of an answer: several clients at once ask the store once. */
+/** Time for which a reading is kept, so that several clients cause only one read of the store. */
 const keepMs = 5_000
 
 export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
@@ -105,7 +105,7 @@ class StoreFigures {
     }
   }
 
-  /** A kind that has none is 0. */
+  /** A kind without any record is 0. */
   private showSetAside(counts: Awaited<ReturnType<Operator['countSetAside']>>): void {
     const { aside, refused } = this.gauges
     aside.reset()
@@ -128,7 +128,7 @@ class StoreFigures {
     this.gauges.webhookBehind.set(Math.max(0, ...all.map(({ cursor }) => (end - cursor) / 1_000_000)))
   }
 
-  /** On Citus it takes all nodes, and the rest does not: one that is down hides no more than this. */
+  /** On Citus this query needs every node, and the other queries do not. A failed node therefore hides only this metric. */
   private async readUncertified(operator: Operator): Promise<void> {
     const count = operator.countUncertified(Date.now() - certifiedWithinMs).catch(error => {
       this.options.onProblem(error)
@@ -138,12 +138,12 @@ class StoreFigures {
   }
 }
 
-/** A success in the future was stored by a clock that was ahead: it says nothing of how fresh the records are. */
+/** Returns the distance to a moment in seconds. A moment in the future was stored by a fast clock, and counts as old by its distance. */
 function secondsSince(moment: number): number {
   return Math.abs(Date.now() - moment) / 1000
 }
 
-/** A gauge without a register is never written. */
+/** A gauge without a registry does not appear in the output. */
 function createGauges(registersOf: (key: string) => Registry[]): Gauges {
   const made = Object.entries<Definition>(definitions).map(([key, [name, help, ...labelNames]]) => [
     key,
@@ -156,7 +156,7 @@ type Gauges = Record<keyof typeof definitions, Gauge<string>>
 
 type Definition = readonly [name: string, help: string, ...labels: string[]]
 
-/** The figures that the API's reads are enough for. */
+/** Metrics that need only the reads of the API. */
 const basics = ['isUp', 'freshness', 'log']
 
 const definitions = {

@@ -1,14 +1,14 @@
-/** Amounts of two systems against each other: one counts in the smallest unit, the other writes decimals. No floats. */
+/** Compares amounts of two systems. The payment platform counts smallest currency units, the invoicing system writes decimals. No floats. */
 import { type Amounts, grossOf } from '../../domain/document.ts'
 import { currencyOf } from '../../domain/document-json.ts'
 import { decimalsOf, fromMillionths, toMillionths } from '../../domain/money.ts'
 
-/** How far apart amounts of so many rates may be as rounding: the lines of each rate are rounded for themselves. */
+/** Returns the difference that counts as rounding. Each system rounds the lines of each tax rate separately, so every rate adds to it. */
 export function allowedCents(tolerance: number, rates = 1): number {
   return tolerance * Math.max(1, rates)
 }
 
-/** Whether they are less than one smallest unit apart, beside those of `allowed`; null when the decimal cannot be read. */
+/** Whether both amounts differ by less than `allowed` + 1 smallest units. Null when the decimal cannot be read. */
 export function isSameAmount(
   smallest: number,
   currency: string,
@@ -19,12 +19,12 @@ export function isSameAmount(
   return isWithin(unit * BigInt(allowed + 1), BigInt(smallest) * unit, toMillionths(decimal))
 }
 
-/** Whether two decimals are less than a smallest unit apart, beside those of `allowed`. */
+/** Whether two decimals differ by less than `allowed` + 1 smallest units of the currency. */
 export function isNear(one: string, other: string, allowed = 0, currency = 'eur'): boolean {
   return isWithin(unitOf(currency) * BigInt(allowed + 1), toMillionths(one), toMillionths(other)) === true
 }
 
-/** In millionths. */
+/** Returns a currency's smallest unit in millionths. */
 function unitOf(currency: string): bigint {
   return 10n ** BigInt(6 - decimalsOf(currency))
 }
@@ -34,7 +34,10 @@ function isWithin(bound: bigint, one: bigint | null, other: bigint | null): bool
   return one - other < bound && other - one < bound
 }
 
-/** `rounding`: apart, within what is allowed. The last two: nothing tells what the document charges, or what it charges in that currency. */
+/**
+ * `rounding`: a difference within the allowed size. `unknown amount`: the document's charge is unknown. `unknown currency`: the charge in
+ * the invoice's currency is unknown.
+ */
 export type Comparison =
   | 'same'
   | 'rounding'
@@ -44,7 +47,7 @@ export type Comparison =
   | 'unknown amount'
   | 'unknown currency'
 
-/** An invoice's total against what its document charges, in the invoice's currency. */
+/** Compares an invoice's total with the document's charge in the invoice's currency. */
 export function compareCharged(
   total: number,
   currency: string,
@@ -62,7 +65,7 @@ export function compareCharged(
   const gross = grossOf(document)
   if (gross === null) return 'unknown amount'
   const compared = compareWithAny(total, currency, [gross], allowed)
-  // A name that is not known here counts as the invoice's currency, where it can be: the account's is the euro.
+  // An unknown currency name may mean the invoice's currency. The account of the invoicing system is in euros.
   return compared === 'differs' && own === null && currency !== 'eur' ? 'unknown currency' : compared
 }
 
@@ -79,14 +82,16 @@ function compareWithAny(
   return same.includes(null) ? 'unreadable' : 'differs'
 }
 
-/** Nothing says whether the total in another currency is before or after the tax withheld: it may be either. */
+/**
+ * Returns the possible charges. The total in another currency may be before or after the withheld tax, and the document does not say which.
+ */
 function convertedCharges(document: Amounts, converted: string): string[] {
   const [gross, total, theirs] = [grossOf(document) ?? '', document.total, converted].map(toMillionths)
   if (gross == null || theirs == null || !total || gross === total) return [converted]
   return [converted, fromMillionths((theirs * gross) / total)]
 }
 
-/** What a document charges, for people: "123.00 Euro", "133.70 usd (123 Euro)", "123 Euro (98 after retention)". */
+/** Describes a document's charge, for example "123.00 Euro", "133.70 usd (123 Euro)" or "123 Euro (98 after retention)". */
 export function describeCharged(document: Amounts): string {
   const { total, currency, multicurrency } = document
   const gross = grossOf(document) ?? total

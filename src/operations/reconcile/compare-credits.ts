@@ -1,4 +1,4 @@
-/** The credit notes of an invoice against those of its document in force. Pure. */
+/** Compares the credit notes of an invoice with the credit notes of its document. Pure. */
 import { type Document, nameDocument, type Relations } from '../../domain/document.ts'
 import { creditedCents, describeInvoiceDocument, isFullyCredited } from '../../domain/document-json.ts'
 import type { Invoice } from '../../domain/invoice.ts'
@@ -7,12 +7,15 @@ import { type PaymentFacts, toPayCents } from '../../domain/payment.ts'
 import { scaleOf } from './compare-taxes.ts'
 import type { Finding } from './difference-kinds.ts'
 
-/** Whether credit notes in force take back all of the document. */
+/** Whether credit notes in force cover the whole document. */
 export function isCredited(invoice: Invoice, document: Document, relations: Relations | null): boolean {
   return isFullyCredited(describeInvoiceDocument(invoice, document, relations), invoice.currency)
 }
 
-/** Nothing where the document's credit notes were not read, or are in a currency that cannot be compared. `allowed`: what is rounding. */
+/**
+ * Returns null when the document's credit notes were not read, or when their currency cannot be compared. `allowed`: the difference that
+ * counts as rounding.
+ */
 export function compareCredits(
   invoice: Invoice,
   facts: PaymentFacts,

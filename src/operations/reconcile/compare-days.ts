@@ -1,4 +1,4 @@
-/** The day of a document against the invoice's and the payments', by Lisbon's clocks. Pure. */
+/** Compares the day of a document with the days of the invoice and its payments, in Lisbon's time zone. Pure. */
 import { addWorkingDays, dayIn } from '../../domain/calendar.ts'
 import type { Document } from '../../domain/document.ts'
 import type { Invoice } from '../../domain/invoice.ts'
@@ -7,7 +7,7 @@ import type { Finding } from './difference-kinds.ts'
 
 const lisbonDayOf = dayIn('Europe/Lisbon')
 
-/** The law's time for a document after a payment. */
+/** Portuguese law requires the document within this number of working days after a payment. */
 const workingDays = 5
 
 export function findWrongMonth({ issued_at, status }: Invoice, { id, date }: Document): Finding | null {

@@ -1,4 +1,4 @@
-/** One document of a SAF-T file against the store's, and the invoice that it certifies. Pure. */
+/** Compares one document of a SAF-T file with the stored document and its invoice. Pure. */
 import { copyStatus, type Document, grossOf, notInForce, printedNumberOf } from '../../domain/document.ts'
 import { currencyOf } from '../../domain/document-json.ts'
 import type { Invoice } from '../../domain/invoice.ts'
@@ -24,7 +24,7 @@ export function* comparePair({ filed, taxId, stored }: Pair, { tolerance }: Limi
     detail === null ? [] : [{ kind, ...sides, detail } satisfies Difference]
   const status = isGone ? 'deleted' : document.status
   const isCanceled = filed.status === 'A'
-  // The file tells whether a copy's original is in force.
+  // The status of a second copy does not say whether the original is in force. The file says it.
   if (status !== copyStatus && isCanceled !== (status === 'canceled' || status === 'deleted'))
     yield* add(
       'canceled_in_one',
@@ -52,7 +52,7 @@ function compareNumbers(filed: SaftDocument, { document }: StoredSide): string |
   return `${nameOf(filed)} in the file, ${printed} on the document`
 }
 
-/** Totals of the file, the document and the invoice, and the tax: in euros and in the invoice's currency. */
+/** Compares the totals of file, document and invoice, and the net amounts. Amounts are in euros and in the invoice's currency. */
 function compareAmounts(filed: SaftDocument, stored: StoredSide, tolerance: number): Finding[] {
   const { document, invoice } = stored
   const allowed = allowedCents(tolerance, document.taxes?.length)
@@ -95,7 +95,7 @@ function isSameForeign({ currency, amount }: Foreign, { multicurrency }: Documen
   return isNear(amount, multicurrency.total, allowed, code)
 }
 
-/** A file without the invoice's currency says nothing of its total. */
+/** Returns true when the file has no amount in the invoice's currency, because the totals cannot be compared then. */
 function isSameInvoice(
   { gross, foreign }: SaftDocument,
   { total_cents, currency }: Invoice,
@@ -125,7 +125,7 @@ function compareTaxIds(filed: string | null, { client_tax_id, invoice }: StoredS
   return [[isOneSide ? 'tax_id_one_side' : 'tax_id_differs', all.join(', ')]]
 }
 
-/** A difference that concerns no stored document. */
+/** Builds a difference without a stored document. */
 export function describe(kind: DifferenceKind, side: Partial<Difference>, detail: string): Difference {
   return { kind, ...sidesOf(null, null), ...side, detail }
 }

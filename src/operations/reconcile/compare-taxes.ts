@@ -1,4 +1,4 @@
-/** The tax of an invoice against its document's, in all, by rate, and the reason for none. Pure. */
+/** Compares the tax of an invoice with its document's tax: in total, by rate, and the reason for an exemption. Pure. */
 import { type Document, nameDocument } from '../../domain/document.ts'
 import { isForeign } from '../../domain/document-json.ts'
 import type { Invoice } from '../../domain/invoice.ts'
@@ -9,12 +9,12 @@ import type { Finding } from './difference-kinds.ts'
 
 type Facts = Pick<PaymentFacts, 'taxes'>
 
-/** How many rates one side has. */
+/** The larger number of tax rates of the two sides. */
 export function countRates({ taxes }: Facts, document: Document): number {
   return Math.max(taxes?.length ?? 0, document.taxes?.length ?? 0)
 }
 
-/** To be asked where the totals agree. A tax that one side does not tell is not compared. */
+/** Compares the taxes of an invoice and a document whose totals agree. A tax that is unknown on one side is not compared. */
 export function compareTaxes(
   invoice: Invoice,
   facts: Facts,
@@ -42,13 +42,13 @@ export function compareTaxes(
   return ['rounding', both(invoice.tax_cents, document.taxes_total)]
 }
 
-/** Whether two rates are on one amount, as in Canada: the document has their sum as one. */
+/** Whether two taxes apply to the same amount, for example in Canada. The document has their sum as one rate. */
 function isStacked({ total_cents, tax_cents }: Invoice, { taxes }: Facts): boolean {
   const bases = (taxes ?? []).reduce((sum, { base_cents }) => sum + Math.abs(base_cents ?? 0), 0)
   return bases > Math.abs(total_cents - tax_cents) + (taxes?.length ?? 0)
 }
 
-/** By every rate of either side; none where one side has a rate that is not known, or no rates. */
+/** Pairs the amounts of both sides by rate. Empty when one side has an unknown rate or no rates at all. */
 function compareRates({ taxes }: Facts, document: Document): { rate: number; own: number; other: string }[] {
   if (taxes === null || document.taxes == null) return []
   const own = new Map<number, number>()
@@ -70,7 +70,10 @@ function compareRates({ taxes }: Facts, document: Document): { rate: number; own
 
 const distance = (one: number, other: number) => Math.abs(one - other)
 
-/** How the document's amounts, in the account's currency, become the invoice's smallest units, and how many of them its cents may be off by then; null when nothing tells. */
+/**
+ * Returns the conversion from the document's decimals to the invoice's smallest units. `slack` is the error of the conversion in these
+ * units. Null when no conversion is known.
+ */
 export function scaleOf(invoice: Invoice, document: Document) {
   const unit = 10 ** (6 - decimalsOf(invoice.currency))
   const factor = isForeign(document, invoice) ? factorOf(invoice, document) : 1
@@ -80,12 +83,15 @@ export function scaleOf(invoice: Invoice, document: Document) {
       const millionths = toMillionths(decimal)
       return millionths === null ? null : Math.round((Number(millionths) * factor) / unit)
     },
-    // Two roundings: to the document's cents, and to the invoice's.
+    // The conversion rounds twice, to the document's cents and to the invoice's smallest unit.
     slack: factor === 1 ? 0 : Math.ceil((factor * 10_000) / unit) + 1,
   }
 }
 
-/** What one of the document's currency is worth in the invoice's; null where it is not known, or what is withheld makes it doubtful. */
+/**
+ * Returns the value of one unit of the document's currency in the invoice's currency. Null when it is unknown, or when a withheld tax makes
+ * it uncertain.
+ */
 function factorOf({ currency }: Pick<Invoice, 'currency'>, document: Document): number | null {
   const { multicurrency, retention, total } = document
   if (!multicurrency || multicurrency.currency !== currency || retention) return null
@@ -93,12 +99,12 @@ function factorOf({ currency }: Pick<Invoice, 'currency'>, document: Document): 
   return own && theirs ? Number(theirs) / Number(own) : null
 }
 
-/** The tax authority's codes: the client owes the tax, within the country or the Union. */
+/** Codes of the Portuguese tax authority for reverse charge, where the client owes the tax. */
 const reverseCharge = /^M(16|30|31|32|33|40|41|42|43)$/
-/** No tax by the nature of what is sold, or of the seller. */
+/** Codes for sales that are exempt by the kind of product or seller. */
 const exempt = /^M(07|09|10)$/
 
-/** Said only of two reasons that exclude each other: the client owes the tax, and nobody does. */
+/** Reports a difference only when one side says that the client owes the tax, and the other side says that nobody does. */
 export function compareExemptions(
   invoice: Invoice,
   { taxes }: Facts,

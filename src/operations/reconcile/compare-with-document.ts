@@ -1,4 +1,4 @@
-/** An invoice against its document: amounts, taxes, credit notes, days, payment and limits. Pure. */
+/** Compares an invoice with its document: amounts, taxes, credit notes, days, payment and limits. Pure. */
 import {
   type Document,
   grossOf,
@@ -22,19 +22,19 @@ interface CountedPair {
   invoice: Invoice
   facts: PaymentFacts
   document: Document
-  /** That of its original, where the document is a copy. */
+  /** Status of the document. For a second copy, the status of its original. */
   status: string
   relations: Relations | null
 }
 
-/** An invoice and a document that is not canceled. A draft's day and amounts are not certified yet. */
+/** Compares an invoice with a document that is not canceled. Of a draft only the money is compared, because a draft is not certified. */
 export function compareWithDocument(pair: CountedPair, limits: Limits, platform: string): (Finding | null)[] {
   const { invoice, facts, document, status, relations } = pair
   const allowed = allowedCents(limits.tolerance, countRates(facts, document))
   const total = compareTotals(invoice, document, allowed, platform)
   const isAgreed = total === null || total[0] === 'rounding'
   const tax = isAgreed ? compareTaxes(invoice, facts, document, limits.tolerance, platform) : null
-  // One difference of cents is said once.
+  // One difference of cents is reported only once.
   const money = tax === null || (tax[0] === 'rounding' && total !== null) ? [total] : [tax]
   if (status === 'draft') return money
   return [
@@ -71,12 +71,12 @@ function compareTotals(
   }
 }
 
-/** Only a document that was read by itself certainly has no total in another currency. */
+/** A list of documents may leave out the total in another currency. Only a document fetched by its id certainly lacks it. */
 function notYet({ multicurrency }: Document): string {
   return multicurrency === undefined ? ' as far as it was read' : ''
 }
 
-/** Types that confirm a payment as they are issued. */
+/** Types of documents that confirm a payment when they are issued. */
 const receiptTypes = ['InvoiceReceipt', 'CashInvoice']
 
 function findOpenSettled({ invoice, facts, document, status, relations }: CountedPair): Finding | null {
@@ -90,7 +90,10 @@ function findOpenSettled({ invoice, facts, document, status, relations }: Counte
   return ['open_settled', `open with ${rest} to pay, but ${nameDocument(document)} ${is}`]
 }
 
-/** What the client withholds is never paid at the platform. Its share is the same in both currencies. */
+/**
+ * Whether the open amount equals the tax that the client withholds, which is never paid at the platform. The withheld share is the same in
+ * both currencies.
+ */
 function isWithheld(toPay: number, { total_cents }: Invoice, document: Document): boolean {
   const [withheld, gross] = [withheldOf(document), grossOf(document)].map(each => toMillionths(each ?? ''))
   if (!withheld || !gross) return false

@@ -1,8 +1,8 @@
-/** An XML file's text: in the encoding that it names, out of a ZIP archive if it is in one. */
+/** Decodes an XML file in the encoding that it declares. A ZIP archive is unpacked first. */
 import { pipeline, Readable } from 'node:stream'
 import { createInflateRaw } from 'node:zlib'
 
-/** A file that is not what it should be, or not whole. The message continues its name: "is cut off …". */
+/** Thrown for a wrong or incomplete file. The message continues the file's name, for example "is cut off …". */
 export class FileError extends Error {}
 
 export async function* decodeXml(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
@@ -19,9 +19,9 @@ export async function* decodeXml(bytes: AsyncIterable<Uint8Array>): AsyncGenerat
   }
 }
 
-/** By the byte order mark, else by the XML declaration; else UTF-8. */
-function createDecoder(head: Uint8Array): TextDecoder {
-  const start = Buffer.from(head.subarray(0, 200)).toString('latin1')
+/** Chooses the encoding by the byte order mark, then by the XML declaration. The default is UTF-8. */
+function createDecoder(firstChunk: Uint8Array): TextDecoder {
+  const start = Buffer.from(firstChunk.subarray(0, 200)).toString('latin1')
   const mark = /^(\xfe\xff|\xff\xfe)/.exec(start)?.[1]
   const named =
     /^(?:\xef\xbb\xbf)?<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)["']/.exec(start)?.[1] ?? 'utf-8'
@@ -33,17 +33,20 @@ function createDecoder(head: Uint8Array): TextDecoder {
   }
 }
 
-/** Enough for an XML declaration, packed or not. */
+/** Enough bytes for an XML declaration. */
 const declarationBytes = 200
-const headBytes = 30
+const headerBytes = 30
 const descriptorBytes = 16
 
-/** The first file of a ZIP archive; anything else as it is. The first chunk holds at least the beginning of an XML declaration. */
+/**
+ * Yields the first file of a ZIP archive. Other input is passed on unchanged. The first chunk holds at least the start of an XML
+ * declaration.
+ */
 async function* unpack(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const input = openInput(bytes)
   try {
     await input.fill(declarationBytes)
-    if (!isEntry(input.head)) return yield* input.rest()
+    if (!isEntry(input.start)) return yield* input.rest()
     await skipFolders(input)
     await input.fill(declarationBytes)
     const inflate = createInflateRaw()
@@ -60,29 +63,29 @@ async function* unpack(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
 
 const notWhole = () => new FileError('is cut off: the ZIP archive is not whole')
 
-const isEntry = (head: Buffer) => head.subarray(0, 4).equals(Buffer.from('PK\x03\x04'))
+const isEntry = (bytes: Buffer) => bytes.subarray(0, 4).equals(Buffer.from('PK\x03\x04'))
 
 type Input = ReturnType<typeof openInput>
 
-/** Bytes of which the beginning can be looked at. */
+/** Wraps a stream of bytes so that its first bytes can be read without being consumed. */
 function openInput(bytes: AsyncIterable<Uint8Array>) {
   const chunks = bytes[Symbol.asyncIterator]()
   const input = {
-    head: Buffer.alloc(0) as Buffer,
-    /** Until the head has so many bytes, or all. */
+    start: Buffer.alloc(0) as Buffer,
+    /** Reads until `start` has `size` bytes, or until the input ends. */
     async fill(size: number): Promise<void> {
-      while (input.head.length < size) {
+      while (input.start.length < size) {
         const { done, value } = await chunks.next()
         if (done) return
-        input.head = Buffer.concat([input.head, value])
+        input.start = Buffer.concat([input.start, value])
       }
     },
     async skip(size: number): Promise<void> {
       await input.fill(size)
-      input.head = input.head.subarray(size)
+      input.start = input.start.subarray(size)
     },
     async *rest(): AsyncGenerator<Uint8Array> {
-      if (input.head.length > 0) yield input.head
+      if (input.start.length > 0) yield input.start
       yield* { [Symbol.asyncIterator]: () => chunks }
     },
     close: () => chunks.return?.(),
@@ -90,19 +93,19 @@ function openInput(bytes: AsyncIterable<Uint8Array>) {
   return input
 }
 
-/** To the data of the first file. Folders are entries of their own, with a slash at the end of their names. */
+/** Skips to the data of the first file. Folders are entries with a name that ends in a slash. */
 async function skipFolders(input: Input): Promise<void> {
   for (;;) {
-    await input.fill(headBytes)
-    if (input.head.length < headBytes) throw notWhole()
-    if (!isEntry(input.head)) throw new FileError('is a ZIP archive without a file')
-    const [flags = 0, method, name = 0, extra = 0] = [6, 8, 26, 28].map(at => input.head.readUInt16LE(at))
-    const size = input.head.readUInt32LE(18)
-    await input.fill(headBytes + name)
-    const isFolder = input.head[headBytes + name - 1] === '/'.charCodeAt(0)
+    await input.fill(headerBytes)
+    if (input.start.length < headerBytes) throw notWhole()
+    if (!isEntry(input.start)) throw new FileError('is a ZIP archive without a file')
+    const [flags = 0, method, name = 0, extra = 0] = [6, 8, 26, 28].map(at => input.start.readUInt16LE(at))
+    const size = input.start.readUInt32LE(18)
+    await input.fill(headerBytes + name)
+    const isFolder = input.start[headerBytes + name - 1] === '/'.charCodeAt(0)
     if (!isFolder && ((flags & 1) === 1 || method !== 8))
       throw new FileError('is a ZIP archive that cannot be read: unpack it')
-    await input.skip(headBytes + name + extra)
+    await input.skip(headerBytes + name + extra)
     if (!isFolder) return
     await input.skip(size)
     if ((flags & 8) === 8) await input.skip(descriptorBytes)

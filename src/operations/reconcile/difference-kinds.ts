@@ -1,12 +1,12 @@
-/** Every kind of difference between the two systems, with its row in docs/linking.md. Pure. */
+/** All kinds of differences between the two systems. docs/linking.md has a row for each. Pure. */
 
 interface KindWords {
   meaning: string
-  /** What a person does about it. */
+  /** The action that resolves the difference. */
   remedy: string
 }
 
-/** In the order in which they are listed. */
+/** The order of these kinds is the order of the report. */
 export const differenceWords = {
   paid_without_document: {
     meaning:
@@ -116,7 +116,7 @@ export const differenceWords = {
 
 export const differenceKinds = Object.keys(differenceWords) as (keyof typeof differenceWords)[]
 
-/** Kinds that only a comparison with a SAF-T file finds, beside some of the others. */
+/** Kinds of differences that only a comparison with a SAF-T file finds. */
 export const saftKinds = [
   'not_in_store',
   'not_in_saft',
@@ -130,14 +130,14 @@ export const saftKinds = [
 ] as const
 export type DifferenceKind = (typeof differenceKinds)[number] | (typeof saftKinds)[number]
 
-/** A kind, and what is wrong, for people. */
+/** The kind of a difference, and its description for people. */
 export type Finding = readonly [kind: DifferenceKind, detail: string]
 
-/** What an operator chooses of the comparison. */
+/** Limits that the operator chooses. */
 export interface Limits {
-  /** Cents a rate, or smallest units of another currency, up to which a difference is rounding. */
+  /** The difference per tax rate that counts as rounding, in cents or other smallest units. */
   tolerance: number
-  /** The most that a simplified invoice may charge, in euros. */
+  /** The highest amount of a simplified invoice, in euros. */
   simplifiedLimit: number
 }
 export const defaultLimits: Limits = { tolerance: 1, simplifiedLimit: 100 }

@@ -1,4 +1,4 @@
-/** Invoices and documents in the scope of a reconciliation, batch by batch. */
+/** Reads the invoices and documents within the scope of a reconciliation, batch by batch. */
 import { noClaim } from '../../domain/document.ts'
 import type { Invoice } from '../../domain/invoice.ts'
 import type { Claimed, KnownDocument } from '../../domain/link/known.ts'
@@ -11,14 +11,14 @@ import { judgeUnlinked, type Unlinked } from './unlinked.ts'
 
 export interface Scope {
   customer: string | null
-  /** Days of a time zone, YYYY-MM-DD, both inclusive; null without any bound. */
+  /** Days in a time zone, YYYY-MM-DD, both inclusive. Null without limits. */
   days: { from: string; to: string } | null
-  /** The same as moments: the first, and the first after the last. */
+  /** Moments of the scope: `from` is inclusive, `to` is exclusive. */
   from: number
   to: number
 }
 
-/** In the order of their keys. */
+/** Yields batches of invoices, ordered by key. */
 export async function* readInScope(store: OperatorStore, { customer, days, from, to }: Scope) {
   const read = (after: LinkedInvoice | null, limit: number) => store.readLinked(after, limit, customer)
   for await (const batch of readBatches(read))
@@ -28,7 +28,9 @@ export async function* readInScope(store: OperatorStore, { customer, days, from,
     })
 }
 
-/** Each with the documents that name it or that it claims, and with all invoices that may own one of these. */
+/**
+ * Yields each invoice with the documents that name it or that its claim names. `claimants` are all invoices that may own such a document.
+ */
 export async function* readChecked(store: OperatorStore, scope: Scope, rules: LinkRules) {
   for await (const batch of readInScope(store, scope)) {
     const given = batch.map(toClaimed)
@@ -38,7 +40,7 @@ export async function* readChecked(store: OperatorStore, scope: Scope, rules: Li
     for (const [i, own] of given.entries()) {
       const linked = batch[i] as LinkedInvoice
       const known = [...new Set([...related.naming(own), ...[byId.get(own.claim.ix_id ?? 0) ?? []].flat()])]
-      // What came from elsewhere, such as an imported invoice, owns no document.
+      // An invoice of another source, such as an imported one, has no claim and owns no document.
       const claimants = [...(linked.claim === null ? [] : [own]), ...known.flatMap(related.claimants)]
       yield { linked, known, claimants }
     }
@@ -49,7 +51,10 @@ function toClaimed({ summary, claim, payment }: LinkedInvoice): Claimed {
   return { invoice: JSON.parse(summary) as Invoice, claim: claim ?? noClaim, payments: paymentIds(payment) }
 }
 
-/** Documents in force that no invoice is tied to; none within one customer, for a document names no customer. */
+/**
+ * Yields documents in force that are not tied to an invoice. Yields none for a single customer, because a document does not name a
+ * customer.
+ */
 export async function* readUnlinked(store: OperatorStore, { customer, days }: Scope, rules: LinkRules) {
   if (customer !== null) return
   const read = (after: KnownDocument | null, limit: number) => store.readInForce(after?.id ?? 0, limit, days)
@@ -62,7 +67,9 @@ export async function* readUnlinked(store: OperatorStore, { customer, days }: Sc
   }
 }
 
-/** By document, what it names instead, for those that no invoice is tied to or claims, and that name no invoice alone. */
+/**
+ * For documents without an invoice, returns the names that each document contains. Documents that name exactly one invoice are left out.
+ */
 export async function findUnlinked(
   store: OperatorStore,
   documents: readonly KnownDocument[],

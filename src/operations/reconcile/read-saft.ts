@@ -1,4 +1,4 @@
-/** Documents of a SAF-T (PT) file, the tax authority's monthly file, one after the other: a file of any size in constant memory. */
+/** Reads the documents of a SAF-T (PT) file, the monthly file for the tax authority. A file of any size needs constant memory. */
 import sax from 'sax'
 import { isCalendarDay } from '../../domain/calendar.ts'
 import { toMillionths, writeAmount } from '../../domain/money.ts'
@@ -8,7 +8,7 @@ export type SaftHeader = ReturnType<typeof readHeader>
 
 export type SaftDocument = ReturnType<typeof readDocument>
 
-/** A section's own figures, and those of its documents. Amounts are in millionths. */
+/** Declared figures of a section, and the sums of its documents. Sums are in millionths. */
 export type SaftTotals = ReturnType<typeof noTotals>
 
 type TotalName = keyof SaftTotals['counted']
@@ -20,7 +20,7 @@ export type SaftPart =
   | { kind: 'document'; document: SaftDocument }
   | { kind: 'totals'; totals: SaftTotals }
 
-/** The header comes first, customers before documents. Throws a `FileError`. */
+/** Yields the header first, and customers before documents. Throws a `FileError`. */
 export async function* readSaft(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<SaftPart> {
   const parts: SaftPart[] = []
   const parser = new SaftParser(part => parts.push(part))
@@ -48,18 +48,18 @@ const sections: Record<string, SaftSection> = {
   '/SourceDocuments/Payments': 'Payments',
 }
 
-/** Entities of XML alone: those of HTML are none. */
+/** Only the entities of XML are allowed. Entities of HTML are errors. */
 const options: sax.SAXOptions & { strictEntities: true } = { strictEntities: true }
 
-/** Reads the parts of a file out of its XML, as they end. */
+/** Parses the XML and emits each part when its element ends. */
 class SaftParser {
   private readonly xml = sax.parser(true, options)
   private readonly emit: (part: SaftPart) => void
-  /** The paths of the elements that are open, from the root on. */
+  /** Paths of the open elements, from the root to the innermost. */
   private readonly open: string[] = []
   private isHeaderRead = false
   private isRootClosed = false
-  /** The text of the innermost element so far; null in one that has elements. */
+  /** Text of the innermost element. Null when that element contains other elements. */
   private text: string | null = null
   private record: OpenRecord | null = null
   private totals = noTotals('SalesInvoices')
@@ -71,7 +71,7 @@ class SaftParser {
       if (this.text !== null && this.text.length <= longestText) this.text += piece
     }
     this.xml.onclosetag = () => this.closeElement()
-    // Entities are defined there, and a SAF-T file has none.
+    // A document type declaration could define entities, which allow attacks. A SAF-T file has none.
     this.xml.ondoctype = () => {
       throw new FileError('is not a SAF-T (PT) file: it has a document type declaration')
     }
@@ -141,7 +141,7 @@ class SaftParser {
     const { section, counted } = this.totals
     const document = readDocument(section, fields, withheld)
     counted.NumberOfEntries++
-    // Canceled documents, and those that another one bills, are no part of the amounts.
+    // Canceled documents (A), and documents that another document bills (F), do not count in the sums.
     if (document.status !== 'A' && document.status !== 'F') {
       counted.TotalDebit += lines.TotalDebit
       counted.TotalCredit += lines.TotalCredit
@@ -161,12 +161,12 @@ class SaftParser {
   }
 }
 
-/** The header, a customer or a document, while its elements are read. */
+/** A header, customer or document whose elements are being read. */
 class OpenRecord {
   readonly path: string
-  /** Texts by their paths below the record. */
+  /** Texts by path below the record. */
   readonly fields = new Map<string, string>()
-  /** Sums of its lines, in millionths. */
+  /** Sums of the document's lines, in millionths. */
   readonly lines = { TotalDebit: 0n, TotalCredit: 0n }
   withheld = 0n
 
@@ -177,7 +177,7 @@ class OpenRecord {
   keep(path: string, value: string): void {
     const field = path.slice(this.path.length + 1)
     const [, side] = /^Line\/(Debit|Credit)Amount$/.exec(field) ?? []
-    // There may be several of these.
+    // A document may have several of these elements, so they are added up.
     if (side !== undefined)
       this.lines[side === 'Debit' ? 'TotalDebit' : 'TotalCredit'] += readAmount(`${side}Amount`, value)
     else if (field === 'WithholdingTax/WithholdingTaxAmount')
@@ -186,7 +186,7 @@ class OpenRecord {
   }
 }
 
-/** In millionths. */
+/** Returns millionths. */
 function readAmount(name: string, value: string): bigint {
   const amount = toMillionths(value)
   if (amount === null) throw new FileError(`is not a SAF-T (PT) file: its ${name} is no amount`)
@@ -212,7 +212,7 @@ function readHeader(fields: ReadonlyMap<string, string>) {
   const header = {
     taxId: fields.get('TaxRegistrationNumber') ?? '',
     company: fields.get('CompanyName') ?? '',
-    /** The first and the last day, YYYY-MM-DD. */
+    /** First and last day of the file, YYYY-MM-DD. */
     from: fields.get('StartDate') ?? '',
     to: fields.get('EndDate') ?? '',
   }
@@ -234,23 +234,23 @@ function readDocument(section: SaftSection, fields: ReadonlyMap<string, string>,
   const currency = fields.get('DocumentTotals/Currency/CurrencyCode')
   return {
     section,
-    /** As printed, such as "FT A/123". */
+    /** The number as printed, for example "FT A/123". */
     number: need(isSale ? 'InvoiceNo' : 'PaymentRefNo'),
-    // Series older than the code have this in its place.
+    // A series from before the ATCUD was introduced has "0" or nothing.
     atcud: atcud === '' || atcud === '0' ? null : atcud,
-    /** Such as FT, or RG of a receipt. */
+    /** The document type's code, for example FT. Receipts have RG. */
     type: need(`${kind}Type`),
-    /** N: normal; A: canceled; S, R and F: self-billed, summarized, billed by another document. */
+    /** N is normal, A canceled, S self-billed, R summarized, and F billed by another document. */
     status: need(`DocumentStatus/${kind}Status`),
     date: need(isSale ? 'InvoiceDate' : 'TransactionDate'),
     customer: fields.get('CustomerID') ?? '',
-    /** Decimals in euros: before taxes, taxes, and both, before any tax is withheld. */
+    /** Decimals in euros. `gross` includes taxes. A withheld tax is not subtracted. */
     net: need('DocumentTotals/NetTotal'),
     tax: need('DocumentTotals/TaxPayable'),
     gross: need('DocumentTotals/GrossTotal'),
-    /** The tax that the customer withholds. */
+    /** The tax that the customer withholds, as a decimal in euros. */
     withheld: writeAmount(Number(withheld / 10_000n), 'eur'),
-    /** The total in the document's own currency, where it is not the euro; `rate`: euros for one of it. */
+    /** The total in another currency. Null for a document in euros. `rate` is the value of one unit in euros. */
     foreign: currency
       ? {
           currency,

@@ -1,4 +1,4 @@
-/** A month's SAF-T file, which the tax authority gets, against the store: its documents, and the invoices that they certify. */
+/** Compares a month's SAF-T file with the store: its documents, and the invoices that they certify. */
 import { dayMs, dayOf } from '../../domain/calendar.ts'
 import { copyStatus, printedNumberOf } from '../../domain/document.ts'
 import type { Invoice } from '../../domain/invoice.ts'
@@ -20,17 +20,20 @@ export interface SaftComparison {
   store: OperatorStore
   rules: LinkRules
   limits: Limits
-  /** Beginning of a day in the tax authority's time zone, in milliseconds. */
+  /** Returns the start of a day in the tax authority's time zone, in milliseconds. */
   startOf(day: string): number
   /** Throws when the file is not the wanted one. */
   checkHeader(header: SaftHeader): void
-  /** `done` counts documents, or invoices, of a step. */
+  /** `done` counts the documents or invoices of a step. */
   onProgress(step: string, done: number): void
-  /** Called once the file was read to its end, with the number of its documents. */
+  /** Called after the whole file was read, with the number of its documents. */
   onRead(documents: number): void
 }
 
-/** Documents that carry another day in the store may lie so far outside of the file's days. */
+/**
+ * A document may have another day in the store than in the file. The search in the store covers this much time before and after the file's
+ * days.
+ */
 const marginMs = 31 * dayMs
 
 export async function* compareWithSaft(
@@ -113,27 +116,27 @@ async function fillStored(days: Days, tables: SaftTables, { store, rules, onProg
   }
 }
 
-/** Invoices of these days that are paid, and whose document is in another month's file or in none. */
+/** Yields paid invoices of these days whose document is missing or stands in another month's file. */
 async function* findPaid(
   days: Days,
   tables: SaftTables,
   { store, startOf, onProgress }: SaftComparison,
 ): AsyncGenerator<Difference> {
   let done = 0
-  const walk = {
+  const query = {
     customers: null,
     withLines: false,
     status: 'paid',
     issued_from: startOf(days.from),
     issued_before: startOf(dayOf(Date.parse(days.to) + dayMs)),
   } as const
-  for await (const batch of store.walkInvoices(walk))
+  for await (const batch of store.walkInvoices(query))
     for (const { summary } of batch) {
       onProgress('checked', ++done)
       const invoice = JSON.parse(summary) as Invoice
       const { ix_id, ix_sync_state, total_cents } = invoice
       const needsNone = ix_sync_state === 'ignored' || (ix_id === null && total_cents <= 0)
-      // One that the file should have is listed as such.
+      // `isExpected` documents are reported as missing from the file, so they are skipped here.
       if (needsNone || (ix_id !== null && (tables.isFiled(ix_id) || tables.isExpected(ix_id)))) continue
       yield {
         kind: 'paid_not_in_saft',
@@ -145,7 +148,10 @@ async function* findPaid(
     }
 }
 
-/** Whether a file of these days should have the document. Those of MOSS have another country's tax: some files leave them out. */
+/**
+ * Whether a file of these days should contain the document. Documents of MOSS carry the tax of another country, and some files leave them
+ * out.
+ */
 function expect({ document, isGone }: Omit<DatedDocument, 'invoices'>, days: Days): Expectation {
   const { type, date, status } = document
   const isWithin = date !== null && date >= days.from && date <= days.to

@@ -1,4 +1,4 @@
-/** Differences between the payment platform and the invoicing system about an invoice. Pure. */
+/** Finds the differences between the payment platform and the invoicing system about an invoice. Pure. */
 
 import {
   type Claim,
@@ -34,13 +34,16 @@ import {
   type Limits,
 } from './difference-kinds.ts'
 
-/** The invoice's side and the document's side, null where there is none, and what is wrong, for people. */
+/** A difference with both sides. Fields of a missing side are null. `detail` describes the difference for people. */
 export interface Difference extends ReturnType<typeof sidesOf> {
   kind: DifferenceKind
   detail: string
 }
 
-/** In the order of the kinds. `known` holds the documents that name the invoice or that it claims, `claimants` all invoices that may own one. */
+/**
+ * Returns the differences, ordered by kind. `known` holds the documents that name the invoice or that its claim names. `claimants` are all
+ * invoices that may own such a document.
+ */
 export function findDifferences(
   linked: LinkedInvoice,
   known: readonly KnownDocument[],
@@ -72,7 +75,7 @@ export function findDifferences(
       ids.includes(each.id) || isTiedByName(each, invoice, claimants, rules)
     found.push(findSeveral(all.filter(isOwn)))
   }
-  // The amounts of a canceled document need not be right.
+  // A canceled document is not compared, because its amounts no longer matter.
   if (document !== null && documentStatus !== 'canceled' && documentStatus !== 'deleted') {
     const pair = { invoice, facts: linked.payment, document, status: documentStatus ?? '', relations }
     found.push(...compareWithDocument(pair, limits, platform.name))
@@ -85,13 +88,16 @@ export function findDifferences(
   return found
     .filter(each => each !== null)
     .map(([kind, detail]) => ({ kind, ...sides, detail }))
-    .sort((a, b) => placeOf(a.kind) - placeOf(b.kind))
+    .sort((a, b) => orderOf(a.kind) - orderOf(b.kind))
 }
 
-const places = new Map<DifferenceKind, number>(differenceKinds.map((kind, place) => [kind, place]))
-const placeOf = (kind: DifferenceKind) => places.get(kind) ?? places.size
+const order = new Map<DifferenceKind, number>(differenceKinds.map((kind, index) => [kind, index]))
+const orderOf = (kind: DifferenceKind) => order.get(kind) ?? order.size
 
-/** In the order of the columns. `total_cents` is in the currency's smallest unit, `total` a decimal in its major unit, as the document's. */
+/**
+ * The order of the fields is the order of the columns. `total_cents` is in the smallest unit of the currency. `total` is a decimal like the
+ * document's total.
+ */
 export function sidesOf(invoice: Invoice | null, document: Document | null) {
   return {
     customer_id: invoice?.customer_id ?? null,
@@ -110,7 +116,7 @@ export function sidesOf(invoice: Invoice | null, document: Document | null) {
   }
 }
 
-/** That of its original, where the document is a copy and its original is known. */
+/** Returns the document's status. For a second copy with a known original, returns the original's status. */
 function statusOf(document: Document, known: readonly KnownDocument[]): string {
   const others = known.filter(each => !isGone(each)).flatMap(each => each.document ?? [])
   return originalStatusOf(document, others)
@@ -126,7 +132,7 @@ function findUnsettled(
   return ['paid_not_settled', `paid, but ${name} is ${itsStatus}, and not settled`]
 }
 
-/** More than one document in force certifies one sale twice. */
+/** Two documents in force certify the same sale twice. */
 function findSeveral(known: readonly KnownDocument[]): Finding | null {
   const names = new Map<number, string>()
   for (const each of known.toSorted((a, b) => a.id - b.id)) {
@@ -139,7 +145,7 @@ function findSeveral(known: readonly KnownDocument[]): Finding | null {
     : ['several_documents', `documents ${[...names.values()].join(' and ')} are all in force`]
 }
 
-/** Nothing is certified of what asks for nothing. `obstacle`: why a document that names the invoice is not its own. */
+/** Invoices of zero or less need no document. `obstacle` says why a document that names the invoice does not belong to it. */
 function findMissing(
   invoice: Invoice,
   claim: Claim,
@@ -175,7 +181,7 @@ function whyMissing(
 }
 
 function findOnVoid({ status, ix_id }: Invoice, itsStatus: string | null): Finding | null {
-  // Nobody knows whether a copy's original is canceled.
+  // A second copy does not say whether its original is canceled.
   const isOver = itsStatus === 'canceled' || itsStatus === 'deleted' || itsStatus === copyStatus
   if (status !== 'void' || ix_id === null || isOver) return null
   return ['document_on_void', `void, but document ${ix_id} is ${itsStatus ?? 'there'}`]

@@ -1,4 +1,7 @@
-/** Both sides of a comparison with a SAF-T file in a temporary, unnamed database: a month of any size takes a few megabytes of memory. */
+/**
+ * Holds both sides of a comparison with a SAF-T file in a temporary SQLite database. A month of any size needs only a few megabytes of
+ * memory.
+ */
 import { DatabaseSync } from 'node:sqlite'
 import { printedTypeOf } from '../../domain/document.ts'
 import type { Invoice } from '../../domain/invoice.ts'
@@ -8,27 +11,27 @@ import type { Unlinked } from './unlinked.ts'
 
 export interface Pair {
   filed: SaftDocument
-  /** The tax ID of the file's customer; null when the file has no such customer. */
+  /** Tax ID of the file's customer. Null when the file has no such customer. */
   taxId: string | null
   stored: StoredSide | null
 }
 
 export interface StoredSide extends Omit<DatedDocument, 'invoices'> {
   invoice: Invoice | null
-  /** Null unless no invoice has anything to do with it. */
+  /** Not null when the document is not related to any invoice. */
   unlinked: Unlinked | null
 }
 
-/** Whether the file should have a document. `maybe`: nobody would miss it. */
+/** Whether the file should contain a document. A `maybe` document may be missing without a report. */
 const expectations = ['no', 'yes', 'maybe'] as const
 export type Expectation = (typeof expectations)[number]
 
 export type SaftTables = ReturnType<typeof createSaftTables>
 
-/** Types that certify no invoice: credit and debit notes. The store does not have them. */
+/** Credit and debit notes certify no invoice, and the store does not hold them. */
 const notCertifying = "('NC', 'ND')"
 
-/** The file's codes of types. Others are written in several ways. */
+/** Codes of document types in the file. Other types have several spellings and are not compared. */
 const codes: Readonly<Record<string, string>> = {
   Invoice: 'FT',
   InvoiceReceipt: 'FR',
@@ -89,7 +92,10 @@ export function createSaftTables() {
         ...[id, ofSeries, code, bareAtcud(atcud), expectations.indexOf(expectation), JSON.stringify(side)],
       )
     },
-    /** Finds the store's document of each of the file: by ATCUD, then by series and number. To be called once, after all were added. */
+    /**
+     * Assigns a stored document to each document of the file, by ATCUD and then by series and number. Call once, after all documents were
+     * added.
+     */
     match: () => db.exec(matching),
     *readPairs(): Iterable<Pair> {
       const rows = read<{ filed: string; taxId: string | null; stored: string | null }>(
@@ -100,14 +106,14 @@ export function createSaftTables() {
       for (const { filed, taxId, stored } of rows)
         yield { filed: JSON.parse(filed), taxId, stored: stored === null ? null : JSON.parse(stored) }
     },
-    /** Expected documents of the store that the file does not have. */
+    /** Stored documents that the file should contain and does not. */
     *readUnfiled(): Iterable<StoredSide> {
       const rows = read<{ body: string }>(
         `SELECT body FROM stored s WHERE is_expected = 1 AND NOT EXISTS (SELECT 1 FROM filed WHERE stored_id = s.id) ORDER BY id`,
       )
       for (const { body } of rows) yield JSON.parse(body)
     },
-    /** Numbers of a series, such as "FT A", that are missing between two that are there. */
+    /** Missing numbers between two existing numbers of a series, such as "FT A". */
     readGaps: () =>
       read<{ series: string; from: number; to: number }>(
         `SELECT series, n + 1 AS "from", next - 1 AS "to"
@@ -119,18 +125,18 @@ export function createSaftTables() {
         'SELECT number, count(*) AS times FROM filed GROUP BY number HAVING count(*) > 1',
       ),
     isFiled: is('SELECT 1 FROM filed WHERE stored_id = ?'),
-    /** Whether the file should have it, or may. */
+    /** Whether the file should or may contain the document. */
     isExpected: is('SELECT 1 FROM stored WHERE id = ? AND is_expected > 0'),
     close: () => db.close(),
   }
 }
 
-/** "A/123" of "FT A/123". */
+/** Removes the type's code, for example "A/123" from "FT A/123". */
 export function withoutCode(number: string): string {
   return number.replace(/^\S+ /, '')
 }
 
-/** Some write it as it is printed, with its name before it. */
+/** Removes the prefix "ATCUD:", which some programs write before the code. */
 export function bareAtcud(atcud: string | null): string | null {
   return atcud?.replace(/^ATCUD:\s*/i, '') ?? null
 }

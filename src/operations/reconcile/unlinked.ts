@@ -1,4 +1,4 @@
-/** Documents in force that are no invoice's, by what they name. Pure. */
+/** Explains documents in force that belong to no invoice, by the names in these documents. Pure. */
 import type { Document } from '../../domain/document.ts'
 import type { Claimed, KnownDocument } from '../../domain/link/known.ts'
 import { type LinkRules, listWords, resolveNames } from '../../domain/link/link.ts'
@@ -7,13 +7,16 @@ import { type Difference, sidesOf } from './reconcile.ts'
 
 export interface Unlinked {
   kind: 'document_of_unknown_invoice' | 'document_of_several_invoices' | 'document_without_invoice'
-  /** The ID of an invoice that is not stored; null when the document names none. */
+  /** ID of an invoice that is not stored. Null when the document contains no ID. */
   invoice_id: string | null
-  /** What it refers to, in words. */
+  /** A description of what the document refers to. */
   target: string
 }
 
-/** Null when the document names one invoice: `claimants` have its payments and numbers, `isStored` the IDs of stored invoices. */
+/**
+ * Returns null when the document names exactly one stored invoice. `claimants` are invoices with such a name, `isStored` the IDs of stored
+ * invoices.
+ */
 export function judgeUnlinked(
   known: KnownDocument,
   claimants: readonly Claimed[],
@@ -44,7 +47,7 @@ export function judgeUnlinked(
   return { kind, invoice_id: null, target }
 }
 
-/** A template for numbers alone takes any text for one: a word, or a sentence, names no invoice. */
+/** A reference template of only {number} matches any text. Text without a digit, or with spaces, is not a number. */
 function isClear({ kind, value }: Naming): boolean {
   return kind !== 'number' || /^(?=\S*\d)\S+$/.test(value)
 }

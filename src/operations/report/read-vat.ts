@@ -1,4 +1,4 @@
-/** The documents and the invoices of a month, read batch by batch into its VAT report. */
+/** Reads the documents and invoices of a month into its VAT report, batch by batch. */
 import {
   copyStatus,
   creditTypes,
@@ -21,30 +21,30 @@ import type { VatEntry, VatNames, VatReport } from './vat-report.ts'
 
 export interface VatMonth {
   store: OperatorStore
-  /** YYYY-MM, and its first and last day. */
+  /** The month as YYYY-MM, and its first and last day. */
   month: string
   days: { from: string; to: string }
-  /** The moments of its invoices: the first, and the first after the last. */
+  /** Moments of the month's invoices. `from` is inclusive, `before` is exclusive. */
   from: number
   before: number
   dayOf(moment: number): string
-  /** `done` counts documents, or invoices, of a step. */
+  /** `done` counts the documents or invoices of a step. */
   onProgress(step: string, done: number): void
 }
 
-/** What is kept of a document until its invoice is met. */
+/** Data of a document that is kept until the document's invoice is read. */
 interface Certified extends Omit<VatNames, 'customer_id' | 'invoice_id' | 'number'> {
   amounts: VatAmounts
   country: string | null
   exemption_code: string | null
-  /** Tied to it; most are met again among the month's. */
+  /** Invoices that are tied to the document. Most of them are among the month's invoices. */
   invoices: readonly Pick<
     Invoice,
     'id' | 'customer_id' | 'number' | 'status' | 'issued_at' | 'customer_tax_id'
   >[]
 }
 
-/** Returns how many documents and invoices count, and how many invoices were left out: as ignored, or because of MOSS. */
+/** Returns the numbers of documents and invoices, and of invoices left out because they are ignored or belong to MOSS. */
 export async function fillVatReport(report: VatReport, vat: VatMonth) {
   const certified = await readCertified(report, vat)
   const documents = certified.size
@@ -61,7 +61,7 @@ export async function fillVatReport(report: VatReport, vat: VatMonth) {
 
 const maxDue = 1000
 
-/** Documents in force of the month, by their ids. A second copy counts for nothing beside its original. */
+/** Returns the month's documents in force, by id. A second copy is not counted beside its original. */
 async function readCertified(report: VatReport, { store, days, onProgress }: VatMonth) {
   const certified = new Map<number, Certified>()
   const copies: Document[] = []
@@ -87,7 +87,7 @@ async function readCertified(report: VatReport, { store, days, onProgress }: Vat
   return certified
 }
 
-/** VAT of other countries, which is declared apart: neither the month's declaration nor its SAF-T file has it. */
+/** VAT of other countries, which is declared separately. The monthly declaration and the SAF-T file do not contain it. */
 const isMoss = ({ type }: { type: string }) => type.startsWith('VatMoss')
 
 const nameOf = (document: Document) => printedNumberOf(document) ?? document.number
@@ -110,7 +110,7 @@ function certifiedOf(
   }
 }
 
-/** Credit and debit notes in force of the month, each once. */
+/** Reads the month's credit and debit notes in force. Each note counts once. */
 async function readNotes(report: VatReport, { store, month, onProgress }: VatMonth): Promise<number> {
   const seen = new Set<number>()
   const read = (after: RelatedDocuments | null, limit: number) =>
@@ -127,7 +127,10 @@ async function readNotes(report: VatReport, { store, month, onProgress }: VatMon
   return seen.size
 }
 
-/** The platform tells no day and no tax of its credit notes: where it credited as much as all of the invoice's notes do, it agrees with each. */
+/**
+ * Stripe reports no day and no tax for its credit notes. When its credited total equals the total of the document's notes, each note counts
+ * as equal on both sides.
+ */
 function entryOfNote(note: RelatedDocument, about: RelatedDocuments): VatEntry {
   const { document, client_tax_id, relations, invoices } = about
   const isCredit = creditTypes.includes(note.type)
@@ -165,7 +168,7 @@ function reasonOfNote(
   return `${write(credited.at)} credited at ${knownSources.billing.name}, ${write(credited.by)} by credit notes in force`
 }
 
-/** Whatever the sign that the system gives it. */
+/** Makes the amounts negative. InvoiceXpress may give them either sign. */
 function negated({ parts, unread }: VatAmounts): VatAmounts {
   const total = (parts ?? []).reduce((all, { base_cents, tax_cents }) => all + base_cents + tax_cents, 0)
   const sign = total > 0 ? -1 : 1
@@ -175,7 +178,7 @@ function negated({ parts, unread }: VatAmounts): VatAmounts {
   return { parts: turned ?? null, unread }
 }
 
-/** Invoices of the month, each with its document; documents that were met are taken off `certified`. */
+/** Reads the month's invoices with their documents. Removes the documents found from `certified`. */
 async function readInvoices(
   report: VatReport,
   { store, from, before, onProgress }: VatMonth,
@@ -183,17 +186,17 @@ async function readInvoices(
 ) {
   const counts = { invoices: 0, ignored: 0, moss: 0 }
   let done = 0
-  const walk = { customers: null, withLines: false, issued_from: from, issued_before: before }
-  for await (const batch of store.walkInvoices(walk))
-    for (const walked of batch) {
+  const query = { customers: null, withLines: false, issued_from: from, issued_before: before }
+  for await (const batch of store.walkInvoices(query))
+    for (const row of batch) {
       onProgress('read: invoices', ++done)
-      const invoice: Invoice = JSON.parse(walked.summary)
+      const invoice: Invoice = JSON.parse(row.summary)
       if (invoice.status === 'draft' || invoice.status === 'void') continue
       if (invoice.ix_sync_state === 'ignored') {
         counts.ignored++
         continue
       }
-      const own: InvoiceDocument | null = walked.document === null ? null : JSON.parse(walked.document)
+      const own: InvoiceDocument | null = row.document === null ? null : JSON.parse(row.document)
       if (own !== null && isMoss(own)) {
         counts.moss++
         continue
@@ -201,18 +204,18 @@ async function readInvoices(
       counts.invoices++
       const document = certified.get(invoice.ix_id ?? 0)
       if (document !== undefined) certified.delete(invoice.ix_id ?? 0)
-      report.add(entryOf(invoice, walked, own, document))
+      report.add(entryOf(invoice, row, own, document))
     }
   return counts
 }
 
 function entryOf(
   invoice: Invoice,
-  walked: WalkedInvoice,
+  row: WalkedInvoice,
   document: InvoiceDocument | null,
   certified: Certified | undefined,
 ): VatEntry {
-  const payment: PaymentFacts = JSON.parse(walked.payment)
+  const payment: PaymentFacts = JSON.parse(row.payment)
   const { parts, unread } = amountsOfInvoice(invoice, payment)
   const euros = parts && toEuros(parts, invoice, document)
   const foreign =
@@ -243,7 +246,7 @@ function reasonOfMissing({ ix_id, ix_status }: Invoice, document: InvoiceDocumen
   return `document ${ix_id} is of ${document?.date ?? 'an unknown day'}`
 }
 
-/** A document without an invoice of the month. */
+/** Makes an entry of a document without an invoice in the month. */
 function aloneOf({ amounts, invoices, ...document }: Certified, { dayOf }: VatMonth): VatEntry {
   const [tied] = invoices
   return {

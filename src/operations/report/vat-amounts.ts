@@ -1,30 +1,30 @@
-/** What one document, or one invoice, adds to a month's VAT, by rate. Pure. No floats but for rates. */
+/** Computes the VAT amounts of a document or an invoice, by rate. Pure. Only rates are floats. */
 import type { Amounts, Document } from '../../domain/document.ts'
 import { currencyOf, toSmallest } from '../../domain/document-json.ts'
 import type { Invoice, InvoiceDocument } from '../../domain/invoice.ts'
 import { anonymousTaxId } from '../../domain/link/link.ts'
 import type { PaymentFacts, TaxByRate } from '../../domain/payment.ts'
 
-/** Amounts are in the smallest unit. */
+/** Amounts are in the smallest unit of the currency. */
 export interface VatPart {
-  /** Null: not known. */
+  /** Null when the rate is unknown. */
   rate_percent: number | null
   base_cents: number
   tax_cents: number
 }
 
-/** `unread` tells what could not be read; null for nothing. Without any part, no amount is known. */
+/** `unread` says what is unknown, and is null when everything is known. `parts` is null when no amount is known. */
 export interface VatAmounts {
   parts: readonly VatPart[] | null
   unread: string | null
 }
 
-/** The currency of the account, and of the declaration. */
+/** Currency of the InvoiceXpress account and of the VAT declaration. */
 export const vatCurrency = 'eur'
 
 type Taxed = Amounts & Pick<Document, 'taxes'>
 
-/** By rate, in cents of euros; they add up to the document's own amounts. Tax withheld is no part of them. */
+/** Returns cents by rate. The sum equals the document's own amounts. A withheld tax is not subtracted. */
 export function amountsOfDocument({ currency, before_taxes, taxes_total, taxes }: Taxed): VatAmounts {
   if (currency !== null && currencyOf(currency) !== vatCurrency)
     return { parts: null, unread: `its amounts are in ${currency}, and not in euros` }
@@ -47,7 +47,7 @@ export function amountsOfDocument({ currency, before_taxes, taxes_total, taxes }
   }
 }
 
-/** By rate, in the invoice's own currency; they add up to its total. An amount without a rate has 0 %. */
+/** Returns amounts by rate in the invoice's currency. The sum equals the invoice's total. An amount without a rate counts as 0 %. */
 export function amountsOfInvoice(
   { total_cents: total, tax_cents: tax }: Pick<Invoice, 'total_cents' | 'tax_cents'>,
   { taxes }: Pick<PaymentFacts, 'taxes'>,
@@ -60,9 +60,9 @@ export function amountsOfInvoice(
   const parts = joinTogether(reported, net)
   if (parts === null) return unknownRate(net, all)
   const rest = net - sum(parts, ({ base_cents }) => base_cents)
-  // Each rate is rounded for itself.
+  // Each rate is rounded separately, so the bases may differ from the net amount by a few units.
   if (Math.abs(rest) < parts.length) return { parts: fitTo(parts, net, all), unread: null }
-  // Bases above the whole are of taxes upon taxes, whose rates do not add up.
+  // Bases above the net amount belong to taxes on other taxes. The rates of such taxes cannot be added.
   if (rest !== 0 && rest < 0 === total > 0) return unknownRate(net, all)
   const isUntaxed = { rate_percent: 0, base_cents: rest, tax_cents: 0 }
   return { parts: byRate([...parts, ...(rest === 0 ? [] : [isUntaxed])]), unread: null }
@@ -75,7 +75,7 @@ function unknownRate(base_cents: number, tax_cents: number): VatAmounts {
   }
 }
 
-/** Several taxes of the whole are one of all their percents. Null when a base is not known. */
+/** Taxes that all apply to the whole net amount become one part whose rate is the sum. Returns null when a base is unknown. */
 function joinTogether(taxes: readonly TaxByRate[], net: number): VatPart[] | null {
   const [first] = taxes
   if (first === undefined) return []
@@ -96,7 +96,7 @@ function joinTogether(taxes: readonly TaxByRate[], net: number): VatPart[] | nul
   return byRate(parts)
 }
 
-/** An invoice's parts in euros, by the rate between the two totals of its own document; null when none is known. */
+/** Converts an invoice's parts to euros by the two totals of its own document. Null when the exchange rate is unknown. */
 export function toEuros(
   parts: readonly VatPart[],
   { total_cents: total, currency }: Pick<Invoice, 'total_cents' | 'currency'>,
@@ -119,19 +119,19 @@ export function toEuros(
   return fitTo(scaled, euros - tax, tax)
 }
 
-/** An invoice's total in euros: what its document charges, or in proportion to it. */
+/** Returns an invoice's total in euros: the document's charge, or a proportional share. */
 function eurosOf(total: number, currency: string, document: InvoiceDocument): number | null {
   const { in_invoice_currency: converted, total_cents, gross_cents } = document
   if (document.currency !== vatCurrency || converted?.currency !== currency) return null
   const theirs = converted.total_cents
   if (!theirs || !total_cents) return null
   const gross = gross_cents ?? total_cents
-  // Nothing says whether the total in another currency is before or after the tax withheld.
+  // The total in another currency may be before or after the withheld tax, and the document does not say which.
   if (total === theirs || Math.abs(total - scale(theirs, gross, total_cents)) <= 1) return gross
   return scale(total, total_cents, theirs)
 }
 
-/** The same parts, with the cents that they lack for the whole at the largest. */
+/** Adjusts the largest part so that the parts add up to `base` and `tax`. */
 function fitTo(parts: readonly VatPart[], base: number, tax: number): VatPart[] {
   const [largest, ...others] = byRate(parts).toSorted(
     (a, b) => Math.abs(b.base_cents) - Math.abs(a.base_cents),
@@ -151,7 +151,7 @@ function byRate(parts: readonly VatPart[]): VatPart[] {
   }))
 }
 
-/** `amount · times / over`, rounded half away from zero. */
+/** Returns `amount · times / over`, rounded half away from zero. */
 function scale(amount: number, times: number, over: number): number {
   const [product, divisor] = [BigInt(amount) * BigInt(times), BigInt(over)]
   const isNegative = product < 0n !== divisor < 0n
@@ -164,13 +164,13 @@ function sum<T>(items: readonly T[], amountOf: (item: T) => number): number {
   return items.reduce((all, item) => all + amountOf(item), 0)
 }
 
-/** Prefixes of VAT numbers, and the countries that have another. */
+/** Prefixes of VAT numbers. `countryOfPrefix` holds the prefixes that differ from the country code. */
 const vatPrefixes = new Set(
   'AT BE BG CY CZ DE DK EE EL ES FI FR GB HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK XI CHE'.split(' '),
 )
 const countryOfPrefix: Readonly<Record<string, string>> = { EL: 'GR', CHE: 'CH' }
 
-/** The country that a tax ID tells by its prefix, or as a Portuguese NIF; null when it tells none. */
+/** Returns the country of a tax ID, from its prefix or because it is a Portuguese NIF. Null when the country is unknown. */
 export function countryOf(taxId: string | null): string | null {
   const text = (taxId ?? '').toUpperCase()
   const nif = text.replace(/[\s.]/g, '').replace(/^PT-?/, '')
@@ -180,13 +180,13 @@ export function countryOf(taxId: string | null): string | null {
   return vatPrefixes.has(prefix) ? (countryOfPrefix[prefix] ?? prefix) : null
 }
 
-/** Nine digits, the last of which checks the others. */
+/** A Portuguese NIF has nine digits. The last digit is a check digit. */
 function isNif(text: string): boolean {
   return /^\d{9}$/.test(text) && checkDigitOf(text) === Number(text[8])
 }
 
 function checkDigitOf(text: string): number {
-  const weighted = [...text.slice(0, 8)].reduce((all, digit, place) => all + Number(digit) * (9 - place), 0)
+  const weighted = [...text.slice(0, 8)].reduce((all, digit, index) => all + Number(digit) * (9 - index), 0)
   const rest = weighted % 11
   return rest < 2 ? 0 : 11 - rest
 }

@@ -1,4 +1,4 @@
-/** A month's VAT by rate, exemption code and country, of the certified documents and of the payment platform side by side. Pure. */
+/** The VAT of a month by rate, exemption code and country. The certified documents and the payment platform stand side by side. Pure. */
 import { writeAmount } from '../../domain/money.ts'
 import { allowedCents } from '../reconcile/compare-amounts.ts'
 import { defaultLimits, type Limits } from '../reconcile/difference-kinds.ts'
@@ -7,7 +7,7 @@ import { type VatAmounts, vatCurrency } from './vat-amounts.ts'
 export const vatRecords = ['row', 'total', 'difference', 'rounding', 'unread'] as const
 export type VatRecord = (typeof vatRecords)[number]
 
-/** Names of what an entry is about, as far as there is any. */
+/** Names of an entry's customer, invoice and document. A missing name is null. */
 export interface VatNames {
   customer_id: string | null
   invoice_id: string | null
@@ -17,16 +17,16 @@ export interface VatNames {
   document_date: string | null
 }
 
-/** One document with its invoice, or one of them alone. */
+/** A document with its invoice, or one of them alone. */
 export interface VatEntry extends VatNames {
   country: string | null
-  /** The document's. */
+  /** Exemption code of the document. */
   exemption_code: string | null
-  /** Null: none in force is dated in the month. */
+  /** Null when no document in force is dated in the month. */
   document: VatAmounts | null
-  /** Null: none of the month. */
+  /** Null when no invoice belongs to the month. */
   invoice: (VatAmounts & { currency: string }) | null
-  /** The reason for which one side is missing. */
+  /** Reason why one side is missing. */
   reason: string
 }
 
@@ -47,7 +47,7 @@ interface Amount {
   tax: number
 }
 
-/** One line of the report. Amounts are decimals in the currency's major unit. */
+/** One line of the report. Amounts are decimals in the major unit of the currency. */
 export interface VatLine extends Key, VatNames {
   record: VatRecord
   documents_base: string | null
@@ -61,14 +61,14 @@ export interface VatLine extends Key, VatNames {
 
 export type VatReport = ReturnType<typeof createVatReport>
 
-/** `tolerance`: cents a rate up to which a difference is rounding, as of a reconciliation. */
+/** `tolerance`: cents per tax rate up to which a difference is rounding, as in a reconciliation. */
 export function createVatReport({ tolerance }: Pick<Limits, 'tolerance'> = defaultLimits) {
   const rows = new Map<string, Key & Sides>()
   const found: VatLine[] = []
   const counts = { difference: 0, rounding: 0, unread: 0 }
 
-  /** By the invoice or the document, not by its rates. */
-  function note(record: keyof typeof counts, lines: readonly VatLine[]): void {
+  /** Counts an invoice or document once, even when several of its rates differ. */
+  function addFound(record: keyof typeof counts, lines: readonly VatLine[]): void {
     if (lines.length > 0) counts[record]++
     found.push(...lines)
   }
@@ -83,20 +83,20 @@ export function createVatReport({ tolerance }: Pick<Limits, 'tolerance'> = defau
       const record = isPair && isRounding(sides, tolerance) ? 'rounding' : 'difference'
       const unread = unreadOf(entry)
       const detail = entry.reason || unread.join('; ') || 'other amounts on both sides'
-      note(
+      addFound(
         record,
         differing.map(each => lineOf(record, each, entry, detail)),
       )
-      note(
+      addFound(
         'unread',
         unread.map(each => lineOf('unread', null, entry, each)),
       )
     },
-    /** What is not known, and concerns no single document. */
+    /** Adds something unknown that concerns no single document. */
     addUnread(detail: string): void {
-      note('unread', [lineOf('unread', null, noNames, detail)])
+      addFound('unread', [lineOf('unread', null, noNames, detail)])
     },
-    /** Rows, their totals by currency, then what is behind the differences. */
+    /** Returns the rows, then the totals by currency, then the causes of the differences. */
     lines({ withRounding = false } = {}): VatLine[] {
       const sorted = [...rows.values()].filter(isAnything).sort(byKey)
       const totals = new Map<string, Key & Sides>()
@@ -111,7 +111,7 @@ export function createVatReport({ tolerance }: Pick<Limits, 'tolerance'> = defau
   }
 }
 
-/** What an entry adds to each row. Its exemption code and its country are those of both sides. */
+/** Returns the entry's amounts by row. Both sides of an entry share its exemption code and country. */
 function sidesOf({ country, exemption_code, document, invoice }: VatEntry): Map<string, Key & Sides> {
   const sides = new Map<string, Key & Sides>()
   const add = (side: keyof Sides, amounts: VatAmounts | null, currency: string) => {
@@ -145,7 +145,7 @@ function isOther(a: Amount, b: Amount): boolean {
   return a.base !== b.base || a.tax !== b.tax
 }
 
-/** By the rule of a reconciliation: the tax at each rate, and what is charged in all. */
+/** Applies the same rule as a reconciliation to the tax at each rate and to the charged total. */
 function isRounding(sides: readonly Sides[], tolerance: number): boolean {
   const allowed = allowedCents(tolerance, sides.length)
   const charged = ({ base, tax }: Amount) => base + tax
@@ -161,7 +161,7 @@ function isAnything({ documents, stripe }: Sides): boolean {
   return isOther(documents, nothing) || isOther(stripe, nothing)
 }
 
-/** Euros first; the highest rate first, and one that is not known last. */
+/** Euros come first, then other currencies. Within a currency the highest rate comes first, and an unknown rate comes last. */
 function byKey(a: Key, b: Key): number {
   const text = ({ exemption_code, country }: Key) => `${exemption_code ?? '~'} ${country ?? '~'}`
   const currency = (key: Key) => (key.currency === vatCurrency ? '' : key.currency)
