@@ -1,4 +1,4 @@
-/** Texts of what lets a customer in: the sign-in by e-mail, and a host without a token. */
+/** Texts about access: sign-in by e-mail, and a host page that gives no token. */
 import type { Texts } from '../domain/invoice-words.ts'
 
 export const accessTexts = {

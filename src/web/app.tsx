@@ -1,4 +1,4 @@
-/** The whole page: at its own address, in a frame, or as an element of another page. */
+/** The whole page. It is shown at its own address, in a frame, or as an element of another page. */
 import { useMemo, useRef, useState } from 'preact/hooks'
 import type { Brand, Downloads } from '../domain/page-settings.ts'
 import { createClient, type Invoice } from '../sdk/client.ts'
@@ -16,41 +16,40 @@ import { supportOf } from './support.ts'
 import { type Navigation, useNavigation } from './url-state.ts'
 import { type Language, languages, pickLanguage, type Words } from './words.ts'
 
-/** Adopted by the page and by each element. */
+/** Creates the style sheet that the page and each element adopt. */
 export function createSheet(): CSSStyleSheet {
   const sheet = new CSSStyleSheet()
   sheet.replaceSync(styles)
   return sheet
 }
 
-/** Parts that a host may leave out. */
+/** Parts that a host page may hide. */
 export type Part = 'header' | 'chart' | 'language' | 'export' | 'pay'
 
 export interface AppProps {
-  /** Null, or without a customer: the sign-in form asks. */
+  /** Null before a customer is known. The page then shows the sign-in form or a notice. */
   session: Session | null
-  /** The session that a link took the place of; null when there was none. */
+  /** The previous session, when a link replaced it. Null without a previous session. */
   former?: Session | null
-  /** The service's address; '' is this page's own. */
+  /** Address of the service. An empty text means the page's own address. */
   baseUrl: string
   brand: Brand
-  /** The host's choice. */
+  /** Language chosen by the host page. */
   language?: string | null
   isInUrl: boolean
   canPay: boolean
   downloads: Downloads
-  /** Whether the service sends links by e-mail. */
+  /** Whether customers can sign in by e-mail. */
   signIn?: boolean
   pick: ((invoice: Invoice) => void) | null
-  /** Null where the host page gives the access. */
+  /** Null when the host page provides the token, because the page then cannot change the session. */
   onSession: ((session: Session | null) => void) | null
   onRefused?: (() => void) | null
-  /** Asks the host for a token at once; null where it cannot be asked. */
+  /** Requests a new token from the host page at once. Null when the host page cannot be asked. */
   askHost?: (() => void) | null
-  /** Level of the first heading. Default: 1. */
   headingLevel?: number
   hidden?: ReadonlySet<string>
-  /** Whether the host gave no token that can be used. */
+  /** Whether the host page gave no usable token. */
   hasNoToken?: boolean
   onLanguage?(language: Language): void
 }
@@ -65,7 +64,7 @@ export function App(props: AppProps) {
   const { hidden = noParts } = props
   const isShown = (part: Part) => !hidden.has(part)
   const main = useRef<HTMLElement & HTMLDivElement>(null)
-  // A page has one main part, and around an element that is not this.
+  // A page has exactly one `main`. An element is part of another page, which has its own `main`.
   const Main = props.isInUrl ? 'main' : 'div'
   const languageSwitch = isShown('language') && (
     <Switch
@@ -118,7 +117,10 @@ export function App(props: AppProps) {
 
 const noParts: ReadonlySet<string> = new Set()
 
-/** Mixed with so much white, any colour is readable on the dark ground; the service checks it on the light one. */
+/**
+ * Lightens the accent colour for a dark background, so that any colour is readable there. The service has checked the colour on a light
+ * background.
+ */
 function accentOf({ accent }: Brand): Record<string, string> {
   if (accent === null || !/^#[\da-f]{6}$/i.test(accent)) return {}
   return { '--fatura-accent': `light-dark(${accent}, color-mix(in srgb, ${accent}, white 60%))` }
@@ -153,7 +155,7 @@ function NoSession({ words, session, onSession, askHost, hasNoToken, signIn }: A
         <EmailSignIn words={words} />
       </section>
     )
-  // Access comes with a link: nobody is asked for a customer's ID.
+  // Customers sign in through a link. The page never asks for a customer's ID.
   if (onSession) return <Notice title={words.signIn} lead={words.openLinkLead} />
   if (!hasNoToken) return <Loading words={words} />
   return (
@@ -163,7 +165,7 @@ function NoSession({ words, session, onSession, askHost, hasNoToken, signIn }: A
   )
 }
 
-/** Skips the chart and the filters, where there are some. */
+/** Moves the focus past the chart and the filters. */
 function skipTo(main: HTMLElement | null): void {
   const target = main?.querySelector<HTMLElement>('.bar') ?? main
   target?.focus()
@@ -180,7 +182,7 @@ function Invoices(props: AppProps & { session: Session; nav: Navigation; languag
   const [picked, setPicked] = useState<Invoice | null>(null)
   const token = useRef(session.token)
   token.current = session.token
-  // A token that is renewed changes nothing of what is shown: each request takes the newest.
+  // A renewed token does not reload the page. Each request uses the newest token.
   const client = useMemo(
     () => createClient({ baseUrl, token: token.current, fetch: fetchWith(token) }),
     [baseUrl],

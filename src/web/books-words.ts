@@ -1,4 +1,4 @@
-/** The page's texts for those who keep the books: exports and the statement, each in Portuguese and in English. */
+/** Texts about exports and the statement of account, in Portuguese and English. */
 import { few, type Texts } from '../domain/invoice-words.ts'
 
 export const booksTexts = {

@@ -1,4 +1,4 @@
-/** Billed amounts by month, of one currency at a time: a table drawn as bars. */
+/** Shows billed amounts by month, for one currency at a time. The chart is a table drawn as bars. */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { CustomerSummary } from '../sdk/client.ts'
 import { usePage } from './context.ts'
@@ -6,13 +6,13 @@ import { Button, Switch } from './controls.tsx'
 import { billedByMonth, monthsBetween } from './month-totals.ts'
 import { Cell, RowHead, TableHead } from './table.tsx'
 
-/** Of fewer months, a chart tells less than the list does. */
+/** With fewer months a chart shows no more than the list. */
 const fewestMonths = 3
 
 export function Chart({ summary }: { summary: CustomerSummary }) {
   const { words, format } = usePage()
   const [chosen, setChosen] = useState('')
-  // The currency of the most months comes first.
+  // The currency with the most months comes first.
   const totals = [...billedByMonth(summary)]
     .filter(([, sums]) => monthsBetween([...sums.keys()]).length >= fewestMonths)
     .toSorted(([, a], [, b]) => b.size - a.size)
@@ -76,20 +76,23 @@ export function Chart({ summary }: { summary: CustomerSummary }) {
   )
 }
 
-/** Steps of as many months as are in sight, at first the newest. `inSight`: the first of them, and the first after them. */
+/**
+ * Scrolls the chart by the number of visible months, starting at the newest. `inSight` holds the first visible month and the month after
+ * the last visible one.
+ */
 function useSteps(content: string, months: number) {
   const scroller = useRef<HTMLElement>(null)
   const [isFirst, setFirst] = useState(true)
   const [isLast, setLast] = useState(true)
   const [inSight, setInSight] = useState<[from: number, to: number]>([0, months])
-  // Before it is painted, so that the buttons do not push anything aside.
+  // A layout effect runs before the browser paints, so the buttons do not move other content.
   useLayoutEffect(() => {
     const { current } = scroller
     if (current === null) return
     let isAtEnd = true
     let width = 0
     const measure = () => {
-      // Of another width: the observer comes next.
+      // After a change of width the ResizeObserver calls `fit`, which measures again.
       if (current.clientWidth !== width) return
       isAtEnd = current.scrollLeft + current.clientWidth > current.scrollWidth - 2
       setFirst(current.scrollLeft < 2)
@@ -119,10 +122,10 @@ function useSteps(content: string, months: number) {
 }
 
 const chartPx = 131
-/** Room for an amount above or below the bars. */
+/** Height of the amount above or below a bar. */
 const labelPx = 18
 
-/** Of the amounts in sight. Attributes of the drawing, because the page's policy allows no inline style. */
+/** Scales the bars to the visible amounts. Bars use SVG attributes, because the page's Content Security Policy forbids inline styles. */
 function createScale(amounts: readonly number[]) {
   const highest = Math.max(...amounts, 0)
   const lowest = Math.min(...amounts, 0)

@@ -1,4 +1,4 @@
-/** The context that every part of the page shares. */
+/** The context that all parts of the page share. */
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Brand, Downloads } from '../domain/page-settings.ts'
@@ -18,30 +18,30 @@ export interface PageContext {
   words: Words
   format: Format
   language: Language
-  /** The last answer to each question: going back shows it at once. */
+  /** The last answer to each request, by key. Going back shows that answer at once. */
   shown: Map<string, Pick<Result<unknown>, 'data'>>
-  /** The invoice that was opened last: back in the list, the keyboard goes on from there. */
+  /** ID of the last opened invoice. Back in the list, the focus moves to its row. */
   opened: { current: string | null }
-  /** Hands over the chosen invoice; null when nothing is to be chosen. */
+  /** Passes the chosen invoice to the host page. Null when the page is not a picker. */
   pick: ((invoice: Invoice) => void) | null
-  /** Asks the host for another token; null where it cannot be asked. */
+  /** Requests another token from the host page after a refusal. Null when the host page cannot be asked. */
   onRefused: (() => void) | null
-  /** The same, at once, because somebody wants it. */
+  /** Requests another token at once, because the user asked for it. Null when the host page cannot be asked. */
   askHost: (() => void) | null
-  /** Parts that the host leaves out. */
+  /** Parts that the host page hides. */
   hidden: ReadonlySet<string>
   canPay: boolean
   downloads: Downloads
-  /** Whether the service sends links by e-mail. */
+  /** Whether customers can sign in by e-mail. */
   signIn: boolean
-  /** Ends the session; null where the host page gives the access. */
+  /** Ends the session. Null when the host page provides the token. */
   leave: (() => void) | null
 }
 
-/** Every part is shown within a provider. */
+/** The default is never used, because every part is rendered inside a provider. */
 export const Page = createContext({} as PageContext)
 
-/** Level of the page's first heading: in a page of others, it is not 1. */
+/** Level of the first heading. It is above 1 when another page contains the element. */
 export const HeadingLevel = createContext(1)
 
 export const usePage = () => useContext(Page)

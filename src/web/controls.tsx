@@ -1,4 +1,4 @@
-/** Controls: buttons, switches, and links to other views. */
+/** Buttons, switches, and links to other views. */
 import type { ButtonHTMLAttributes, ComponentChildren, Ref } from 'preact'
 import { useContext } from 'preact/hooks'
 import { HeadingLevel, usePage } from './context.ts'
@@ -13,7 +13,7 @@ export function Button({ text, ...attributes }: ButtonHTMLAttributes & { text: s
 }
 
 interface HeadingProps {
-  /** Among the page's own; it also says how the heading looks. */
+  /** Rank among this page's headings. It also determines the style. */
   rank: 1 | 2 | 3
   inner?: Ref<HTMLHeadingElement>
   tabIndex?: number
@@ -28,13 +28,13 @@ export function Heading({ rank, inner, ...attributes }: HeadingProps) {
 
 interface SwitchProps<Value extends string> {
   legend: string
-  /** Each value with its name, where the value alone does not explain itself. */
+  /** Values with a label, for values that need an explanation. */
   options: readonly (readonly [value: Value, name?: string])[]
   value: Value
   onChange(value: Value): void
 }
 
-/** Buttons of which one is pressed. */
+/** A group of buttons of which exactly one is pressed. */
 export function Switch<Value extends string>({ legend, options, value, onChange }: SwitchProps<Value>) {
   return (
     <fieldset class="switch">
@@ -54,12 +54,12 @@ export function Switch<Value extends string>({ legend, options, value, onChange 
 
 interface LinkProps {
   to: Partial<UrlState>
-  /** `button` looks like the buttons beside it. */
+  /** `button` gives the link the style of a button. */
   class?: string
   children: ComponentChildren
 }
 
-/** A step to another view: a link where views have addresses, so that it opens in a new tab as well; else a button. */
+/** Leads to another view. It is a link where views have addresses, so that it also opens in a new tab. In the element it is a button. */
 export function Link({ to, class: name = '', children }: LinkProps) {
   const { nav } = usePage()
   const href = nav.hrefTo(to)

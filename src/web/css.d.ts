@@ -1,4 +1,4 @@
-/** The build hands over a style sheet as its text. */
+/** The build turns a style sheet into its text. */
 declare module '*.css' {
   const text: string
   export default text

@@ -1,4 +1,4 @@
-/** Downloads of all invoices that match the filters: a table, the PDFs, a statement. */
+/** Downloads of all invoices that match the filters: a table, the PDFs, and a statement. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { dayIn } from '../domain/calendar.ts'
 import { expansions } from '../domain/expanded.ts'
@@ -9,7 +9,7 @@ import { Button, Heading, Link } from './controls.tsx'
 import { describeProblem, type ProblemKind } from './problem.ts'
 import { chooseFile, saveBlob } from './save.ts'
 
-/** How it ended. `noPdfs`: each of them failed. */
+/** How a download ended. `noPdfs` means that every PDF failed. */
 type Outcome = 'done' | 'noPdfs' | 'cancelled' | ProblemKind
 
 type State =
@@ -83,7 +83,7 @@ function useDownloads() {
 
 type Make = (walk: InvoiceWalk, signal: AbortSignal, onPdf: (isFetched: boolean) => void) => Promise<void>
 
-/** Walks through all pages, one walk at a time. */
+/** Reads all pages of the list. Only one such download runs at a time. */
 function useWalk() {
   const { client, session, nav } = usePage()
   const [state, setState] = useState<State>({ step: 'idle' })

@@ -1,4 +1,4 @@
-/** `<fatura-invoices customer="cus_…">`: the page as an element of another one, with a `token`, or better `fetchToken`. */
+/** `<fatura-invoices customer="cus_…">` shows the page inside another page. The host page sets `fetchToken` (preferred) or `token`. */
 import { render } from 'preact'
 import type { PageSettings } from '../domain/page-settings.ts'
 import type { Invoice } from '../sdk/client.ts'
@@ -9,14 +9,14 @@ import { openSession, type Session } from './session.ts'
 
 export type * from '../sdk/element.ts'
 
-/** Time within which a host may give a token or `fetchToken` before it is told that one is missing. */
+/** Time in which the host page may set `token` or `fetchToken`. After this time an error reports what is missing. */
 const patienceMs = 3_000
 
-/** The service sets it before this script. */
+/** The service sets `faturaPage` before it loads this script. */
 const { pay, downloads } = (globalThis as { faturaPage?: Pick<PageSettings, 'pay' | 'downloads'> })
   .faturaPage ?? { pay: true, downloads: { ix: true, payments: true } }
 
-/** Where pages are made on a server, there is no such class: the element is made in the browser alone. */
+/** HTMLElement does not exist where a server renders pages. There the class is never used. */
 const Base = globalThis.HTMLElement ?? (class {} as typeof HTMLElement)
 
 let sheet: CSSStyleSheet | undefined
@@ -30,11 +30,11 @@ export class FaturaInvoices extends Base implements FaturaInvoicesElement {
   readonly #root = this.attachShadow({ mode: 'open' })
   readonly #token = keepHostToken({
     onChange: () => this.#draw(),
-    onFailure: error => this.#tell(error),
+    onFailure: error => this.#report(error),
   })
   #patience: ReturnType<typeof setTimeout> | undefined
-  /** What the host has been told that it forgot. */
-  #told = ''
+  /** The last problem that was reported to the host page. */
+  #reported = ''
 
   constructor() {
     super()
@@ -72,7 +72,7 @@ export class FaturaInvoices extends Base implements FaturaInvoicesElement {
     this.#draw()
   }
 
-  /** A property that was set before the element was defined hides the one of the class. */
+  /** Applies a property that was set before the element was defined. Otherwise it would hide the accessor of the class. */
   #takeOver(name: 'token' | 'fetchToken'): void {
     if (!Object.hasOwn(this, name)) return
     const value = this[name]
@@ -80,11 +80,11 @@ export class FaturaInvoices extends Base implements FaturaInvoicesElement {
     Object.assign(this, { [name]: value })
   }
 
-  /** Told once for each thing that is forgotten. */
+  /** Reports each missing setting once. */
   #checkHost(): void {
-    const told = this.#findForgotten()
-    if (told !== '' && told !== this.#told) this.#tell(new Error(told))
-    this.#told = told
+    const problem = this.#findForgotten()
+    if (problem !== '' && problem !== this.#reported) this.#report(new Error(problem))
+    this.#reported = problem
     this.#draw()
   }
 
@@ -98,7 +98,7 @@ export class FaturaInvoices extends Base implements FaturaInvoicesElement {
     return ''
   }
 
-  #tell(error: Error): void {
+  #report(error: Error): void {
     // biome-ignore lint/suspicious/noConsole: who builds the page around looks there first
     console.error(error)
     this.dispatchEvent(new CustomEvent('fatura:error', { detail: error, bubbles: true, composed: true }))
@@ -135,7 +135,7 @@ export class FaturaInvoices extends Base implements FaturaInvoicesElement {
         onSession={null}
         onRefused={hasFetch ? () => this.#token.replace() : null}
         askHost={hasFetch ? () => void this.#token.ask() : null}
-        hasNoToken={this.#token.hasFailed() || this.#told !== ''}
+        hasNoToken={this.#token.hasFailed() || this.#reported !== ''}
       />,
       this.#root,
     )
@@ -148,7 +148,7 @@ export class FaturaInvoices extends Base implements FaturaInvoicesElement {
   }
 }
 
-/** A bundler gives the script another name. */
+/** Whether the service itself delivered this script. A bundler changes the file name. */
 function isServedByService(): boolean {
   return new URL(import.meta.url).pathname.endsWith('/fatura-invoices.js')
 }

@@ -1,4 +1,4 @@
-/** Asks for a link by e-mail. Whether the address is a customer's is not told. */
+/** Requests a sign-in link by e-mail. The answer does not reveal whether the address belongs to a customer. */
 import { useState } from 'preact/hooks'
 import { Button } from './controls.tsx'
 import type { Words } from './words.ts'

@@ -1,4 +1,4 @@
-/** Reasons for which no tax is due, by the tax authority's codes, in the words of the law that documents print. */
+/** Reasons for a tax exemption, by the code of the Portuguese tax authority. The texts are the legal ones that documents print. */
 const reasons: Readonly<Record<string, string>> = {
   M01: 'Artigo 16.º, n.º 6 do CIVA',
   M02: 'Artigo 6.º do Decreto-Lei n.º 198/90, de 19 de junho',
@@ -29,7 +29,7 @@ const reasons: Readonly<Record<string, string>> = {
   M99: 'Não sujeito ou não tributado',
 }
 
-/** A code that is not listed stands alone. */
+/** Returns the code with its reason, or the code alone when the reason is unknown. */
 export function describeExemption(code: string): string {
   const reason = reasons[code]
   return reason === undefined ? code : `${code} · ${reason}`

@@ -1,4 +1,4 @@
-/** The filters of the list. Every choice is in the address at once. */
+/** Filters of the list. Each choice is written to the address at once. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { dayOf } from '../domain/calendar.ts'
@@ -8,18 +8,18 @@ import { usePage } from './context.ts'
 import { Button } from './controls.tsx'
 import { periodsOf } from './periods.ts'
 
-/** Statuses of an invoice's document. One that the address names besides is offered too. */
+/** Statuses of an invoice's document. A status from the address is offered as well. */
 const documentStatuses = ['draft', 'final', 'settled', 'canceled', 'second_copy']
 
 const debounceMs = 350
 
 interface FiltersProps {
   clear(): void
-  /** What stands beside the button that opens the filters. */
+  /** Content beside the button that opens the filters. */
   children: ComponentChildren
 }
 
-/** On a narrow screen, behind a button that says how many are set. */
+/** On a narrow screen the filters are behind a button that shows how many are set. */
 export function Filters({ clear, children }: FiltersProps) {
   const { nav, words } = usePage()
   const { filters } = nav.state
@@ -74,7 +74,7 @@ export function Filters({ clear, children }: FiltersProps) {
   )
 }
 
-/** The spans that books are kept by, each a click. */
+/** Buttons for the usual accounting periods. */
 function Periods({ filters, set }: { filters: InvoiceFilters; set(change: InvoiceFilters): void }) {
   const { words } = usePage()
   return (
@@ -138,7 +138,7 @@ function SearchField({ value, onChange }: { value: string; onChange(q: string): 
   const { words } = usePage()
   const [text, setText] = useState(value)
   const typing = useRef<ReturnType<typeof setTimeout>>(undefined)
-  // Cleared elsewhere, or gone back.
+  // The value changes from outside when the filters are cleared or the user goes back.
   useEffect(() => setText(value), [value])
   useEffect(() => () => clearTimeout(typing.current), [])
   const search = (q: string, waitMs: number) => {

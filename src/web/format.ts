@@ -1,4 +1,4 @@
-/** Amounts, days and moments as people of a language write them. */
+/** Formats amounts, days and moments for a language. */
 import { decimalsOf } from '../domain/money.ts'
 import type { Language } from './words.ts'
 
@@ -39,13 +39,13 @@ export function createFormat(language: Language) {
 
   return {
     amount: (cents: number, currency: string) => money(currency).format(toMajor(cents, currency)),
-    /** In few characters and without the currency, for a bar's label. */
+    /** Formats an amount for a bar's label, short and without the currency. */
     brief: (cents: number, currency: string) => brief.format(toMajor(cents, currency)),
     percent: (value: number) => percent.format(value / 100),
     count: (value: number) => number.format(value),
-    /** Days are those of UTC: the ones that the filters mean. */
+    /** Formats a day in UTC. The filters use days in UTC as well. */
     day: (text: string) => day.format(new Date(text)),
-    /** A day by which to pay: without the year where it is this one. */
+    /** Formats a due day. The current year is left out. */
     dueDay(text: string) {
       const isThisYear = text.startsWith(`${new Date().getUTCFullYear()}-`)
       return (isThisYear ? shortDay : day).format(new Date(text))

@@ -1,10 +1,10 @@
-/** The age of the records; announces changes of the list to a screen reader. */
+/** Shows the age of the records, and announces changes of the list to screen readers. */
 import { usePage } from './context.ts'
 import { useNow } from './notice.tsx'
 
 export function Freshness({ syncedAt, changes }: { syncedAt: Date | null; changes: number }) {
   const { words, format } = usePage()
-  // A clock that runs behind the service's makes nothing younger than now.
+  // The service's clock may be ahead of this one. An age is therefore never negative.
   const now = Math.max(useNow(10_000), Date.now())
   return (
     <p class="freshness row quiet on-screen">

@@ -1,4 +1,4 @@
-/** The token of a page around the element: asked for in time, and again after a failure or a refusal. */
+/** Keeps the token of a host page. Requests a new token before the old one ends, and again after a failure or a refusal. */
 import { pauseAfterFailureMs, renewAfterMs } from './renewal.ts'
 import { readLife } from './session.ts'
 
@@ -7,7 +7,7 @@ const longestTimerMs = 2_147_483_647
 export type FetchToken = () => Promise<string> | string
 
 interface Host {
-  /** The token, or what is known of it, changed. */
+  /** Called after a change of the token or of its state. */
   onChange(): void
   onFailure(error: Error): void
 }
@@ -18,10 +18,10 @@ export function keepHostToken({ onChange, onFailure }: Host) {
   let isStarted = false
   let hasFailed = false
   let timer: ReturnType<typeof setTimeout> | undefined
-  /** The question that waits for its answer; null when none does. */
+  /** The running request. Null when no request is running. */
   let asking: symbol | null = null
   let askedAt = Number.NEGATIVE_INFINITY
-  /** Questions in a row that brought no token, and tokens in a row that the service refused. */
+  /** Number of requests in a row that brought no token. `refusals` counts tokens in a row that the service refused. */
   let failures = 0
   let refusals = 0
 
@@ -39,7 +39,7 @@ export function keepHostToken({ onChange, onFailure }: Host) {
     if (isStarted && fetchToken !== null) timer = setTimeout(step, Math.min(waitMs, longestTimerMs))
   }
 
-  /** The last token was good for all of its time. */
+  /** Called when a token is due for renewal, so the service has accepted it. Resets the refusals. */
   function renew(): void {
     refusals = 0
     void ask()
@@ -65,7 +65,7 @@ export function keepHostToken({ onChange, onFailure }: Host) {
     set(outcome)
   }
 
-  /** A token that is still good stays in use. */
+  /** Keeps the current token, which may still be valid, and tries again later. */
   function fail(error: Error): void {
     failures++
     hasFailed = true
@@ -97,18 +97,21 @@ export function keepHostToken({ onChange, onFailure }: Host) {
       asking = null
       clearTimeout(timer)
     },
-    /** The service refused the token: a host whose tokens are all refused is not asked all the time. */
+    /**
+     * Call when the service refused the token. A new token is requested with growing pauses, so that refused tokens do not cause constant
+     * requests.
+     */
     replace(): void {
       if (asking !== null || fetchToken === null) return
       const pauseMs = pauseAfterFailureMs(refusals++)
       schedule(Math.max(0, askedAt + pauseMs - performance.now()), ask)
     },
-    /** Somebody wants it now. */
+    /** Requests a token at once, because the user asked for it. */
     ask,
   }
 }
 
-/** Said by which part it failed: an error of the host's own function names none. */
+/** Adds "fetchToken failed" to an error of the host's own function, which does not name its origin. */
 function explain(error: unknown): Error {
   if (error instanceof NoTokenError) return error
   const reason = error instanceof Error ? error.message : String(error)

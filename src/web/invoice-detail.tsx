@@ -1,4 +1,4 @@
-/** One invoice: its state, what is owed, lines, totals, taxes, and all of its documents. */
+/** Shows one invoice: state, amount due, lines, totals, taxes, and its documents. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { expansions } from '../domain/expanded.ts'
 import type { CallOptions, InvoiceDetail as Detail, InvoiceDocument } from '../sdk/client.ts'
@@ -33,7 +33,7 @@ export function InvoiceDetail({ id }: { id: string }) {
     [invoice, client],
   )
   const document = answer?.data ?? null
-  // Keyboard and screen reader go on from here.
+  // The focus moves to the heading, so that keyboard and screen reader continue there.
   useEffect(() => {
     opened.current = id
     if (isThere) heading.current?.focus()
@@ -80,7 +80,7 @@ export function InvoiceDetail({ id }: { id: string }) {
   )
 }
 
-/** What the customer asks for first: who, when, until when, and what is paid. */
+/** The facts that customers look for first: buyer, issue date, due date and paid amount. */
 function Facts({ invoice, document }: { invoice: Detail; document: InvoiceDocument | null }) {
   const { words, format } = usePage()
   const { payment, currency, number } = invoice
@@ -110,7 +110,7 @@ function Facts({ invoice, document }: { invoice: Detail; document: InvoiceDocume
   )
 }
 
-/** By rate, as the certified document has them, else as the payment platform does: where the totals do not say it all. */
+/** Taxes by rate, from the certified document or else from the payment platform. Shown only when the totals do not already show them. */
 function Taxes({ invoice, document }: { invoice: Detail; document: InvoiceDocument | null }) {
   const { words, format } = usePage()
   const { taxes, currency } = document?.taxes ? document : { ...invoice, taxes: invoice.taxes ?? null }
@@ -137,7 +137,7 @@ function Taxes({ invoice, document }: { invoice: Detail; document: InvoiceDocume
   )
 }
 
-/** Nothing where there is none yet. */
+/** Shows nothing while the invoice has no document. */
 function Documents({ invoice, document }: { invoice: Detail; document: InvoiceDocument | null }) {
   const { words, downloads } = usePage()
   const hasPlatforms = hasOtherPdf(invoice, downloads)
@@ -151,7 +151,7 @@ function Documents({ invoice, document }: { invoice: Detail; document: InvoiceDo
   )
 }
 
-/** The certified document: printed number, ATCUD, QR code, how to pay it at a cash machine, and the documents about it. */
+/** Shows the certified document: number, ATCUD, QR code, Multibanco payment details, and related documents. */
 function CertifiedDocument({ invoice, document }: { invoice: Detail; document: InvoiceDocument }) {
   const { client, session, words, downloads } = usePage()
   const { qr_path: qrPath, atcud, multibanco } = document

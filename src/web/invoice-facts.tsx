@@ -1,4 +1,4 @@
-/** The state of an invoice, its numbers and its total. */
+/** Shows the state, the total and other facts of an invoice. */
 import type { ComponentChildren } from 'preact'
 import { dayOf } from '../domain/calendar.ts'
 import type { Invoice, ListedInvoice } from '../sdk/client.ts'
@@ -20,7 +20,7 @@ const tones: Record<InvoiceState['kind'], Tone> = {
   uncollectible: 'bad',
 }
 
-/** The one state of an invoice, in its customer's words. */
+/** Shows the state of an invoice in the customer's words. */
 export function StateBadge({
   invoice,
 }: {
@@ -38,7 +38,7 @@ function describeState(state: InvoiceState, words: Words, format: Format): strin
   return words.state[state.kind]
 }
 
-/** Struck through when it is cancelled. */
+/** Shows the total. The total of a void invoice is struck through. */
 export function InvoiceTotal(props: Pick<Invoice, 'status' | 'total_cents' | 'currency'>) {
   const { format } = usePage()
   const text = format.amount(props.total_cents, props.currency)

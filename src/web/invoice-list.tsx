@@ -1,4 +1,4 @@
-/** The list: what is to be paid, filters, rows, pages, downloads, and the chart. */
+/** The invoice list: amount due, filters, rows, pages, downloads, and the chart. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { briefs } from '../domain/expanded.ts'
 import type { InvoiceList as Answer, CustomerBalance, Invoice } from '../sdk/client.ts'
@@ -26,7 +26,7 @@ export function InvoiceList() {
     call => client.invoices.list(session.customer, query, call),
   )
   const etag = result?.etag ?? null
-  // Read once the list is there, so that the first rows never wait for it, and again whenever the list's ETag changes.
+  // The summary is read after the list, so that it does not delay the rows. It is read again whenever the list's ETag changes.
   const sums = useAnswer(hasChart && etag !== null && (call => client.summary(session.customer, call)), [
     etag,
     client,
@@ -82,12 +82,15 @@ export function InvoiceList() {
   )
 }
 
-/** Asked for beside the list, and shown with it: the rows do not move when it comes. Null until then; its `data` is null when it could not be read. */
+/**
+ * Reads the balance in parallel with the list. Both are shown together, so that rows do not move. Null until the answer comes. `data` is
+ * null after a failure.
+ */
 function useBalance(etag: string | null) {
   const { client, session, shown } = usePage()
   const changes = useCount(etag)
   const key = `balance ${session.customer}`
-  // What stood in its way, such as a token that was refused, is over once the list is there: it is asked for once more.
+  // The balance may have failed because of a refused token. Once the list has arrived, the balance is requested once more.
   const missedAt = useRef<number | null>(null)
   if (etag !== null && shown.get(key)?.data === null) missedAt.current = changes
   const answer = useAnswer<{ data: CustomerBalance | null }>(
@@ -95,11 +98,11 @@ function useBalance(etag: string | null) {
     [changes, missedAt.current === changes, client],
   )
   if (answer !== null) shown.set(key, answer)
-  // Back from an invoice, the last one is shown at once.
+  // After going back from an invoice, the last balance is shown at once.
   return (shown.get(key) ?? null) as typeof answer
 }
 
-/** How often a text has changed since the first one came. */
+/** Counts the changes of a text since its first value. */
 function useCount(text: string | null): number {
   const seen = useRef<{ text: string; changes: number } | null>(null)
   if (text !== null && text !== seen.current?.text)
@@ -107,14 +110,14 @@ function useCount(text: string | null): number {
   return seen.current?.changes ?? 0
 }
 
-/** Stays while a filter finds nothing; an empty line while the list is awaited. */
+/** Shows the customer's name. The name stays while a filter finds nothing. The line is empty until the list has arrived. */
 function CustomerName({ invoices }: { invoices: readonly Invoice[] }) {
   const name = useRef('')
   name.current ||= invoices[0]?.display_name ?? ''
   return <p class="customer strong">{name.current || '\u00a0'}</p>
 }
 
-/** The screen has the page's own title and pager. */
+/** Header on paper. On the screen, the page's title and pager show these facts. */
 function PrintHead({ answer }: { answer: Answer }) {
   const { words, format } = usePage()
   const { invoices, page, page_size, total } = answer
@@ -133,7 +136,7 @@ function PrintHead({ answer }: { answer: Answer }) {
   )
 }
 
-/** Ids of the invoices that changed while the same list was shown, and the number of such changes. */
+/** Returns the ids of the invoices that changed while the same list was shown, and the number of such changes. */
 function useChanged(answer: Answer | undefined, question: string) {
   const before = useRef<{ question: string; texts: Map<string, string> } | null>(null)
   const [changed, setChanged] = useState({ ids: new Set<string>(), changes: 0 })
@@ -149,7 +152,7 @@ function useChanged(answer: Answer | undefined, question: string) {
   return changed
 }
 
-/** Steps from page to page, and the page size. */
+/** Links to the previous and next page, and the page size. */
 function Pager({ page, pages }: { page: number; pages: number }) {
   const { nav, words, format } = usePage()
   return (

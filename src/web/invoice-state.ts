@@ -1,16 +1,16 @@
-/** The one state of an invoice that its row shows: what its customer must know first. Pure. */
+/** Chooses the one state that an invoice's row shows, the most important one for the customer. Pure. */
 import { dayMs } from '../domain/calendar.ts'
 import type { Invoice, PaymentBrief } from '../sdk/client.ts'
 
 export type InvoiceState =
   | { kind: 'draft' | 'void' | 'credited' | 'uncollectible' | 'paid' | 'nothingToPay' }
-  /** `due` is YYYY-MM-DD; null without a due day. */
+  /** `due` is YYYY-MM-DD. Null without a due day. */
   | { kind: 'toPay'; due: string | null }
   | { kind: 'overdue'; days: number }
 
 type Facts = Pick<Invoice, 'status' | 'total_cents'> & { payment?: PaymentBrief }
 
-/** `today` is YYYY-MM-DD, in UTC. */
+/** `today` is YYYY-MM-DD in UTC. */
 export function stateOf({ status, total_cents, payment }: Facts, today: string): InvoiceState {
   if (status === 'draft' || status === 'void') return { kind: status }
   if (payment !== undefined && total_cents > 0 && payment.credited_cents >= total_cents)
@@ -22,12 +22,12 @@ export function stateOf({ status, total_cents, payment }: Facts, today: string):
   return days > 0 ? { kind: 'overdue', days } : { kind: 'toPay', due: payment.due_date }
 }
 
-/** Whole days from one day to another; 0 without the first. */
+/** Number of whole days between two days. 0 when `from` is null. */
 export function daysBetween(from: string | null, to: string): number {
   return from === null ? 0 : Math.round((Date.parse(to) - Date.parse(from)) / dayMs)
 }
 
-/** What remains to be paid where that is not the total; null where the total says it all. */
+/** Returns the amount still to pay when it differs from the total. Otherwise null. */
 export function remainderOf({ status, total_cents, payment }: Facts): number | null {
   if (status !== 'open' || payment === undefined) return null
   const { remaining_cents } = payment

@@ -1,4 +1,4 @@
-/** The invoices of a page, as a table; on a narrow screen each is a card, and a row to a screen reader. */
+/** The invoices of a page as a table. On a narrow screen each row looks like a card, and screen readers still see a row. */
 import { useEffect, useRef } from 'preact/hooks'
 import type { ListedInvoice } from '../sdk/client.ts'
 import { usePage } from './context.ts'

@@ -1,4 +1,4 @@
-/** The line items and the totals. */
+/** The lines and totals of an invoice. */
 import { includedTaxOf } from '../domain/money.ts'
 import type { InvoiceDetail } from '../sdk/client.ts'
 import { usePage } from './context.ts'
@@ -45,11 +45,11 @@ export function Lines({ invoice }: { invoice: InvoiceDetail }) {
   )
 }
 
-/** Every line is added; tax within the prices stands below the total. */
+/** The lines of the totals add up to the total. A tax that the prices include is shown below the total. */
 function Totals({ invoice }: { invoice: InvoiceDetail }) {
   const { words, format } = usePage()
   const { subtotal_cents, discount_cents, tax_cents, tax_percent, total_cents, currency, taxes } = invoice
-  // Of several rates, one percentage says nothing.
+  // With several rates, a single percentage would be misleading.
   const isOneRate = tax_percent !== null && (taxes?.length ?? 1) <= 1
   const percent = isOneRate ? format.percent(tax_percent) : null
   const included = includedTaxOf(invoice)

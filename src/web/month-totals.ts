@@ -1,10 +1,10 @@
 /** Billed amounts by currency and month. Pure. */
 import type { CustomerSummary, Invoice } from '../sdk/client.ts'
 
-/** A draft is not billed yet, a cancelled invoice no longer. */
+/** Drafts are not billed yet. Void invoices are no longer billed. */
 export const isBilled = ({ status }: Pick<Invoice, 'status'>) => status !== 'draft' && status !== 'void'
 
-/** By currency, then by month as in 2026-03, in the order of months. */
+/** Returns amounts by currency, then by month (YYYY-MM), in the order of the months. */
 export function billedByMonth({ currencies }: CustomerSummary) {
   const totals = new Map<string, Map<string, number>>()
   for (const { currency, months } of currencies) {
@@ -16,7 +16,7 @@ export function billedByMonth({ currencies }: CustomerSummary) {
   return totals
 }
 
-/** Every month from the first to the last, also without an invoice. */
+/** Returns every month from the first to the last, including months without an invoice. */
 export function monthsBetween(months: readonly string[]): string[] {
   const sorted = months.toSorted()
   const last = sorted.at(-1) ?? ''

@@ -1,4 +1,4 @@
-/** Notices for every state in which there is nothing to show: the reason, and what can be done. */
+/** Notices for every state without content. A notice gives the reason and the possible actions. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { usePage } from './context.ts'
@@ -12,7 +12,7 @@ interface NoticeProps {
   lead?: string
   tone?: 'calm' | 'warning'
   details?: ComponentChildren
-  /** The actions, where there is anything to do. */
+  /** Buttons of the possible actions. */
   children?: ComponentChildren
 }
 
@@ -30,9 +30,9 @@ export function Notice({ title, lead, tone = 'calm', details, children }: Notice
 interface ProblemNoticeProps {
   problem: Problem
   retry(): void
-  /** Whether an earlier answer stays in sight. */
+  /** Whether an earlier answer stays visible. */
   hasContent: boolean
-  /** Leaves an invoice that does not exist, or a search that the service refuses. */
+  /** Leads back from an invoice that does not exist, or from a search that the service refuses. */
   back?: (() => void) | undefined
 }
 
@@ -74,14 +74,14 @@ export function ProblemNotice({ problem, retry, hasContent, back }: ProblemNotic
   )
 }
 
-/** Not read out every second: the retry needs nobody. */
+/** `aria-live="off"` keeps screen readers from announcing every second. The retry happens by itself. */
 export function Countdown({ until, write }: { until: number; write(seconds: string): string }) {
   const { format } = usePage()
   const seconds = Math.max(0, Math.ceil((until - useNow(500)) / 1000))
   return <span aria-live="off">{write(format.count(seconds))}</span>
 }
 
-/** The time, in milliseconds since 1970, renewed at each interval. */
+/** Returns the current time in milliseconds since 1970, updated at each interval. */
 export function useNow(intervalMs: number): number {
   const [now, setNow] = useState(Date.now)
   useEffect(() => {
@@ -91,7 +91,7 @@ export function useNow(intervalMs: number): number {
   return now
 }
 
-/** The outlines of what comes; when it takes long, also a button to try again. */
+/** Shows outlines of the expected content. After six seconds a button to try again appears. */
 export function Loading({ words, retry, rows }: { words: Words; retry?: () => void; rows?: number }) {
   const [isSlow, setSlow] = useState(false)
   useEffect(() => {

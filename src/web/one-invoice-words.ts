@@ -1,4 +1,4 @@
-/** The page's texts of one invoice and its PDFs, each in Portuguese and in English. */
+/** Texts about one invoice and its PDFs, in Portuguese and English. */
 import type { Texts } from '../domain/invoice-words.ts'
 
 export const invoiceTexts = {

@@ -1,4 +1,4 @@
-/** The answer to "what do I owe?": the sum with its day, the button to pay, and the open invoices, the oldest due first. */
+/** Shows what the customer owes: the sum with its due day, the button to pay, and the open invoices, earliest due first. */
 import { useState } from 'preact/hooks'
 import type { CustomerBalance } from '../sdk/client.ts'
 import { usePage } from './context.ts'
@@ -6,7 +6,7 @@ import { Button, Link } from './controls.tsx'
 import { type Owed, owedOf } from './owed.ts'
 import { PayButton } from './pay-button.tsx'
 
-/** Nothing where it could not be read. */
+/** Shows nothing when the balance could not be read. */
 export function OwedSummary({ balance }: { balance: CustomerBalance | null }) {
   const { words } = usePage()
   if (balance === null) return null
@@ -59,7 +59,7 @@ function DueText({ daysOverdue, nextDue }: Pick<Owed, 'daysOverdue' | 'nextDue'>
   return nextDue === null ? null : <span>{words.until(format.dueDay(nextDue))}</span>
 }
 
-/** Of many, the first few until all are asked for. */
+/** Shows the first open invoices. A button shows all of them. */
 function OpenInvoices({ owed: { invoices, count, currency } }: { owed: Owed }) {
   const { words, format } = usePage()
   const [isWhole, setWhole] = useState(false)

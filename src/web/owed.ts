@@ -1,4 +1,4 @@
-/** What a customer owes, in each currency: the sum, its day, and the invoices, the oldest due first. Pure. */
+/** Computes what a customer owes, by currency: the sum, its due day, and the open invoices, earliest due first. Pure. */
 import type { CustomerBalance } from '../sdk/client.ts'
 import { daysBetween } from './invoice-state.ts'
 
@@ -6,16 +6,16 @@ type OpenInvoice = CustomerBalance['invoices'][number]
 
 export interface Owed {
   currency: string
-  /** What is to be paid, without invoices whose certified document is credited in full. */
+  /** Amount to pay. Invoices whose certified document is credited in full do not count. */
   cents: number
-  /** What is in the customer's favour beside it. */
+  /** Credit in the customer's favour. */
   creditCents: number
   count: number
-  /** Days since the oldest due day passed; 0 when none has. */
+  /** Days since the earliest due day passed. 0 when no due day has passed. */
   daysOverdue: number
-  /** The next due day; null when one has passed, or without any. */
+  /** The next due day. Null when one has passed, or when no invoice has a due day. */
   nextDue: string | null
-  /** As many as the balance shows. */
+  /** The open invoices that the balance lists. The balance limits their number. */
   invoices: readonly OpenInvoice[]
 }
 
@@ -39,7 +39,7 @@ export function owedOf({ currencies, invoices, day }: CustomerBalance): Owed[] {
   })
 }
 
-/** Of an open invoice whose certified document takes all back, nothing is asked for. */
+/** Whether credit notes cover the whole open amount. Such an invoice asks for no payment. */
 function isCredited({ remaining_cents, credit_cents }: OpenInvoice): boolean {
   return credit_cents >= remaining_cents
 }

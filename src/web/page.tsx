@@ -40,7 +40,7 @@ function change(session: Session | null): void {
 
 const isPicker = () => new URLSearchParams(location.search).get('pick') === '1' && parent !== window
 
-/** Sent to the page around this one. The browser delivers it only to an origin that may embed this page. */
+/** Sends the chosen invoice to the embedding page. The browser delivers it only to an origin that may embed this page. */
 function sendPicked(invoice: Invoice): void {
   for (const origin of settings.embedOrigins)
     parent.postMessage({ type: 'fatura:invoice', invoice: { ...invoice } }, origin)
@@ -48,7 +48,7 @@ function sendPicked(invoice: Invoice): void {
 
 document.adoptedStyleSheets = [createSheet()]
 show(takeSession())
-// Another link opened in this tab changes nothing but the fragment.
+// A link that is opened in the same tab changes only the fragment, so the page does not load again.
 addEventListener('hashchange', () => {
   if (new URLSearchParams(location.hash.slice(1)).has('t')) show(takeSession())
 })

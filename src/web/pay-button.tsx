@@ -1,18 +1,18 @@
-/** Opens the payment platform's own page in a new tab; the payment then shows here by itself. */
+/** Opens the payment platform's page in a new tab. This page shows the payment as soon as the service knows it. */
 import { useState } from 'preact/hooks'
 import { FaturaError } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { Button } from './controls.tsx'
 
-/** An empty tab does not wait for longer. */
+/** The request gives up after this time, because the new tab stays empty while it waits. */
 const timeoutMs = 15_000
 
 type State =
   | { step: 'idle' | 'loading' | 'notPayable' | 'payFailed' }
-  /** The browser opened no tab: a link does. */
+  /** The browser blocked the new tab. A link to the payment page is shown instead. */
   | { step: 'linked'; url: string }
 
-/** An invoice of a list, of a detail, or of the balance. */
+/** An invoice from a list, a detail view or the balance. */
 interface Payable {
   id: string
   number: string | null
@@ -28,7 +28,7 @@ export function PayButton({ invoice }: { invoice: Payable }) {
   if (!canPay || !isPayable(invoice)) return null
 
   async function pay(): Promise<void> {
-    // Opened within the click: browsers block a tab that opens later.
+    // The tab opens during the click, because browsers block tabs that are opened later.
     const tab = window.open('about:blank', '_blank')
     setState({ step: 'loading' })
     try {

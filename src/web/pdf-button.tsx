@@ -1,4 +1,4 @@
-/** Buttons that download PDFs: they wait while a PDF is being made, and save it under its own name. */
+/** Buttons that download PDFs. A button waits while a PDF is being made, and saves the PDF under its own name. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { findNoPdf } from '../domain/invoice.ts'
 import type { Downloads } from '../domain/page-settings.ts'
@@ -20,7 +20,7 @@ type Downloadable = Pick<
   'id' | 'customer_id' | 'number' | 'status' | 'ix_id' | 'ix_status' | 'ix_sync_state' | 'document'
 >
 
-/** The PDF that stands beside an invoice, or `coming`; null where there is none and none comes. */
+/** Returns the PDF that the row offers. `coming` means that the document is still to be issued. Null when no PDF exists or will exist. */
 function mainPdfOf(invoice: Downloadable, downloads: Downloads): 'ix' | 'coming' | 'payments' | null {
   const { status, ix_id, ix_status, ix_sync_state } = invoice
   if (downloads.ix && ix_id !== null && (invoice.document?.status ?? ix_status) !== 'draft') return 'ix'
@@ -30,8 +30,8 @@ function mainPdfOf(invoice: Downloadable, downloads: Downloads): 'ix' | 'coming'
 }
 
 /**
- * The invoice's own document: the certified one, or the platform's where no invoicing system is connected. Words where it is still to
- * come; where none comes, the platform's summary.
+ * Offers the certified document's PDF. Without an invoicing system, or when no document will come, it offers the platform's PDF. While the
+ * document is still to be issued, it shows a text.
  */
 export function InvoicePdf({ invoice, class: name = '' }: { invoice: Downloadable; class?: string }) {
   const { words, downloads } = usePage()
@@ -43,7 +43,7 @@ export function InvoicePdf({ invoice, class: name = '' }: { invoice: Downloadabl
   return <PdfButton invoice={invoice} kind={kind} text={text} name={number} class={name} />
 }
 
-/** Whether the payment platform's own PDF stands beside the main one. */
+/** Whether the payment platform's PDF is offered in addition to the main PDF. */
 export function hasOtherPdf(invoice: Downloadable, downloads: Downloads): boolean {
   const hasPlatforms = downloads.payments && findNoPdf('payments', invoice) === null
   return hasPlatforms && mainPdfOf(invoice, downloads) !== 'payments'
@@ -53,12 +53,12 @@ interface PdfButtonProps {
   invoice: Downloadable
   kind: PdfKind
   text: string
-  /** What the PDF is of, for those who hear the button out of its place. */
+  /** Name of the invoice or document, so that screen readers announce what the button downloads. */
   name?: string
   class?: string
 }
 
-/** Words stand beside it only where the PDF does not come at once. */
+/** A status text appears beside the button only when the PDF does not come at once. */
 export function PdfButton({ invoice, kind, text, name = '', class: look = '' }: PdfButtonProps) {
   const { words } = usePage()
   const { state, isBusy, download, cancel } = useDownload(invoice, kind)
@@ -101,7 +101,7 @@ function useDownload(invoice: Downloadable, kind: PdfKind) {
       update({ step: 'saved', name: pdf.fileName })
     } catch (error) {
       const code = error instanceof FaturaError ? error.code : null
-      // The client has waited for as long as it does: go on until somebody cancels.
+      // The client gives up after a while. The download continues until the user cancels it.
       if (code === 'document_not_ready' && !stop.signal.aborted) return download()
       const problem =
         code === 'document_not_found'

@@ -1,4 +1,4 @@
-/** The spans of days that books are kept by. Pure. */
+/** Accounting periods. Pure. */
 
 export interface Period {
   name: 'thisMonth' | 'lastMonth' | 'thisQuarter' | 'lastQuarter'
@@ -18,7 +18,7 @@ export function periodsOf(today: string): Period[] {
   ]
 }
 
-/** Whole months; a month before January is one of the year before. */
+/** Returns a range of whole months. Month 0 or less belongs to the year before. */
 function span(year: number, month: number, months: number): { from: string; to: string } {
   const dayOf = (month: number, day: number) =>
     new Date(Date.UTC(year, month - 1, day)).toISOString().slice(0, 10)

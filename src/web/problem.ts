@@ -1,8 +1,8 @@
-/** Errors, in the kinds that need words of their own. */
+/** Kinds of errors that need their own texts. */
 import { FaturaError, type FaturaErrorCode } from '../sdk/client.ts'
 import { expiryOf } from './session.ts'
 
-/** Kinds that a retry cannot help. */
+/** Kinds of errors that a retry cannot solve. */
 const finalKinds = ['expired', 'revoked', 'forbidden', 'gone', 'unsearchable'] as const
 
 export type ProblemKind = (typeof finalKinds)[number] | 'limited' | 'offline' | 'broken'
@@ -17,7 +17,7 @@ const kinds: Partial<Record<FaturaErrorCode, ProblemKind>> = {
 export interface Problem {
   kind: ProblemKind
   requestId: string | null
-  /** Time of the next retry, in milliseconds since 1970; null when there is none. */
+  /** Time of the next retry, in milliseconds since 1970. Null when no retry is planned. */
   retryAt: number | null
 }
 
@@ -34,7 +34,7 @@ function kindOf({ code, message, param }: FaturaError, token: string): ProblemKi
     return (expiryOf(token) ?? Number.POSITIVE_INFINITY) <= Date.now() || /expired/i.test(message)
       ? 'expired'
       : 'revoked'
-  // The parameter is an id in the address that is none, or a search of too many words.
+  // The parameter is an invalid invoice ID in the address, or a search with too many words.
   if (code === 'invalid_parameter') return param === 'invoiceId' ? 'gone' : 'unsearchable'
   return kinds[code] ?? 'broken'
 }

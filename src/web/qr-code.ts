@@ -1,9 +1,9 @@
-/** The image of a QR code as a drawing: a page around the element may forbid images of any address, `data:` and `blob:` too. */
+/** Turns the image of a QR code into an SVG path. A page around the element may forbid all images, even `data:` and `blob:` addresses. */
 
 export interface QrCode {
   width: number
   height: number
-  /** The dark parts, as the `d` of an SVG path. */
+  /** The dark areas, as the `d` attribute of an SVG path. */
   path: string
 }
 
@@ -12,14 +12,14 @@ export async function readQrCode(image: Blob): Promise<QrCode> {
   const { width, height } = bitmap
   const context = new OffscreenCanvas(width, height).getContext('2d')
   if (context === null) throw new Error('This browser draws nothing.')
-  // What is transparent counts as light.
+  // A white background makes transparent pixels count as light.
   context.fillStyle = '#fff'
   context.fillRect(0, 0, width, height)
   context.drawImage(bitmap, 0, 0)
   return { width, height, path: drawDark(context.getImageData(0, 0, width, height)) }
 }
 
-/** Each run of dark pixels in a row, as high as it stays the same below. */
+/** Returns an SVG path of rectangles. Each rectangle is a run of dark pixels, as high as the rows below repeat that run. */
 export function drawDark({ data, width, height }: Pick<ImageData, 'data' | 'width' | 'height'>): string {
   const isDark = (x: number, y: number) => (data[(y * width + x) * 4 + 1] ?? 255) < 128
   const open = new Map<string, { x: number; y: number; length: number }>()

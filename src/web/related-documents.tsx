@@ -1,4 +1,4 @@
-/** Documents about an invoice's certified one: credit notes, debit notes, receipts. */
+/** Lists the documents that refer to the certified document: credit notes, debit notes and receipts. */
 import type { DocumentAbout, InvoiceDetail, InvoiceDocument } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { PdfButton } from './pdf-button.tsx'
@@ -17,7 +17,7 @@ export function RelatedDocuments({
     <ul class="related stack">
       {document.related.map(about => {
         const { id, date, status } = about
-        // What it takes back or settles, as the invoice's total: before any tax is withheld.
+        // The gross amount is comparable with the invoice's total. A withheld tax is not subtracted.
         const cents = about.gross_cents ?? about.total_cents
         const facts = [
           date && format.day(date),
@@ -44,7 +44,7 @@ export function RelatedDocuments({
   )
 }
 
-/** As in "Credit note NC 4". */
+/** For example "Credit note NC 4". */
 export function nameDocument({ type, number }: Pick<DocumentAbout, 'type' | 'number'>, words: Words): string {
   return `${words.documentType[type] ?? type} ${number ?? ''}`.trim()
 }

@@ -1,4 +1,4 @@
-/** What else there is of an invoice: the platform's PDF, and those of its credit notes and receipts. */
+/** A row's menu of further PDFs: the platform's PDF, and those of credit notes and receipts. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { DocumentAbout, ListedInvoice } from '../sdk/client.ts'
 import { usePage } from './context.ts'
@@ -65,7 +65,7 @@ function RelatedPdf({ invoice, about }: { invoice: ListedInvoice; about: Documen
   return <PdfButton invoice={invoice} kind={{ related: about.id }} text={nameDocument(about, words)} />
 }
 
-/** Below the button, or above it where there is no room. */
+/** Places the list below the button, or above it when there is too little room below. */
 function placeBeside(button: HTMLElement, list: HTMLElement): void {
   const { top, bottom, right } = button.getBoundingClientRect()
   const isBelow = bottom < innerHeight - 200
@@ -77,7 +77,7 @@ function placeBeside(button: HTMLElement, list: HTMLElement): void {
   })
 }
 
-/** Closes the list when its button scrolls away. A scroll from before the opening may be told after it: then nothing has moved. */
+/** Closes the list when its button moves. Browsers may report a scroll from before the opening, so the button's position is compared. */
 function useClosedByScroll(isOpen: boolean, button: HTMLElement | null, list: HTMLElement | null): void {
   useEffect(() => {
     if (!isOpen || button === null || list === null) return

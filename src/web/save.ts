@@ -1,13 +1,13 @@
 /** Saves files from the page. */
 
-/** Saves into the browser's folder for downloads. */
+/** Saves a file into the browser's download folder. */
 export async function saveBlob(blob: Blob, name: string): Promise<void> {
   const address = URL.createObjectURL(blob)
   const link = document.createElement('a')
   link.href = address
   link.download = name
   link.click()
-  // A browser reads it after the click, and does not report when it is done.
+  // The browser reads the blob after the click and does not report the end. The address is therefore released a minute later.
   setTimeout(() => URL.revokeObjectURL(address), 60_000)
 }
 
@@ -15,7 +15,7 @@ interface FilePicker {
   showSaveFilePicker?(options: { suggestedName: string }): Promise<FileSystemFileHandle>
 }
 
-/** Asks for the place of a large file, which browsers allow only in a click. Null when the dialog is cancelled. */
+/** Asks where to save a large file. Browsers allow this dialog only during a click. Null when the user cancels the dialog. */
 export async function chooseFile(
   name: string,
 ): Promise<((bytes: ReadableStream<Uint8Array>, signal: AbortSignal) => Promise<void>) | null> {
@@ -27,7 +27,7 @@ export async function chooseFile(
       return (bytes, signal) => bytes.pipeTo(target, { signal })
     }
   } catch (error) {
-    // A frame of another site may not ask.
+    // The dialog fails in a frame of another site. The file is then saved as a blob.
     if ((error as Error).name === 'AbortError') return null
   }
   return async (bytes, signal) => {

@@ -1,18 +1,18 @@
-/** The session: a token, and the customer that it is for. */
+/** The session is a token and the customer whose invoices the token opens. */
 import { isCustomerId, isInvoiceId } from '../domain/invoice.ts'
 import type { TokenLife } from './renewal.ts'
 
 export interface Session {
   token: string
   customer: string
-  /** The only invoice that the token opens; null when all of the customer's. */
+  /** The only invoice that the token opens. Null when the token opens all invoices of the customer. */
   invoice: string | null
 }
 
-/** Key of the session storage, which ends with the tab. */
+/** Key in the session storage. Browsers delete the session storage when the tab closes. */
 const key = 'fatura'
 
-/** From a link's fragment, `#t=TOKEN&c=cus_…`, which leaves the address bar, and so the history, first. */
+/** Takes the session from a link's fragment, `#t=TOKEN&c=cus_…`. The fragment is removed at once from the address bar and the history. */
 export function takeSession(): Taken {
   const given = new URLSearchParams(location.hash.slice(1))
   const token = given.get('t')
@@ -26,15 +26,15 @@ export function takeSession(): Taken {
   return { session, former: isSame ? null : kept }
 }
 
-/** `former` is the session that the link took the place of; null when it shows the same. */
+/** `former` is the session that the link replaced. Null when both sessions show the same. */
 export type Taken = Record<'session' | 'former', Session | null>
 
-/** Whether a text is an access token or a JWT, and not a part of one or something else. */
+/** Whether a text is a complete access token or a JWT. */
 export function isWhole(token: string): boolean {
   return /^fat_[0-9A-Za-z]{48}$/.test(token) || Object.keys(readClaims(token)).length > 0
 }
 
-/** Null when neither the link nor the token names the customer. */
+/** Returns null when neither the link nor the token names a customer. */
 export function openSession(token: string, customer: string | null): Session | null {
   const claims = readClaims(token)
   const owner = [customer, claims.sub, claims.customer_id].find(
@@ -50,7 +50,7 @@ export function openSession(token: string, customer: string | null): Session | n
 }
 
 export function keepSession(session: Session | null): void {
-  // A browser may refuse storage, as in a frame of another site: the session then lives in memory alone.
+  // A browser may refuse storage, for example in a frame of another site. The session then exists only in memory.
   try {
     if (session === null) sessionStorage.removeItem(key)
     else sessionStorage.setItem(key, JSON.stringify(session))
@@ -65,7 +65,7 @@ function readKept(): Session | null {
   }
 }
 
-/** The expiry of a JWT, in milliseconds since 1970; null of any other token. */
+/** Returns the expiry of a JWT in milliseconds since 1970. Null for other tokens. */
 export const expiryOf = (token: string): number | null => readLife(token).expiresAt
 
 export function readLife(token: string): TokenLife {
@@ -74,7 +74,7 @@ export function readLife(token: string): TokenLife {
   return { issuedAt: momentOf(iat), expiresAt: momentOf(exp) }
 }
 
-/** The claims of a JWT, unverified: the service alone decides what a token may read. */
+/** Reads the claims of a JWT without verifying them. Only the service decides what a token may read. */
 function readClaims(token: string): Record<string, unknown> {
   const [, payload, signature] = token.split('.')
   if (payload === undefined || signature === undefined) return {}

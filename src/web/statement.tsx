@@ -1,4 +1,4 @@
-/** The statement of account: every entry of a period with its running balance, for each currency, for paper. */
+/** The statement of account for printing: all entries of a period with a running balance, by currency. */
 import { useEffect, useState } from 'preact/hooks'
 import type { AccountStatement, Invoice, StatementEntry, StatementSum } from '../sdk/client.ts'
 import { usePage } from './context.ts'
@@ -48,7 +48,7 @@ function Paper({ account: { sums, entries, customer } }: { account: Account }) {
   )
 }
 
-/** On paper, the seller stands above the columns on every page. */
+/** On paper, each page repeats the seller above the columns, because the seller is in the table's header. */
 function Ledger({ sum, entries }: { sum: StatementSum; entries: readonly StatementEntry[] }) {
   const { words, format } = usePage()
   const { currency } = sum
@@ -109,7 +109,7 @@ function Ledger({ sum, entries }: { sum: StatementSum; entries: readonly Stateme
   )
 }
 
-/** The certified number, else the invoice that the entry is of. */
+/** Shows the certified number, or else the number of the entry's invoice. */
 function EntryName({ entry: { type, number, invoice_number, proof } }: { entry: StatementEntry }) {
   const { words } = usePage()
   const about = number ?? invoice_number
@@ -138,7 +138,7 @@ function Seller() {
 interface Account {
   sums: AccountStatement['currencies']
   entries: readonly StatementEntry[]
-  /** Whose names and tax ID stand on the paper. */
+  /** An invoice with the customer's name and tax ID for the paper. */
   customer: Invoice | undefined
 }
 
@@ -149,7 +149,7 @@ interface Reading {
   problem: Problem | null
 }
 
-/** Paper does not change, so the entries are read once; a change meanwhile makes the reading begin again. */
+/** Reads the entries once, because paper does not change. When the data changes between two pages, the reading starts again. */
 function useAccount() {
   const { client, session, nav } = usePage()
   const { date_from: from, date_to: to } = nav.state.filters
@@ -189,14 +189,14 @@ async function readEntries(
   const entries = [...first.entries]
   for (let page = 2; page <= first.total_pages; page++) {
     const next = await readPage(page)
-    // Something changed between two pages.
+    // The sums differ from those of the first page, so the data has changed.
     if (JSON.stringify(next.currencies) !== JSON.stringify(first.currencies)) return readEntries(readPage)
     entries.push(...next.entries)
   }
   return { sums: first.currencies, entries }
 }
 
-/** The head of a list on paper: customer, days, filters, and the moment. The names of the newest invoice count. */
+/** The header of a list on paper: customer, days, filters, and the current time. The customer's name comes from the newest invoice. */
 export function PaperHead({ invoice }: { invoice: Invoice | undefined }) {
   const { nav, words } = usePage()
   const { status, ix_status, q } = nav.state.filters

@@ -1,4 +1,4 @@
-/** The operator's contact. */
+/** The contact for customers' questions. */
 import type { Brand } from '../domain/page-settings.ts'
 
 export interface SupportLink {
@@ -6,7 +6,7 @@ export interface SupportLink {
   text: string
 }
 
-/** Null for an address that is neither of mail nor of a page, such as a script. `about` fills in a mail's subject. */
+/** Returns null for an address that is neither e-mail nor http, such as a script. `about` becomes the subject of the e-mail. */
 export function supportOf(
   { support }: Pick<Brand, 'support'>,
   about: string | null = null,

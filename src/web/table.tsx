@@ -1,10 +1,10 @@
-/** Parts of tables. Each names its role, which a table loses where CSS displays its rows as cards. */
+/** Parts of tables. Each part sets its ARIA role, because a table loses its roles where CSS displays rows as cards. */
 import type { ComponentChildren, TdHTMLAttributes } from 'preact'
 
 interface TableHeadProps {
   class?: string
   texts: readonly string[]
-  /** Headings of the columns of numbers, which come after those of texts. */
+  /** Headings of number columns, which come after the text columns. */
   numbers?: readonly string[]
   children?: ComponentChildren
 }
@@ -36,7 +36,7 @@ export function Cell(attributes: TdHTMLAttributes) {
   return <td role="cell" {...attributes} />
 }
 
-/** The label is shown beside the text where the columns' headings are hidden. */
+/** The label is shown beside the number where the column headings are hidden. */
 export function NumberCell({ label, text }: { label: string; text: string }) {
   return (
     <Cell class="number" data-label={label}>

@@ -1,4 +1,4 @@
-/** The view: filters, page, one invoice, the statement. On the page it lives in the URL; in the element, in memory. */
+/** The current view: filters, page, one invoice, or the statement. The page keeps the view in its URL, the element in memory. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { isCalendarDay } from '../domain/calendar.ts'
 import { type InvoiceStatus, invoiceStatuses, isIxStatus } from '../domain/invoice.ts'
@@ -10,7 +10,7 @@ export interface UrlState {
   filters: InvoiceFilters
   page: number
   pageSize: number
-  /** The invoice whose detail is shown. */
+  /** ID of the invoice whose detail is shown. */
   invoice: string | null
   isStatement: boolean
   lang: string | null
@@ -38,14 +38,14 @@ function readUrlState(search: string): UrlState {
   }
 }
 
-/** A bookmark may be old, or typed by hand: values that the service would refuse are left out. */
+/** Whether the service accepts the value. Other values are left out, because a bookmark may be old or typed by hand. */
 function isAllowed(name: (typeof filterNames)[number], value: string): boolean {
   if (name === 'status') return invoiceStatuses.includes(value as InvoiceStatus)
   if (name === 'q') return value.length <= 200
   return name === 'ix_status' ? isIxStatus(value) : isCalendarDay(value)
 }
 
-/** Parameters that are not of the state, such as `pick`, stay. */
+/** Keeps parameters that do not belong to the view, such as `pick`. */
 function writeUrlState(state: UrlState, search: string): string {
   const given = new URLSearchParams(search)
   const set = (name: string, value: string | null | undefined) =>
@@ -75,11 +75,11 @@ export function useNavigation(isInUrl: boolean) {
     }
     return {
       state,
-      /** A new step of the history; its address is `hrefTo`. */
+      /** Adds an entry to the browser's history. */
       go: (change: Partial<UrlState>) => move(change, 'pushState'),
-      /** The same step, as while somebody types. */
+      /** Replaces the current entry of the browser's history, for example while the user types. */
       adjust: (change: Partial<UrlState>) => move(change, 'replaceState'),
-      /** Undefined where there is no address. */
+      /** Undefined in the element, where views have no address. */
       hrefTo: (change: Partial<UrlState>) =>
         isInUrl ? writeUrlState({ ...state, ...change }, location.search) : undefined,
     }

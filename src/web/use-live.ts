@@ -1,23 +1,26 @@
-/** Answers of the service, requested again at each change. */
+/** Answers of the service that are requested again after each change. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { CallOptions, Result } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { describeProblem, isFinal, type Problem } from './problem.ts'
 
-/** For a token that may not follow changes, and after a failure. An unchanged answer is a 304; a hidden tab waits. */
+/** Interval for tokens that may not follow changes, and after a failure. An unchanged answer is a 304. A hidden tab does not poll. */
 const pollMs = 10_000
-/** After a wait without a change: a service that is about to end answers at once. */
+/** Pause after a wait without a change. A service that is shutting down answers such waits at once. */
 const pauseMs = 1_000
 
 interface State<T> {
-  /** The question that `result` answers. */
+  /** Key of the request that `result` answers. */
   key: string
-  /** The last answer; of another question while this one's is awaited. */
+  /** The last answer. While a new request runs, this is the answer to the previous one. */
   result: Result<T> | null
   problem: Problem | null
 }
 
-/** Asked for again with each new reason; null until it comes. A failure is not shown: the main answer shows what is wrong. */
+/**
+ * Requests an answer again when one of `reasons` changes. Null until the answer comes. A failure is not shown, because the main answer
+ * shows the problem.
+ */
 export function useAnswer<T>(ask: ((call: CallOptions) => Promise<T>) | false, reasons: unknown[]): T | null {
   const [answer, setAnswer] = useState<T | null>(null)
   useEffect(() => {
@@ -29,7 +32,7 @@ export function useAnswer<T>(ask: ((call: CallOptions) => Promise<T>) | false, r
   return answer
 }
 
-/** `key` names the question. */
+/** `key` identifies the request. */
 export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Result<T>>) {
   const { client, shown, session, token, onRefused } = usePage()
   const [attempt, setAttempt] = useState(0)
@@ -40,7 +43,7 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
     problem: null,
   }))
 
-  // The request leaves before anything is drawn. `load` depends on `key` and the token alone.
+  // The request starts before anything is drawn. `load` depends only on `key` and the token.
   const end = useMemo(() => {
     const stop = new AbortController()
     const { signal } = stop
@@ -75,7 +78,10 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
       }
     }
 
-    /** Until a change, or for 25 s. The first answer brings the cursor; what changed before it is then requested. */
+    /**
+     * Waits for a change, at most 25 s. The first answer returns only the cursor, so the main answer is requested again unless its ETag
+     * names the same cursor.
+     */
     async function listen(etag: string | null): Promise<void> {
       if (session.invoice !== null) return schedule(pollMs)
       try {
@@ -83,12 +89,12 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
         const { changes, next } = await client.listChanges({ customer: session.customer, after }, { signal })
         after = next
         hasFailed = false
-        // The ETag of a list names the same place as the cursor of its customer's feed.
+        // The ETag of a list contains the cursor of the customer's changes.
         if (isFirst && etag?.includes(`-${next}-`)) return listen(etag)
         schedule(isFirst || changes.length > 0 ? 0 : pauseMs)
       } catch {
         after = undefined
-        // The answer itself shows the reason; a feed that fails alone is not asked all the time.
+        // The main answer shows the reason. When only the changes fail, they are requested at the poll interval.
         if (!signal.aborted) schedule(hasFailed ? pollMs : 0)
         hasFailed = true
       }
@@ -111,13 +117,13 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
   }, [key, attempt])
   useEffect(() => end, [end])
 
-  // What was refused is asked for again with the next token; what is shown stays.
+  // After a refusal, a new token causes another request. The shown content stays.
   const isRefused = state.problem !== null && isFinal(state.problem)
   useEffect(() => {
     if (isRefused) retry()
   }, [session.token])
 
-  /** Without access nothing is shown; any other problem may pass, and the last answer stays in sight. */
+  /** Without access no content is shown. After other problems the last answer stays visible. */
   const isBarred = state.problem !== null && state.problem.retryAt === null
   return { ...state, isCurrent: state.key === key, isBarred, retry }
 }

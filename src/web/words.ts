@@ -1,4 +1,4 @@
-/** The page's texts, each in Portuguese and in English. */
+/** Texts of the page, in Portuguese and English. */
 import { chooseWords, few, invoiceWords, type Texts, type Translated } from '../domain/invoice-words.ts'
 import type { EntryType } from '../sdk/client.ts'
 import { accessTexts } from './access-words.ts'
@@ -235,7 +235,7 @@ export const languages: Record<Language, { name: string; words: Words }> = {
   en: { name: 'English', words: wordsIn('en') },
 }
 
-/** The first wish that is a language of the page; else English. */
+/** Returns the first wanted language that the page has. The default is English. */
 export function pickLanguage(...wishes: readonly (string | null | undefined)[]): Language {
   const asked = wishes.map(wish => wish?.toLowerCase().split('-')[0])
   return asked.find(language => language === 'pt' || language === 'en') ?? 'en'

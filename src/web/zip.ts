@@ -1,4 +1,4 @@
-/** The PDFs of many invoices as one ZIP, made as they come in. Loaded when it is asked for. */
+/** Writes the PDFs of many invoices into a ZIP while they arrive. This file is loaded only when a ZIP is requested. */
 import { downloadZip } from 'client-zip'
 import { dayIn } from '../domain/calendar.ts'
 import { creditTypes } from '../domain/document.ts'
@@ -12,22 +12,22 @@ import { nameDocument } from './related-documents.tsx'
 export interface ZipOptions
   extends Pick<PageContext, 'client' | 'session' | 'brand' | 'language' | 'words' | 'downloads'> {
   walk: InvoiceWalk
-  /** The filter of that name. */
+  /** Value of the filter `status`. */
   status: string | undefined
   signal: AbortSignal
   /** Called after each invoice with the number of invoices so far. */
   onStep(done: number): void
-  /** Called for each PDF: whether it could be fetched. */
+  /** Called after each PDF with whether the PDF was fetched. */
   onPdf(isFetched: boolean): void
 }
 
-/** The service lets so many downloads of a customer run at once. */
+/** The service allows this number of simultaneous downloads per customer. */
 const atOnce = 4
 
 interface Wanted {
   invoice: ListedInvoice
   kind: PdfKind
-  /** As the ZIP's folder and missing.txt name it. */
+  /** Name of the folder in the ZIP. missing.txt also uses this name. */
   folder: string
 }
 
@@ -56,7 +56,7 @@ async function* listEntries(options: ZipOptions): AsyncGenerator<{ name: string;
     yield { name: 'missing.txt', input: `${[words.missingTitle, ...missing].join('\r\n')}\r\n` }
 }
 
-/** Of each invoice its document, the platform's PDF, and the credit notes about it. */
+/** Yields the PDFs of each invoice: the certified document, the platform's PDF, and the credit notes. */
 async function* listWanted(
   options: ZipOptions,
   onInvoice: (invoice: ListedInvoice) => void,
@@ -84,14 +84,14 @@ async function* listCreditNotes(
       yield { invoice, kind: { related: id }, folder: nameDocument({ type, number: null }, words) }
 }
 
-/** The PDF, or the line of missing.txt. One that fails does not stop the others. */
+/** Returns the PDF, or a line for missing.txt. A failed PDF does not stop the others. */
 async function fetchPdf({ client, session, signal, words }: ZipOptions, wanted: Wanted): Promise<Fetched> {
   const { invoice, kind, folder } = wanted
   try {
     const { fileName, body } = await client.downloadPdf(session.customer, invoice.id, kind, { signal })
     return { name: `${folder}/${fileName}`, input: await new Response(body).blob() }
   } catch (error) {
-    // Without a connection or access, none of the others comes either.
+    // Without a connection or access, all other PDFs would fail as well.
     if (!(error instanceof FaturaError) || error.code === 'connection_failed' || error.status === 401)
       throw error
     const number = invoice.document?.number ?? invoice.number ?? invoice.id
@@ -105,7 +105,7 @@ async function fetchPdf({ client, session, signal, words }: ZipOptions, wanted: 
   }
 }
 
-/** Works on several at once, and yields their results in their order. */
+/** Runs several tasks at once and yields their results in the order of the items. */
 async function* severalAtOnce<Item, Result>(
   items: AsyncIterable<Item>,
   work: (item: Item) => Promise<Result>,
@@ -113,7 +113,7 @@ async function* severalAtOnce<Item, Result>(
   const running: Promise<Result>[] = []
   for await (const item of items) {
     const result = work(item)
-    // It is waited for in its turn, and may have failed before.
+    // The task may fail before its result is awaited. Without this handler, that would be an unhandled rejection.
     result.catch(() => {})
     running.push(result)
     if (running.length >= atOnce) yield running.shift() as Promise<Result>
