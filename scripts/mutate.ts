@@ -51,7 +51,7 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
   },
   stamps: { files: ['src/store/stamps.ts'], tests: ['test/store/stamps.test.ts'] },
   counting: {
-    files: ['src/store/sql/counting.ts', 'src/store/sql/counts.ts'],
+    files: ['src/store/sql/counters.ts', 'src/store/sql/write-counters.ts'],
     tests: [
       skip('on (postgres|citus)'),
       ...['store/changes', 'store/counts', 'http/summary'].map(name => `test/${name}.test.ts`),

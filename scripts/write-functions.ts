@@ -1,7 +1,7 @@
 /** Writes into PostgreSQL's functions what follows from the filters and constants of the read model, each between two marks. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { openInvoicesShown } from '../src/domain/balance.ts'
-import { countedAbove } from '../src/store/sql/counting.ts'
+import { countedAbove } from '../src/store/sql/counters.ts'
 import { expandedLines } from '../src/store/sql/expansion-sql.ts'
 import { columnOf, type RowFilterName, rowFilterNames, rowFilters } from '../src/store/sql/filters.ts'
 

@@ -12,13 +12,13 @@ export interface Planted {
 export const planted: readonly Planted[] = [
   {
     name: 'counters are not lowered',
-    file: 'src/store/sql/counting.ts',
+    file: 'src/store/sql/counters.ts',
     from: 'if (before !== null) countInvoice(change.counters, before, -1)',
     to: '',
   },
   {
     name: 'the version is not raised',
-    file: 'src/store/sqlite/counts.ts',
+    file: 'src/store/sqlite/write-customers.ts',
     from: 'version = max(version + 1, excluded.version)',
     to: 'version = version',
   },
@@ -198,13 +198,13 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'a change of a document is not in the feed',
-    file: 'src/store/sql/counting.ts',
+    file: 'src/store/sql/counters.ts',
     from: 'change.kinds.set(id, mergeKinds(change.kinds.get(id), kind))',
     to: "if (kind !== 'document') change.kinds.set(id, mergeKinds(change.kinds.get(id), kind))",
   },
   {
     name: 'the feed of all customers skips the first change of a batch',
-    file: 'src/store/sql/counting.ts',
+    file: 'src/store/sql/counters.ts',
     from: 'invoiceId, kind, positionBefore + i + 1]',
     to: 'invoiceId, kind, positionBefore + i + 2]',
   },

@@ -10,7 +10,7 @@ import { type Invoice, invoiceStatuses, type ListQuery } from '../../src/domain/
 import { serializeSums } from '../../src/domain/invoice-json.ts'
 import { readFilter } from '../../src/http/read-filter.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
-import { countedAbove } from '../../src/store/sql/counting.ts'
+import { countedAbove } from '../../src/store/sql/counters.ts'
 import { searchWords } from '../../src/store/sql/search.ts'
 import type { InvoiceQuery, WriteTransaction } from '../../src/store/store.ts'
 import { campaign } from '../support/checks/campaign.ts'

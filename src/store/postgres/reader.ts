@@ -14,7 +14,7 @@ import {
   toPeriod,
   toSum,
   toSums,
-} from '../sql/counting.ts'
+} from '../sql/counters.ts'
 import { parameterList } from '../sql/db.ts'
 import { rowFilterNames } from '../sql/filters.ts'
 import { type SearchWord, searchedAtOnce } from '../sql/search.ts'

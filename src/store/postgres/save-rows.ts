@@ -5,7 +5,7 @@
 import type { StoredEntry } from '../../domain/account.ts'
 import type { InvoiceKey, InvoiceRecord } from '../../domain/invoice.ts'
 import type { PaymentFacts } from '../../domain/payment.ts'
-import type { Countable } from '../sql/counting.ts'
+import type { Countable } from '../sql/counters.ts'
 import type { Insertion } from '../sql/db.ts'
 import { type ComparedRow, type InvoiceRow, isOtherRow } from '../sql/invoice-row.ts'
 import { keyOf } from '../sql/links.ts'

@@ -1,10 +1,10 @@
 /** Writes invoices and customers in bulk. Each statement takes a whole batch. */
 import type { InvoiceKey, InvoiceRecord } from '../../domain/invoice.ts'
-import { changeColumns } from '../sql/counting.ts'
-import type { GrownCustomer, LockedCustomer } from '../sql/counts.ts'
+import { changeColumns } from '../sql/counters.ts'
 import { type InvoiceRow, toRow } from '../sql/invoice-row.ts'
 import { keyOf, saveLinks } from '../sql/links.ts'
 import type { EngineWrites } from '../sql/transaction-writes.ts'
+import type { GrownCustomer, LockedCustomer } from '../sql/write-counters.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
 import { saveEntries, saveRows, splitText } from './save-rows.ts'

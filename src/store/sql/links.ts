@@ -2,10 +2,10 @@
 import type { Claim } from '../../domain/document.ts'
 import type { Invoice, InvoiceKey } from '../../domain/invoice.ts'
 import type { Relinked } from '../document-store.ts'
-import type { Countable } from './counting.ts'
-import type { Counters } from './counts.ts'
+import type { Countable } from './counters.ts'
 import { columnsFor, type Db, type Insertion, queryColumn } from './db.ts'
 import { type InvoiceRow, toRow } from './invoice-row.ts'
+import type { Counters } from './write-counters.ts'
 
 const linkInsertion: Insertion = {
   into: 'fatura.links',

@@ -1,8 +1,8 @@
 /** Compares totals and counters with the rows. The comparison takes no lock and writes nothing. */
 import type { OnRecounted } from '../store.ts'
-import { countedAbove, counterColumns } from './counting.ts'
-import type { Counters } from './counts.ts'
+import { countedAbove, counterColumns } from './counters.ts'
 import { type Db, queryColumn } from './db.ts'
+import type { Counters } from './write-counters.ts'
 
 const customersAtOnce = 100
 

@@ -1,7 +1,7 @@
 /** Reads the entries of customers' accounts. All statements of an answer read from one snapshot of the connection. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { AccountQuery, StoredEntry } from '../../domain/account.ts'
-import { type CreditRow, firstDay, lastDay, type PeriodRow, toPeriod, toSums } from '../sql/counting.ts'
+import { type CreditRow, firstDay, lastDay, type PeriodRow, toPeriod, toSums } from '../sql/counters.ts'
 import type { AccountPage } from '../store.ts'
 import { clampPage } from './read-pages.ts'
 import { openSnapshots } from './snapshots.ts'

@@ -1,7 +1,7 @@
 /** Reads sums and open invoices of a customer. Each answer comes from one snapshot of the connection. */
 import type { DatabaseSync } from 'node:sqlite'
 import { openInvoicesShown } from '../../domain/balance.ts'
-import { type CreditRow, type OpenSumRow, type SumRow, toCredits, toOpenSum, toSum } from '../sql/counting.ts'
+import { type CreditRow, type OpenSumRow, type SumRow, toCredits, toOpenSum, toSum } from '../sql/counters.ts'
 import { monthIn } from '../sql/filters.ts'
 import type { CustomerSums, OpenInvoices } from '../store.ts'
 import type { Snapshots } from './snapshots.ts'

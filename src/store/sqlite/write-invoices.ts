@@ -1,15 +1,15 @@
 /** Writes invoices within a transaction of the writer. The statements are prepared only once. */
 import type { InvoiceKey } from '../../domain/invoice.ts'
-import type { Countable } from '../sql/counting.ts'
-import type { Counters } from '../sql/counts.ts'
+import type { Countable } from '../sql/counters.ts'
 import type { Db } from '../sql/db.ts'
 import { type ComparedRow, type InvoiceRow, isOtherRow, toRow } from '../sql/invoice-row.ts'
 import { saveLinks } from '../sql/links.ts'
 import type { EngineWrites } from '../sql/transaction-writes.ts'
+import type { Counters } from '../sql/write-counters.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
-import { customerWrites } from './counts.ts'
 import type { StoreFile } from './database.ts'
 import { translate } from './failures.ts'
+import { customerWrites } from './write-customers.ts'
 
 export function engineWrites(db: StoreFile, shared: Db): EngineWrites {
   const statements = prepareStatements(db)

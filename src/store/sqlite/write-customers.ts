@@ -1,6 +1,6 @@
-import { changeColumns, countedAbove } from '../sql/counting.ts'
-import type { CustomerWrites, LockedCustomer } from '../sql/counts.ts'
+import { changeColumns, countedAbove } from '../sql/counters.ts'
 import type { Db, Insertion } from '../sql/db.ts'
+import type { CustomerWrites, LockedCustomer } from '../sql/write-counters.ts'
 
 const saveCustomer = `
   INSERT INTO customers (customer_id, version, total) VALUES ($1, $2, $3)

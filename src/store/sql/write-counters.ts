@@ -1,5 +1,5 @@
 /** Collects the totals and counters of the customers that a transaction changes, and writes them before the commit. */
-import { type ChangeRow, Changes, type CustomerChange, changeRows, counterColumns } from './counting.ts'
+import { type ChangeRow, Changes, type CustomerChange, changeRows, counterColumns } from './counters.ts'
 import type { Db, Insertion } from './db.ts'
 import type { SharedRows } from './shared-rows.ts'
 
