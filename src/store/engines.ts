@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import type { StoreFacts } from './facts.ts'
 import type { OnRewrite } from './migrations.ts'
-import { fitness, splitHosts } from './postgres/split-hosts.ts'
+import { fitness, splitHosts } from './postgres/hosts.ts'
 import {
   type ConnectorStores,
   type ConnectorWait,

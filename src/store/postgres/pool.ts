@@ -3,8 +3,7 @@ import { availableParallelism } from 'node:os'
 import pg from 'pg'
 import { changedBelow } from '../migrations.ts'
 import { StoreBusy, StoreError, StoreUnavailable } from '../store.ts'
-import { chooseHosts } from './hosts.ts'
-import { splitHosts, takesWrites } from './split-hosts.ts'
+import { chooseHosts, splitHosts, takesWrites } from './hosts.ts'
 import { writeOptions } from './write-limits.ts'
 
 /** PostgreSQL's type of counts and times. All of their values fit into a JavaScript number. */
