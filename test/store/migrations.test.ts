@@ -11,7 +11,7 @@ import {
 } from '../../src/store/engines.ts'
 import { explainState, type OnRewrite, type Schema } from '../../src/store/migrations.ts'
 import { migratePostgres } from '../../src/store/postgres/migrate.ts'
-import { schema as ofPostgres } from '../../src/store/postgres/schema-version.ts'
+import { schema as ofPostgres } from '../../src/store/postgres/schema.ts'
 import { migrateSqlite, schema as ofSqlite } from '../../src/store/sqlite/migrations.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { campaign, reportFigure } from '../support/checks/campaign.ts'

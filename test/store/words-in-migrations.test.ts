@@ -6,7 +6,7 @@ import { claimedStates, openDocumentStatuses } from '../../src/domain/document.t
 import { invoiceStatuses, unsettledStatuses } from '../../src/domain/invoice.ts'
 import { webhookStates } from '../../src/store/change-store.ts'
 import { journalOutcomes } from '../../src/store/document-store.ts'
-import { schema as ofPostgres } from '../../src/store/postgres/schema-version.ts'
+import { schema as ofPostgres } from '../../src/store/postgres/schema.ts'
 import { schema as ofSqlite } from '../../src/store/sqlite/migrations.ts'
 
 for (const [engine, { migrations }] of [

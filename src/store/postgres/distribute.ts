@@ -1,8 +1,8 @@
 /** Distributes tables and functions by customer on Citus, and compares Citus's catalog with the wanted state. */
 
 import { StoreError } from '../store.ts'
-import { functions, type Place, tables } from './schema.ts'
-import type { AskSchema } from './schema-version.ts'
+import { functions, type Place, tables } from './citus-layout.ts'
+import type { AskSchema } from './schema.ts'
 
 /** Tables with which all other tables of the same distribution column are colocated. */
 const anchors = { customer_id: 'fatura.invoices', id: 'fatura.documents' } as const

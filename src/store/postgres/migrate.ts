@@ -5,7 +5,7 @@ import { type MigrationTarget, type OnRewrite, runMigrations } from '../migratio
 import { StoreError } from '../store.ts'
 import { changeOneAfterAnother, checkReplication, distribute, hasCitus } from './distribute.ts'
 import { openWritePool, translate } from './pool.ts'
-import { askOf, migrationLock, schema } from './schema-version.ts'
+import { askOf, migrationLock, schema } from './schema.ts'
 import { createDb } from './shared-db.ts'
 
 export async function migratePostgres(url: string, onRewrite: OnRewrite = () => {}, wanted = schema) {

@@ -4,7 +4,7 @@ import { check, recount } from '../sql/recount.ts'
 import type { InvoiceWalk, OnRecounted, OperatorStore, WalkedInvoice } from '../store.ts'
 import { hasCitus } from './distribute.ts'
 import { explain, openOperatorPool, read, rollBack } from './pool.ts'
-import { checkSchema } from './schema-version.ts'
+import { checkSchema } from './schema.ts'
 import { createDb, type PostgresDb } from './shared-db.ts'
 
 export async function openPostgresOperator(url: string): Promise<OperatorStore> {

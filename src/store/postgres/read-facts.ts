@@ -4,7 +4,7 @@ import type { NodeFacts, ServerFacts, StoreFacts } from '../facts.ts'
 import { explainState } from '../migrations.ts'
 import { findMisplaced, hasCitus } from './distribute.ts'
 import { openReadPool, read } from './pool.ts'
-import { type AskSchema, readState, schema } from './schema-version.ts'
+import { type AskSchema, readState, schema } from './schema.ts'
 
 /** A replica that has replayed everything it received has no delay, however old the last transaction is. */
 const serverQuery = `

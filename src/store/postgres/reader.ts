@@ -31,7 +31,7 @@ import { hasCitus } from './distribute.ts'
 import { type FreshnessRow, rememberFreshness } from './freshness.ts'
 import { openPipelines } from './pipelined-connections.ts'
 import { checkCrowd, openReadPools, type ReadPools, read, twiceIfBroken } from './pool.ts'
-import { checkSchema, schema } from './schema-version.ts'
+import { checkSchema, schema } from './schema.ts'
 
 /** Every request is one round trip: a prepared call of one function. Functions that read invoices take the customer. */
 const texts = {

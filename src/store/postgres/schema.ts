@@ -1,53 +1,43 @@
-/** Says where each table and function lies on Citus. Every key begins with customer_id, so that each request goes to one shard. */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { PoolClient } from 'pg'
+import { checkState, readMigrations, type Schema, type SchemaState } from '../migrations.ts'
+
+const functions = readFileSync(new URL('./functions.sql', import.meta.url), 'utf8')
+
+export const schema: Schema = {
+  migrations: readMigrations(new URL('./migrations/', import.meta.url)),
+  functions: { sql: functions, sha256: createHash('sha256').update(functions).digest('hex') },
+}
 
 /**
- * Where a table lies on Citus.
- * `reference`: complete on every node. Writing it needs all nodes.
- * `shared`: at the coordinator, and readable from every node. Writing it needs no other node.
- * `coordinator`: at the coordinator, and unknown to other nodes. Only writers use it.
- * `customer_id` or `id`: the column that chooses the shard of a row. All rows of a customer lie together.
+ * Number of the advisory lock that a migration holds exclusively and that all writers of rows share. Any number works, but it must never
+ * change.
  */
-export type Place = 'reference' | 'shared' | 'coordinator' | 'customer_id' | 'id'
+export const migrationLock = 7_261_328_547
 
-export const tables = placed<Place>({
-  reference: ['migrations'],
-  shared: ['freshness', 'tokens', 'keys', 'scopes', 'commits', 'feed'],
-  coordinator: [
-    'observation',
-    'streams',
-    'bound_accounts',
-    'lease',
-    'set_aside',
-    'rechecks',
-    'corrections',
-    'outgoing_webhooks',
-    // `invoices_readable` is a view for people. They read it only at the coordinator.
-    'invoices_readable',
-  ],
-  customer_id: [
-    ...['invoices', 'invoice_lines', 'invoice_payments', 'account_entries', 'customers'],
-    ...['counts', 'tombstones', 'links', 'journal', 'changes'],
-  ],
-  // Documents are distributed by their own ID. A document is known before its invoice, and may never have one.
-  id: ['documents', 'document_clients', 'document_relations'],
-})
+/** Runs a statement that reads the schema. It uses functions, because the API's role may not read any table. */
+export type AskSchema = <Row extends object>(sql: string) => Promise<Row[]>
 
-/**
- * Where a function runs on Citus.
- * `key` and `list`: on the node with the rows of the customer, who is the first argument. Citus plans a `list` function at each call.
- * `everywhere`: on any node.
- */
-export const functions = placed<'key' | 'list' | 'everywhere'>({
-  key: ['read_version', 'find_invoice', 'customer_changes'],
-  list: ['list_invoices', 'search_invoices', 'read_sums', 'read_open', 'read_account'],
-  everywhere: [
-    ...['list_counted', 'read_freshness', 'read_token', 'read_key', 'covers_customer'],
-    ...['read_commits', 'commit_changes', 'schema_version', 'schema_state'],
-    ...['tables_at', 'find_known', 'count_customers'],
-  ],
-})
+export function askOf(client: PoolClient): AskSchema {
+  return async <Row extends object>(sql: string) => (await client.query(sql)).rows as Row[]
+}
 
-function placed<P extends string>(names: Record<P, readonly string[]>): Readonly<Record<string, P>> {
-  const places = Object.entries(names) as [P, readonly string[]][]
-  return Object.fromEntries(places.flatMap(([place, some]) => some.map(name => [`fatura.${name}`, place])))
+export async function readState(ask: AskSchema): Promise<SchemaState> {
+  const [state] = await ask<SchemaRow>('SELECT * FROM fatura.schema_state()').catch((error: Error) => {
+    const { code = '' } = (error.cause ?? error) as NodeJS.ErrnoException
+    if (/^(3F000|42883)$/.test(code)) return []
+    throw error
+  })
+  if (state === undefined) return { hashes: [], functions: null, isRewriting: false }
+  // Unreleased versions had no column `hashes`. The list with null makes the check of the schema fail.
+  const { hashes = [null], functions = null, is_rewriting = false } = state
+  return { hashes: hashes ?? [], functions, isRewriting: is_rewriting ?? false }
+}
+
+/** Row with the schema's state. All values are null when the table of migrations is empty. */
+type SchemaRow = { hashes?: string[] | null; functions?: string | null; is_rewriting: boolean | null }
+
+export async function checkSchema(ask: AskSchema): Promise<void> {
+  checkState('The database', await readState(ask), schema)
 }

@@ -1,4 +1,4 @@
-import { migrationLock } from './schema-version.ts'
+import { migrationLock } from './schema.ts'
 
 /** Time limits in milliseconds. An idle session ends before writers give up waiting for its locks. */
 const limits = {
