@@ -306,7 +306,7 @@ export const planted: readonly Planted[] = [
     name: 'credit notes of one document count for others',
     file: 'src/sync/link-invoices.ts',
     from: 'const { document = null, relations = null } = byId.get(invoice.ix_id ?? -1) ?? {}',
-    to: 'const { document = null } = byId.get(invoice.ix_id ?? -1) ?? {}\n    const relations = documents.find(each => each.relations?.documents.length)?.relations ?? null',
+    to: 'const { document = null } = byId.get(invoice.ix_id ?? -1) ?? {}\n    const relations = [...byId.values()].find(each => each.relations?.documents.length)?.relations ?? null',
   },
 
   // Names of invoices.

@@ -77,10 +77,12 @@ function runPlanted(): void {
   const chosen = planted.filter(({ name }) => name.includes(values.only))
   for (const fault of chosen) {
     const output = runWith(copy, fault)
-    const [, seeds, failed] = /^(\d+) seeds, \d+ steps, (\d+) failed/m.exec(output) ?? [null, 0, 'all']
-    if (failed !== '0') found++
-    const [, first = ''] = /^(seed \d+: .{0,120})/m.exec(output) ?? []
-    write(`${failed} of ${seeds} seeds: ${fault.name}. ${first}`)
+    const [, seeds, failed] = /^(\d+) seeds, \d+ steps, (\d+) failed/m.exec(output) ?? [null, 0, 'none']
+    const [, first = output.slice(0, 120)] = /^(seed \d+: .{0,120})/m.exec(output) ?? []
+    // A line that does not run shows nothing of the fault.
+    const runs = failed !== 'none' && !/^seed \d+: (Reference|Syntax|Type)Error/.test(first)
+    if (runs && failed !== '0') found++
+    write(`${runs ? '' : 'DOES NOT RUN: '}${failed} of ${seeds} seeds: ${fault.name}. ${first}`)
   }
   rmSync(copy, { recursive: true, force: true })
   write(`${found} of ${chosen.length} planted faults found`)
