@@ -1,10 +1,10 @@
-/** A local service's own addresses, under /_sandbox/: another program moves the clock and sets faults by them. */
+/** Control addresses of a local service, under /_sandbox/. Another program uses them to move the clock and to cause faults. */
 import type { Faults } from './faults.ts'
 import { type Answer, answerOrError, jsonAnswer, SandboxError } from './spoil.ts'
 
 export type Control<Sandbox> = (sandbox: Sandbox, search: URLSearchParams) => object | Promise<object>
 
-/** A mistake of the caller. */
+/** An error of the caller of a control address. */
 export const controlError = (message: string, status = 400) => new SandboxError(status, message)
 
 export const controlPath = '/_sandbox/'
@@ -28,7 +28,7 @@ export function answerControl<Sandbox>(
   return answerOrError(answer, (_status, message) => ({ error: { message } }))
 }
 
-/** The controls of both services that set and clear faults. */
+/** Control addresses for faults, which both services share. */
 export function faultControls<Name extends string, Route extends string>(
   faultNames: readonly Name[],
   routeNames: readonly Route[],
@@ -57,7 +57,7 @@ export function faultControls<Name extends string, Route extends string>(
   }
 }
 
-/** Returns what `make` returns; its errors are the caller's mistakes. */
+/** Runs `make`. Its errors are reported as errors of the caller. */
 export function refuse<T>(make: () => T): T {
   try {
     return make()

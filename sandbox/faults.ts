@@ -1,4 +1,4 @@
-/** Faults of a local service: by route, until cleared or a number of times; or at random. */
+/** Faults of a local service. A fault applies to a route until it is cleared or for a number of requests. Faults can also be random. */
 import { integer, pick, type Random } from './random.ts'
 
 export const faultNames = [
@@ -19,7 +19,7 @@ export const faultNames = [
 ] as const
 export type Fault = (typeof faultNames)[number]
 
-/** Faults of the local InvoiceXpress. Stripe was never seen to have the last ones. */
+/** Faults of the local InvoiceXpress. The faults after `faultNames` do not occur at Stripe. */
 export const documentFaultNames = [
   ...faultNames,
   'error_in_200',
@@ -58,33 +58,33 @@ export const documentRouteNames = [
 export type DocumentRouteName = (typeof documentRouteNames)[number]
 
 export interface FaultOptions {
-  /** Requests that it leaves alone first. */
+  /** Number of requests that succeed before the fault begins. */
   after?: number
-  /** Requests that it spoils; until it is cleared, when not given. */
+  /** Number of requests that fail. Without a number, the fault lasts until it is cleared. */
   times?: number
-  /** The header's text as it is sent: seconds, a date, or nonsense. */
+  /** Text of the Retry-After header: seconds, a date, or an invalid text. */
   retryAfter?: string
 }
 
 export interface Faults<Name extends string = Fault, Route extends string = RouteName> {
-  /** One fault a route: a new one takes the old one's place. `*` is every route that has none of its own. */
+  /** Sets the fault of a route and replaces an earlier one. `*` applies to every route without its own fault. */
   set(route: Route | '*', fault: Name, options?: FaultOptions): void
-  /** Spoils a share of the requests, from 0 to 1, by one of these at random. */
+  /** Makes a share of the requests fail. `share` is from 0 to 1. Each fault is drawn from `among`. */
   setChaos(share: number, among?: readonly Name[]): void
-  /** Removes all faults, and the random ones. */
+  /** Removes all faults, including random ones. */
   clear(): void
 }
 
 export interface ActiveFault {
   fault: DocumentFault
   retryAfter: string | undefined
-  /** The number of requests it has spoilt before. */
-  turn: number
+  /** Number of requests that the fault has affected before. A random fault has a random number. */
+  hits: number
 }
 
 /**
- * Random faults, by default: those that end at once and that every client can recognize. A false 404 or a page that comes
- * twice cannot be recognized, so they are never random.
+ * The default random faults. They end at once, and every client can recognize them. A wrong 404 or a repeated page cannot be recognized, so
+ * it is never random.
  */
 export const randomFaults = [
   'too_many',
@@ -97,18 +97,18 @@ export const randomFaults = [
   'missing_id',
 ] as const satisfies readonly Fault[]
 
-/** `take` is for the server: it returns the fault of this request, if any. */
+/** The server calls `take` for each request. `take` returns the request's fault or null. */
 export function createFaults<Name extends DocumentFault, Route extends string>(
   random: Random,
 ): Faults<Name, Route> & { take(route: string): ActiveFault | null } {
   const active = new Map<
     string,
-    { fault: Name; spared: number; left: number; turn: number; retryAfter: string | undefined }
+    { fault: Name; spared: number; remaining: number; hits: number; retryAfter: string | undefined }
   >()
   let chaos: { share: number; among: readonly DocumentFault[] } = { share: 0, among: randomFaults }
   return {
     set(route, fault, { after = 0, times = Number.POSITIVE_INFINITY, retryAfter } = {}) {
-      active.set(route, { fault, spared: after, left: times, turn: 0, retryAfter })
+      active.set(route, { fault, spared: after, remaining: times, hits: 0, retryAfter })
     },
     setChaos(share, among) {
       chaos = { share, among: among ?? randomFaults }
@@ -118,13 +118,15 @@ export function createFaults<Name extends DocumentFault, Route extends string>(
       chaos = { share: 0, among: randomFaults }
     },
     take(route) {
-      const found = [active.get(route), active.get('*')].find(entry => entry !== undefined && entry.left > 0)
+      const found = [active.get(route), active.get('*')].find(
+        entry => entry !== undefined && entry.remaining > 0,
+      )
       if (found !== undefined && found.spared-- <= 0) {
-        found.left--
-        return { fault: found.fault, retryAfter: found.retryAfter, turn: found.turn++ }
+        found.remaining--
+        return { fault: found.fault, retryAfter: found.retryAfter, hits: found.hits++ }
       }
       if (chaos.share === 0 || random() >= chaos.share) return null
-      return { fault: pick(random, chaos.among), retryAfter: undefined, turn: integer(random, 0, 1) }
+      return { fault: pick(random, chaos.among), retryAfter: undefined, hits: integer(random, 0, 1) }
     },
   }
 }

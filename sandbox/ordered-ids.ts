@@ -1,4 +1,4 @@
-/** Ids in the order of creation, then of ids: Stripe's lists, read from the end. */
+/** Ids ordered by creation time and then by id. Stripe's lists read them from the end. */
 
 interface Entry {
   id: string
@@ -9,14 +9,14 @@ export interface OrderedIds {
   readonly length: number
   add(entry: Entry): void
   remove(entry: Entry): void
-  /** The index of the entry, stored or not. */
-  place(entry: Entry): number
+  /** Index of the entry, or the index at which it would be inserted. */
+  positionOf(entry: Entry): number
   at(index: number): string
 }
 
 export function createOrderedIds(): OrderedIds {
   const entries: Entry[] = []
-  const place = ({ id, created }: Entry): number => {
+  const positionOf = ({ id, created }: Entry): number => {
     let low = 0
     let high = entries.length
     while (low < high) {
@@ -32,13 +32,13 @@ export function createOrderedIds(): OrderedIds {
       return entries.length
     },
     add({ id, created }) {
-      entries.splice(place({ id, created }), 0, { id, created })
+      entries.splice(positionOf({ id, created }), 0, { id, created })
     },
     remove(entry) {
-      const index = place(entry)
+      const index = positionOf(entry)
       if (entries[index]?.id === entry.id) entries.splice(index, 1)
     },
-    place,
+    positionOf,
     at: index => entries[index]?.id ?? '',
   }
 }

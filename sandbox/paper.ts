@@ -1,15 +1,15 @@
-/** A PDF writer: A4 pages with text, lines and areas, in fonts that every reader has. */
+/** Writes PDFs of A4 pages with text, lines and areas, in fonts that every PDF reader has. */
 
-/** In points, from the top left corner. */
+/** Coordinates are in points from the top left corner. */
 export interface Paper {
   readonly width: number
   readonly height: number
   text(x: number, y: number, text: string, style?: TextStyle): void
-  /** A horizontal line. */
+  /** Draws a horizontal line. */
   rule(x: number, y: number, width: number, grey?: number): void
   area(x: number, y: number, width: number, height: number, colour: Colour): void
   newPage(): void
-  /** Draws on every page, once their number is known. */
+  /** Draws on every page after the number of pages is known. */
   onEachPage(draw: (page: number, pages: number) => void): void
   finish(): Buffer
 }
@@ -20,9 +20,9 @@ export interface TextStyle {
   size?: number
   bold?: boolean
   colour?: Colour
-  /** Ends at x instead of beginning there. */
+  /** Whether the text ends at x instead of starting there. */
   right?: boolean
-  /** The width in points beyond which the text is cut off. */
+  /** Width in points. A longer text is cut off. */
   fit?: number
 }
 
@@ -41,15 +41,17 @@ export function createPaper(): Paper {
       const shown = fit === undefined ? text : cut(text, fit, size)
       const start = right ? x - measure(shown, size) : x
       put(
-        `BT /F${bold ? 2 : 1} ${size} Tf ${colour.join(' ')} rg ${place(start)} ${place(height - y)} Td (${escapeText(shown)}) Tj ET`,
+        `BT /F${bold ? 2 : 1} ${size} Tf ${colour.join(' ')} rg ${inPoints(start)} ${inPoints(height - y)} Td (${escapeText(shown)}) Tj ET`,
       )
     },
     rule(x, y, length, grey = 0.85) {
-      put(`${grey} G 0.7 w ${place(x)} ${place(height - y)} m ${place(x + length)} ${place(height - y)} l S`)
+      put(
+        `${grey} G 0.7 w ${inPoints(x)} ${inPoints(height - y)} m ${inPoints(x + length)} ${inPoints(height - y)} l S`,
+      )
     },
     area(x, y, areaWidth, areaHeight, colour) {
       put(
-        `${colour.join(' ')} rg ${place(x)} ${place(height - y - areaHeight)} ${areaWidth} ${areaHeight} re f`,
+        `${colour.join(' ')} rg ${inPoints(x)} ${inPoints(height - y - areaHeight)} ${areaWidth} ${areaHeight} re f`,
       )
     },
     newPage() {
@@ -71,7 +73,7 @@ export function createPaper(): Paper {
   }
 }
 
-const place = (points: number) => points.toFixed(2)
+const inPoints = (points: number) => points.toFixed(2)
 
 function assemble(pages: readonly string[], width: number, height: number): Buffer {
   const kids = pages.map((_, index) => `${5 + index * 2} 0 R`).join(' ')
@@ -87,7 +89,7 @@ function assemble(pages: readonly string[], width: number, height: number): Buff
   ])
 }
 
-/** Objects are found by their offset in bytes; in Latin-1 a character is one. */
+/** Writes the PDF's objects with their byte offsets. In Latin-1 each character is one byte, so a text length is an offset. */
 function write(objects: readonly string[]): Buffer {
   let file = '%PDF-1.4\n%\xe2\xe3\xcf\xd3\n'
   const offsets: number[] = []
@@ -102,12 +104,12 @@ function write(objects: readonly string[]): Buffer {
   return Buffer.from(file, 'latin1')
 }
 
-/** Characters outside Latin-1 become question marks. */
+/** Replaces characters outside Latin-1 by question marks. */
 function escapeText(text: string): string {
   return text.replace(/[^\x20-\x7e\xa0-\xff]/gu, '?').replace(/[\\()]/g, '\\$&')
 }
 
-/** Helvetica's widths from the space to the tilde, in thousandths of the size. Digits and marks are as wide in bold. */
+/** Widths of Helvetica's characters from the space to the tilde, in thousandths of the font size. Bold digits have the same width. */
 const widths = [
   ...[278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278],
   ...[556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556],
@@ -117,7 +119,7 @@ const widths = [
   ...[556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584],
 ]
 
-/** A letter with an accent is as wide as without. */
+/** Measures without accents, because accents do not change a letter's width. */
 function measure(text: string, size: number): number {
   const plain = text.normalize('NFD').replace(/\p{M}/gu, '')
   return (

@@ -1,4 +1,4 @@
-/** Invoices and documents on paper: seller, customer, lines, taxes and totals. */
+/** Prints invoices and documents with seller, customer, lines, taxes and totals. */
 import { decimalsOf } from '../src/domain/money.ts'
 import {
   formatMajor,
@@ -15,7 +15,7 @@ import type { StripeInvoice } from './stripe/objects.ts'
 interface Content {
   title: string
   accent: Colour
-  /** On the right, below the title. */
+  /** Facts on the right, below the title. */
   facts: readonly (readonly [name: string, value: string])[]
   customer: readonly string[]
   lines: readonly { description: string; quantity: string; price: string; tax: string; amount: string }[]
@@ -105,7 +105,7 @@ export function createDocumentPdf(document: IxDocument, client?: IxClient): Buff
   })
 }
 
-/** The tax withheld, and the total in the invoice's own currency. */
+/** Yields the withheld tax and the total in the invoice's currency. */
 function* describeApart(document: IxDocument): Iterable<readonly [name: string, value: string]> {
   const { retention, multicurrency } = document
   if (retention !== null) yield [`Retenção ${retention} %`, formatMajor(-withheldFrom(document), 'eur')]
@@ -143,7 +143,7 @@ function draw(content: Content): Buffer {
     paper.rule(left, y + 7, right - left)
     y += lineHeight
   }
-  // The totals stay on one page.
+  // The totals are kept together on one page.
   if (y + content.totals.length * 18 + 40 > bottom) {
     paper.newPage()
     y = 60
@@ -180,7 +180,7 @@ function drawHead(paper: Paper, { title, accent, facts, customer }: Content): vo
     paper.text(left, 184 + index * 14, line, index === 0 ? { size: 11, bold: true } : { colour: quiet })
 }
 
-/** Returns the y of the first line. */
+/** Returns the y coordinate of the first line. */
 function drawTableHead(paper: Paper, y: number, accent: Colour): number {
   paper.area(left, y - 14, right - left, 22, [0.94, 0.95, 0.945])
   const style = { size: 8, bold: true, colour: accent }
@@ -194,18 +194,18 @@ function drawTableHead(paper: Paper, y: number, accent: Colour): number {
 
 const formatIsoDay = (seconds: number) => new Date(seconds * 1000).toISOString().slice(0, 10)
 
-/** To a tenth, from the amounts themselves. */
+/** Returns a percentage with one decimal. */
 function percentOf({ amount, taxable_amount }: { amount: number; taxable_amount: number }): number {
   return taxable_amount === 0 ? 0 : Math.round((amount / taxable_amount) * 1000) / 10
 }
 
-/** In the currency's major unit, as in 12.34. */
+/** Formats an amount in the major unit, for example 12.34. */
 function formatDecimal(amount: number, currency: string): string {
   const places = decimalsOf(currency)
   return (amount / 10 ** places).toFixed(places)
 }
 
-/** With its currency, as in 12.34 EUR. */
+/** Formats an amount with its currency, for example "12.34 EUR". */
 export function formatAmount(amount: number, currency: string): string {
   return `${formatDecimal(amount, currency)} ${currency.toUpperCase()}`
 }

@@ -1,8 +1,8 @@
-/** A seeded random generator: everything that the sandbox invents is drawn from it. */
+/** A random generator with a seed. All invented data of the sandbox comes from it. */
 
 export type Random = () => number
 
-/** Mulberry32: small, fast, and the same everywhere. */
+/** The Mulberry32 algorithm, which is small, fast, and gives the same numbers on every machine. */
 export function createRandom(seed: number): Random {
   let state = seed
   return () => {
@@ -13,7 +13,7 @@ export function createRandom(seed: number): Random {
   }
 }
 
-/** A whole number, both ends included. */
+/** Returns a whole number from `low` to `high`, both inclusive. */
 export function integer(random: Random, low: number, high: number): number {
   return low + Math.floor(random() * (high - low + 1))
 }
@@ -27,7 +27,7 @@ const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 export function letters(random: Random, length: number): string {
   const codes: number[] = []
   while (codes.length < length) {
-    // One draw makes five letters.
+    // One random number gives five letters.
     let drawn = Math.floor(random() * alphabet.length ** 5)
     for (let count = 0; count < 5; count++) {
       if (codes.length < length) codes.push(alphabet.charCodeAt(drawn % alphabet.length))
@@ -37,12 +37,12 @@ export function letters(random: Random, length: number): string {
   return String.fromCharCode(...codes)
 }
 
-/** A flat string: JSON.stringify takes half the time of concatenated ones. */
+/** Joins texts into a flat string, because JSON.stringify takes twice as long for concatenated strings. */
 export function inOnePiece(...texts: string[]): string {
   return texts.join('')
 }
 
-/** Fisher and Yates: a new list, every order equally likely. */
+/** Returns a shuffled copy by the Fisher-Yates algorithm. Every order is equally likely. */
 export function shuffle<T>(random: Random, list: readonly T[]): T[] {
   const shuffled = [...list]
   for (let last = shuffled.length - 1; last > 0; last--) {

@@ -1,4 +1,4 @@
-/** A month's SAF-T (PT) 1.04_01 file, in Windows-1252, of invented documents: as the tax authority's schema has it. */
+/** Writes a month's SAF-T (PT) 1.04_01 file with invented documents, in Windows-1252. The file follows the tax authority's schema. */
 import { hash } from 'node:crypto'
 import { lastDayOf } from '../src/domain/calendar.ts'
 import { decimalsOf } from '../src/domain/money.ts'
@@ -6,42 +6,42 @@ import { cents, type Fields, money, tag, unique } from './saft-xml.ts'
 
 /** One document of the file. Amounts are in euros. */
 export interface SaftRow {
-  /** As printed, such as FT A/123. */
+  /** The number as printed, for example "FT A/123". */
   number: string
   atcud: string
   status: 'N' | 'A'
   date: string
   customer: string
   net: number
-  /** Net and tax, before any tax is withheld. */
+  /** Net amount and tax. A withheld tax is not subtracted. */
   gross: number
-  /** One of the whole amount when not given. */
+  /** Default: one line with the whole amount. */
   lines?: readonly SaftLine[]
-  /** Absent for the euro. `rate`: how many of it one euro is worth. */
+  /** The total in another currency. Missing for a document in euros. `rate` is the value of one euro in this currency. */
   foreign?: { code: string; amount: number; rate?: number }
   /** Tax that the customer withholds. */
   withheld?: number
-  /** The document that a credit note or a receipt is about. */
+  /** The document that a credit note or receipt refers to. */
   about?: { number: string; date: string }
 }
 
 export interface SaftLine {
   name: string
   quantity: number
-  /** Before taxes, less discounts: below zero, it reduces the document. */
+  /** Amount before taxes and after discounts. A negative amount reduces the document. */
   net: number
   percent: number
-  /** Of the tax; Portugal when not given. */
+  /** Country of the tax. Default: Portugal. */
   country?: string
 }
 
 export interface SaftFile {
-  /** YYYY-MM. */
+  /** Written YYYY-MM. */
   month: string
   customers: readonly { id: string; taxId: string; name: string }[]
   sales: readonly SaftRow[]
   receipts?: readonly SaftRow[]
-  /** Added to the section's TotalCredit. */
+  /** Amount by which the section's TotalCredit is too high. */
   surplus?: number
 }
 
@@ -62,7 +62,7 @@ export function writeSaft({ month, customers, sales, receipts = [], surplus = 0 
   )
 }
 
-/** A signature as certified programs make it, of 172 characters. It proves nothing. */
+/** Returns a text that looks like a document's signature, 172 characters long. It is not a valid signature. */
 export function hashOf(text: string): string {
   return [0, 1]
     .map(part => hash('sha512', `${part}${text}`, 'buffer'))
@@ -132,7 +132,7 @@ function writeTaxTable(lines: readonly SaftLine[]): string {
 
 const isCredit = ({ number }: SaftRow) => number.startsWith('NC')
 
-/** One of the whole, where none are given. */
+/** Yields the row's lines. Without lines, yields one line with the whole amount. */
 function* linesOf({ lines, net, gross }: SaftRow): Iterable<SaftLine> {
   const percent = net === 0 ? 0 : Math.round((100 * (gross - net)) / net)
   yield* lines ?? [{ name: 'Serviço', quantity: 1, net, percent }]
@@ -146,11 +146,11 @@ function writeSales(rows: readonly SaftRow[], surplus: number): string {
         if (isDebit(row, line)) debit += Math.abs(cents(line.net))
         else credit += Math.abs(cents(line.net))
       }
-  const head = totalsOf(rows, debit / 100, credit / 100 + surplus)
-  return `<SalesInvoices>${head}${rows.map(writeSale).join('\n')}</SalesInvoices>`
+  const totals = totalsOf(rows, debit / 100, credit / 100 + surplus)
+  return `<SalesInvoices>${totals}${rows.map(writeSale).join('\n')}</SalesInvoices>`
 }
 
-/** An invoice's line is a credit, and a credit note's a debit; one below zero is the other. */
+/** Lines of invoices are credits, and lines of credit notes are debits. A negative amount swaps the two. */
 function isDebit(row: SaftRow, { net }: SaftLine): boolean {
   return isCredit(row) !== net < 0
 }
@@ -203,7 +203,7 @@ function writeLine(row: SaftRow, line: SaftLine, number: number): Fields {
 
 const regionOf = ({ country = 'PT' }: SaftLine) => country
 
-/** Codes of Portugal's rates on the mainland. */
+/** Codes of the tax rates in mainland Portugal. */
 const taxCodes: Record<number, string> = { 0: 'ISE', 6: 'RED', 13: 'INT', 23: 'NOR' }
 
 function taxOf(line: SaftLine) {
@@ -264,7 +264,7 @@ function writeTotals({ net, gross }: SaftRow): Fields {
   return { TaxPayable: money(gross - net), NetTotal: money(net), GrossTotal: money(gross) }
 }
 
-/** The file has the rate in euros: GrossTotal is CurrencyAmount × ExchangeRate. */
+/** SAF-T writes the exchange rate as euros for one unit, so that GrossTotal is CurrencyAmount × ExchangeRate. */
 function writeCurrency({ foreign, gross }: SaftRow): Fields {
   if (foreign === undefined) return {}
   const { code, amount, rate } = foreign

@@ -1,4 +1,4 @@
-/** Elements and amounts of a SAF-T file, as text. */
+/** Writes XML elements of a SAF-T file as text. */
 
 export type Fields = { [name: string]: string | Fields | readonly Fields[] }
 

@@ -1,4 +1,4 @@
-/** The server that both local services share: routes, faults, controls, and a second port for redirects. */
+/** The HTTP server of both local services: routes, faults, control addresses, and a second port as target of redirects. */
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,20 +9,19 @@ import type { ActiveFault } from './faults.ts'
 import { type Answer, answerOrError, sendSpoilt, spoilBody, type WriteError } from './spoil.ts'
 
 export interface ServingOptions {
-  /** A free one when 0 or not given. */
+  /** Port of the service. 0 chooses a free port. Default: 0. */
   port?: number
   host?: string
   latencyMs?: number
-  /** The share of requests spoilt by a random fault, from 0 to 1. */
+  /** Share of requests that fail by a random fault, from 0 to 1. */
   chaos?: number
   seed?: number
 }
 
-/** A running local service. */
 export interface Serving {
-  /** As in http://127.0.0.1:4010. */
+  /** Base address, for example http://127.0.0.1:4010. */
   address: string
-  /** Requests served so far, by route name; `redirected` counts followed redirects. */
+  /** Number of requests by route. `redirected` counts redirects that a client followed. */
   requests: Map<string, number>
   close(): Promise<void>
 }
@@ -30,9 +29,8 @@ export interface Serving {
 export interface ServedRoute {
   name: string
   path: RegExp
-  /** Default: GET. */
   method?: 'POST'
-  /** Read without a key: its address holds a secret. */
+  /** Whether the route needs no key, because its address contains a secret. */
   isOpen?: true
 }
 
@@ -52,7 +50,7 @@ export interface Service<Route, Controlled> {
   headers(): Record<string, string>
   answer(call: Call<Route>): Answer
   writeError: WriteError
-  /** The answer after a redirect, unless it is a PDF. */
+  /** Answer of the redirect's target, except for PDFs. */
   empty: object
 }
 
@@ -74,36 +72,36 @@ export async function startServing<Route extends ServedRoute, Controlled>(
     const route = service.routes.find(route => route.path.test(path) && (route.method ?? 'GET') === method)
     if (route !== undefined) count(route.name)
     const fault = route === undefined ? null : service.faults.take(route.name)
-    // The state at the time of the request; the latency follows.
+    // The answer is computed before the latency, so it shows the state at the time of the request.
     const answer = await answerOrError(
       () => service.answer({ request, method, url, route, fault }),
       writeError,
     )
     if (latencyMs > 0) await sleep(latencyMs)
     if (fault === null) return send(response, answer)
-    const target = `${addressOf(elsewhere, host)}${path}`
+    const target = `${addressOf(redirected, host)}${path}`
     await sendSpoilt(response, spoilBody(answer, fault), fault, target, writeError)
   }
 
   const server = createServer((request, response) => {
     handle(request, response).catch(error => response.destroy(error))
   })
-  const elsewhere = createServer((request, response) => {
+  const redirected = createServer((request, response) => {
     count('redirected')
     if (/\.pdf($|\?)/.test(request.url ?? ''))
       response.writeHead(200, { 'content-type': 'application/pdf' }).end('%PDF-1.4\n%%EOF\n')
     else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(service.empty))
   })
-  await listen(elsewhere, host, 0)
+  await listen(redirected, host, 0)
   await listen(server, host, port).catch(async error => {
-    await close(elsewhere)
+    await close(redirected)
     throw error
   })
   return {
     address: addressOf(server, host),
     requests,
     async close() {
-      await Promise.all([server, elsewhere].map(close))
+      await Promise.all([server, redirected].map(close))
     },
   }
 }
@@ -112,7 +110,7 @@ function send(response: ServerResponse, { status, type, body }: Answer): void {
   response.writeHead(status, { 'content-type': type, 'content-length': body.length }).end(body)
 }
 
-/** Whether one more request fits into the last `spanMs`. */
+/** Returns a function that says whether one more request is within the limit for the last `spanMs`. */
 export function createRateLimit(rate: number | null, spanMs: number): () => boolean {
   const served: number[] = []
   return () => {
@@ -130,7 +128,7 @@ async function listen(server: Server, host: string, port: number): Promise<void>
   await once(server, 'listening')
 }
 
-/** Ends open connections. */
+/** Closes the server and its open connections. */
 function close(server: Server): Promise<void> {
   return new Promise(resolve => {
     server.close(() => resolve())

@@ -1,10 +1,9 @@
-/** Answers of the local services, and the ways in which faults spoil them. */
+/** Answers of the local services, and the faults that change them. */
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ActiveFault, DocumentFault } from './faults.ts'
 
-/** An answer that is ready to be sent. */
 export interface Answer {
   status: number
   type: string
@@ -19,10 +18,10 @@ export function pdfAnswer(body: Buffer): Answer {
   return { status: 200, type: 'application/pdf', body }
 }
 
-/** An error's body in the shape of the imitated service. */
+/** Returns an error's body in the shape of the imitated service. */
 export type WriteError = (status: number, message: string) => object
 
-/** An error to answer with; its body is written by the service unless it is given. */
+/** An error to send as an answer. Without `body`, the service writes the body. */
 export class SandboxError extends Error {
   readonly status: number
   readonly body: object | undefined
@@ -47,10 +46,10 @@ export async function answerOrError(
   }
 }
 
-/** More than any client should read. */
+/** Size of the `huge` fault. No client should read this much. */
 const hugeBytes = 64 * 1024 * 1024
 
-/** Faults with an answer of their own: the status in the body, the status of the response, and the message. */
+/** Faults with their own answer: the status in the body, the status of the response, and the message. */
 const refusals: Partial<Record<DocumentFault, [meant: number, sent: number, message: string]>> = {
   too_many: [429, 429, 'Request rate limit exceeded.'],
   error_500: [500, 500, 'An unknown error occurred.'],
@@ -59,16 +58,16 @@ const refusals: Partial<Record<DocumentFault, [meant: number, sent: number, mess
   error_in_200: [500, 200, 'The request could not be processed.'],
 }
 
-/** Sends the answer spoilt. Faults inside a body are applied by `spoilBody` before. Redirects lead to `elsewhere`. */
+/** Sends an answer with a fault. `spoilBody` has already applied the faults of the body. `target` is the address of a redirect. */
 export async function sendSpoilt(
   response: ServerResponse,
   { status, type, body }: Answer,
   { fault, retryAfter }: ActiveFault,
-  elsewhere: string,
+  target: string,
   writeError: WriteError,
 ): Promise<void> {
   const after = retryAfter === undefined ? {} : { 'retry-after': retryAfter }
-  const head = { 'content-type': type }
+  const headers = { 'content-type': type }
   const refusal = refusals[fault]
   if (refusal !== undefined) {
     const [meant, sent, message] = refusal
@@ -79,27 +78,27 @@ export async function sendSpoilt(
   else if (fault === 'never_ready')
     response.writeHead(202, { 'content-type': 'application/json', ...after }).end('{}')
   else if (fault === 'error_503' || fault === 'gateway_404') {
-    // Written by a gateway before the API, so not in its shape.
+    // A gateway in front of the API writes this answer, so it does not have the API's shape.
     const [sent, reason] = fault === 'error_503' ? [503, 'Service Unavailable'] : [404, 'Not Found']
     const page = `<html><body><h1>${sent} ${reason}</h1></body></html>`
     response.writeHead(sent, { 'content-type': 'text/html', ...after }).end(page)
-  } else if (fault === 'redirect') response.writeHead(302, { location: elsewhere }).end()
+  } else if (fault === 'redirect') response.writeHead(302, { location: target }).end()
   else if (fault === 'truncated') {
-    response.writeHead(status, { ...head, 'content-length': body.length })
+    response.writeHead(status, { ...headers, 'content-length': body.length })
     response.write(body.subarray(0, Math.floor(body.length / 2)), () => response.socket?.destroy())
   } else if (fault === 'garbled') {
     const garbled = Buffer.from(body.map((byte, index) => (index % 7 === 0 ? byte ^ 0x55 : byte)))
-    response.writeHead(status, head).end(garbled)
+    response.writeHead(status, headers).end(garbled)
   } else if (fault === 'slow_body') {
-    response.writeHead(status, { ...head, 'content-length': body.length })
+    response.writeHead(status, { ...headers, 'content-length': body.length })
     drip(response, body)
   } else if (fault === 'huge') {
-    response.writeHead(200, head)
+    response.writeHead(200, headers)
     await pipeline(Readable.from(hugeBody(body)), response).catch(() => {})
-  } else response.writeHead(status, { ...head, 'content-length': body.length }).end(body)
+  } else response.writeHead(status, { ...headers, 'content-length': body.length }).end(body)
 }
 
-/** One byte now and then: never idle, and never done. */
+/** Sends one byte every 50 ms, so that the connection is never idle and the body takes very long. */
 function drip(response: ServerResponse, body: Buffer): void {
   let sent = 0
   const timer = setInterval(() => {
@@ -109,7 +108,7 @@ function drip(response: ServerResponse, body: Buffer): void {
   response.on('close', () => clearInterval(timer))
 }
 
-/** The true answer, padded with spaces, which JSON and PDF allow. */
+/** Pads the correct answer with spaces, which JSON and PDF allow. */
 function* hugeBody(body: Buffer): Generator<Buffer> {
   const space = Buffer.alloc(1024 * 1024, ' ')
   yield body.subarray(0, body.length - 1)
@@ -122,8 +121,8 @@ interface JsonObject {
   [name: string]: Json
 }
 
-/** Puts a fault into the body, for faults that arrive as a good answer; other answers stay as they are. */
-export function spoilBody(answer: Answer, { fault, turn }: ActiveFault): Answer {
+/** Applies faults that change the body of a successful answer. Other answers stay unchanged. */
+export function spoilBody(answer: Answer, { fault, hits }: ActiveFault): Answer {
   if (answer.type !== 'application/json') {
     if (fault === 'wrong_type')
       return { status: 200, type: 'application/json', body: Buffer.from('{"ok":true}') }
@@ -131,29 +130,32 @@ export function spoilBody(answer: Answer, { fault, turn }: ActiveFault): Answer 
   }
   if (answer.status !== 200) return answer
   const change = {
-    wrong_type: (value: Json) => wrongType(value, turn),
+    wrong_type: (value: Json) => wrongType(value, hits),
     missing_id: missingId,
-    looping_page: (value: Json) => loop(value, turn),
+    looping_page: (value: Json) => loop(value, hits),
   }
   if (!Object.hasOwn(change, fault)) return answer
   const value = change[fault as keyof typeof change](JSON.parse(answer.body.toString()))
   return { ...answer, body: Buffer.from(JSON.stringify(value)) }
 }
 
-/** The field that holds the list: Stripe's `data`, InvoiceXpress's `invoices`. Null for other answers. */
+/** Name of the list in an answer, `data` at Stripe and `invoices` at InvoiceXpress. Null for an answer without a list. */
 function listName(value: JsonObject): 'data' | 'invoices' | null {
   return (['data', 'invoices'] as const).find(name => Array.isArray(value[name])) ?? null
 }
 
-/** In turn, since a client that fails at the one never gets to the other: an object for the list, strings for numbers. */
-function wrongType(value: Json, turn: number): Json {
+/**
+ * Alternates between an object instead of the list and texts instead of numbers. A client that fails at the first would never meet the
+ * second.
+ */
+function wrongType(value: Json, hits: number): Json {
   if (!isObject(value)) return value
-  // An address is text already.
+  // An address is a text anyway, so it becomes an array.
   const [sole = '', ...others] = Object.keys(value)
   if (others.length === 0 && ['output', 'qr_code', 'url'].includes(sole))
     return { [sole]: [value[sole] as Json] }
   const name = listName(value)
-  if (name !== null && turn % 2 === 0) return { ...value, [name]: { ...(value[name] as Json[]) } }
+  if (name !== null && hits % 2 === 0) return { ...value, [name]: { ...(value[name] as Json[]) } }
   return stringify(value, name === null)
 }
 
@@ -173,20 +175,20 @@ function missingId(value: Json): Json {
   if (!isObject(value)) return value
   const name = listName(value)
   if (name !== null) return { ...value, [name]: (value[name] as Json[]).map(missingId) }
-  // An object in a wrapper, as InvoiceXpress sends one.
+  // InvoiceXpress wraps a single object in an outer object.
   const [sole, ...others] = Object.entries(value)
   if (sole !== undefined && others.length === 0 && isObject(sole[1])) return { [sole[0]]: missingId(sole[1]) }
   const { id: _, pdfUrl: __, url: ___, ...rest } = value
   return rest
 }
 
-/** The server ignores the cursor for it; here the page claims that there is more. */
-function loop(value: Json, turn: number): Json {
+/** Makes a page claim that more pages follow. The server also ignores the cursor for this fault. */
+function loop(value: Json, hits: number): Json {
   const name = isObject(value) ? listName(value) : null
   if (!isObject(value) || name === null) return value
   if (!isObject(value.pagination ?? null)) return { ...value, has_more: true }
   const pagination = value.pagination as JsonObject
-  return { ...value, pagination: { ...pagination, total_pages: Number(pagination.total_pages) + turn + 1 } }
+  return { ...value, pagination: { ...pagination, total_pages: Number(pagination.total_pages) + hits + 1 } }
 }
 
 function isObject(value: Json): value is JsonObject {

@@ -1,4 +1,4 @@
-/** The sandbox's certified documents, linked to the invoices of its Stripe. Deterministic for a seed and its calls. */
+/** The sandbox's certified documents, linked to the invoices of its Stripe. The same seed and calls give the same documents. */
 
 import { type DocumentType, documentTypes } from '../../src/domain/document.ts'
 import { createRandom, integer } from '../random.ts'
@@ -12,9 +12,9 @@ import { fittingStatus, fittingType, isCertifiable, issueAll, needsNone } from '
 
 export interface DocumentOptions {
   seed?: number
-  /** `ordinary`: every finalized invoice has its correct document; `all`: also everything that goes wrong. */
+  /** With `ordinary`, every finalized invoice has its correct document. With `all`, other states and errors occur as well. */
   states?: 'ordinary' | 'all'
-  /** Differences planted at the beginning, of every kind in turn. */
+  /** Number of differences planted at the start. The kinds of differences take turns. */
   differences?: number
 }
 
@@ -32,35 +32,35 @@ export const documentChangeKinds = [
 export type DocumentChangeKind = (typeof documentChangeKinds)[number]
 
 export interface DocumentAccount {
-  /** By id, in the order of ids. Each is never changed, only replaced. */
+  /** Documents by id, in the order of ids. A document object is replaced, never modified. */
   readonly documents: Map<number, IxDocument>
   readonly clients: Map<number, IxClient>
-  /** Changes since the beginning, oldest first: lists may lag behind. */
+  /** Changes since the start, oldest first. Lists use them to simulate their delay. */
   readonly changes: readonly Change[]
-  /** The kind of each invoice that is not correctly documented, by its id. */
+  /** Kinds of incorrect document states, by invoice id. */
   readonly states: ReadonlyMap<string, string>
   readonly planted: readonly Planted[]
   readonly plantedInSaft: readonly PlantedInSaft[]
-  /** The simulated clock, in seconds: Stripe's. */
+  /** Stripe's simulated clock, in seconds since 1970. */
   readonly clock: number
   /**
-   * Changes a document, or the document of an invoice. `create` needs an invoice, and records metadata by the convention; the type is given, or one that fits.
-   * `vanish` leaves nothing behind, `delete` a document with that status. `refer` changes the reference. `credit` makes a credit
-   * note of a share of the total, from 0 to 1, all of it unless given; `pay` a receipt of all of it, and settles the document.
-   * Returns the document's id, of `credit` and `pay` the new one's; throws when the document does not allow the change.
+   * Changes a document, or the document of an invoice. `create` needs an invoice and records metadata. Its `value` is the document type.
+   * `vanish` removes the document, and `delete` sets its status to `deleted`. `refer` changes the reference. `credit` issues a credit note
+   * of a share from 0 to 1, by default 1. `pay` issues a receipt and settles the document. Returns the id of the changed or new document.
+   * Throws when the document does not allow the change.
    */
   change(kind: DocumentChangeKind, target: number | string, value?: string | null): number
-  /** Documents about this one, or that it is about, the oldest first. */
+  /** Returns the documents that refer to this document, or the document that it refers to, oldest first. */
   relatedTo(id: number): IxDocument[]
   /**
-   * Follows Stripe's events since the last call, as the creator of documents does: finalized invoices get a document, those of
-   * paid ones are settled, those of void ones canceled, and credit notes follow those of Stripe. Invoices in `states` or `planted` stay wrong. Returns the number of
-   * changes.
+   * Does what the program that creates documents would do for Stripe's events since the last call. Finalized invoices get a document.
+   * Documents of paid invoices are settled, those of void invoices are canceled, and Stripe's credit notes are repeated. Invoices in
+   * `states` or `planted` stay wrong. Returns the number of changes.
    */
   follow(): number
-  /** Plants a difference at this invoice, or at any correctly documented one where it fits. Throws when there is none. */
+  /** Plants a difference at this invoice, or at a correct one that fits. Throws when no invoice fits. */
   plant(kind: DifferenceKind, invoiceId?: string): Planted
-  /** Plants a difference in the SAF-T file of a month, YYYY-MM, by default the clock's. Throws when there is no document for it. */
+  /** Plants a difference in a month's SAF-T file. `month` is YYYY-MM, by default the clock's month. Throws when no document fits. */
   plantInSaft(kind: SaftDifferenceKind, month?: string): PlantedInSaft
 }
 
@@ -76,21 +76,20 @@ const allowed: Record<Exclude<DocumentChangeKind, 'create'>, readonly IxStatus[]
   pay: ['final', 'sent'],
 }
 
-/** Of an invoice, and of one of MOSS. */
+/** Types of documents that refer to a normal invoice, and to a MOSS invoice. */
 const aboutTypes = {
-  credit: { usual: 'CreditNote', moss: 'VatMossCreditNote' },
-  pay: { usual: 'Receipt', moss: 'VatMossReceipt' },
+  credit: { normal: 'CreditNote', moss: 'VatMossCreditNote' },
+  pay: { normal: 'Receipt', moss: 'VatMossReceipt' },
 } as const
 
 export function createDocuments(account: StripeAccount, options: DocumentOptions = {}): DocumentAccount {
   const { seed = 1, states: wanted = 'all', differences = 0 } = options
-  // A sequence of its own: with documents or without, Stripe's is the same.
+  // The documents have their own random sequence, so Stripe's data does not depend on them.
   const ledger = createLedger(account, createRandom(seed ^ 0x1f83d9ab))
   const { documents, clients, changes, ofInvoice, random } = ledger
   const states = issueAll(ledger, wanted)
   const planted: Planted[] = []
   const plantedInSaft: PlantedInSaft[] = []
-  /** The index of the first event that was not followed. */
   let followed = account.events.length
 
   const isOrdinary = (id: string) =>
@@ -131,7 +130,10 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
     delete: document => ({ ...document, status: 'deleted' }),
   }
 
-  /** As at the real one, credit notes never exceed the document, and only an invoice is paid by a receipt. */
+  /**
+   * Issues a credit note or receipt. As at InvoiceXpress, credit notes never exceed the document, and a receipt can only pay an unpaid
+   * document type.
+   */
   function issueAbout(document: IxDocument, kind: 'credit' | 'pay', share: number): number {
     if (!(documentTypes as readonly string[]).includes(document.type))
       throw new Error(`Document ${document.id} is a ${document.type}: it does not ${kind}.`)
@@ -142,10 +144,10 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
       .filter(({ type, status }) => type.endsWith('CreditNote') && status !== 'canceled')
       .reduce((all, note) => all + chargedBy(note), 0)
     const parts = shareOf(document, share)
-    const left = chargedBy(document) - credited
-    if (!(share > 0) || (kind === 'credit' && chargedBy(parts) > left))
-      throw new Error(`Document ${document.id} has ${left} left: that is no share of it.`)
-    const type = aboutTypes[kind][document.type === 'VatMossInvoice' ? 'moss' : 'usual']
+    const remaining = chargedBy(document) - credited
+    if (!(share > 0) || (kind === 'credit' && chargedBy(parts) > remaining))
+      throw new Error(`Document ${document.id} has ${remaining} left: that is no share of it.`)
+    const type = aboutTypes[kind][document.type === 'VatMossInvoice' ? 'moss' : 'normal']
     const day = formatDay(account.clock)
     const { id } = ledger.put({
       ...parts,
@@ -222,13 +224,12 @@ function readType(value: string | null): DocumentType | null {
   return type ?? null
 }
 
-/** Returns whether the invoice's document was changed. */
 function catchUp(ledger: Ledger, made: DocumentAccount, id: string, isOrdinary: boolean): boolean {
   const invoice = ledger.account.invoices.get(id)
   if (invoice === undefined || invoice.status === 'draft') return false
   const document = ledger.documents.get(ledger.ofInvoice.get(id) ?? 0)
   if (document === undefined) {
-    // A recorded state was decided before: only a person undoes it.
+    // An invoice with a recorded state keeps that state until a person changes it.
     const isDue = isOrdinary && invoice.status !== 'void' && invoice.metadata.ix_state === undefined
     if (!isDue) return false
     if (!isCertifiable(invoice)) {

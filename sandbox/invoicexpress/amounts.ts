@@ -1,4 +1,4 @@
-/** What a document charges for an invoice: in euros, item by item. */
+/** Computes a document's amounts in euros from its invoice. */
 import type { StripeAccount } from '../stripe/account.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
 import { currencyOf, type IxDocument, type IxItem, toCents, toEuros, toMajor, toPay } from './objects.ts'
@@ -8,7 +8,7 @@ type Amounts = Pick<
   'sum' | 'discount' | 'before_taxes' | 'taxes' | 'retention' | 'total' | 'currency' | 'multicurrency'
 >
 
-/** The invoice's amounts in euros, with its own total beside them where that is in another currency. */
+/** Returns the invoice's amounts in euros. For an invoice in another currency, `multicurrency` holds its own total. */
 export function amountsOf(invoice: StripeInvoice, retention: string | null): Amounts {
   const { total, currency: code } = invoice
   const before = invoice.total_excluding_tax ?? total

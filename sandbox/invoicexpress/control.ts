@@ -1,4 +1,4 @@
-/** The local InvoiceXpress's own addresses. */
+/** Control addresses of the local InvoiceXpress. */
 import { type Control, controlError, faultControls, readChoice, readNumber, refuse } from '../control.ts'
 import {
   type DocumentFault,
@@ -11,11 +11,11 @@ import { type DocumentAccount, documentChangeKinds } from './account.ts'
 import { differenceKinds } from './differences.ts'
 import { type SaftDifferenceKind, saftDifferenceKinds } from './saft-differences.ts'
 
-/** The parts of the sandbox that controls change. */
+/** Parts of the sandbox that the control addresses change. */
 export interface IxControlled {
   documents: DocumentAccount
   faults: Faults<DocumentFault, DocumentRouteName>
-  /** Ends the 202 answers of the document's PDF; of every one when no document is given. */
+  /** Ends the 202 answers for a document's PDF, or for all PDFs when `id` is missing. */
   finishPdf(id?: number): void
 }
 

@@ -1,10 +1,10 @@
-/** Credit notes of documents: what the creator of documents makes of those at Stripe. */
+/** Credit notes of documents. They repeat the credit notes at Stripe. */
 import { decimalsOf } from '../../src/domain/money.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
 import type { Ledger } from './ledger.ts'
 import { chargedBy, type IxDocument, shareOf, toCents, toPay } from './objects.ts'
 
-/** About a document: so much of its invoice, in the smallest unit. */
+/** Issues a credit note about a document. `cents` is its amount in the smallest unit of the invoice's currency. */
 export function issueNote(
   ledger: Ledger,
   document: IxDocument,
@@ -14,7 +14,7 @@ export function issueNote(
   const share = cents / total
   const { multicurrency } = document
   const parts = shareOf(document, share)
-  // What it takes back is whole cents, whichever way its parts are rounded.
+  // The credited total is exactly `cents`. The rounding of the parts may not change it.
   const charged = multicurrency === undefined ? cents / 100 : chargedBy(parts)
   const taxes = toCents(charged - parts.before_taxes) / 100
   const type = document.type === 'VatMossInvoice' ? 'VatMossCreditNote' : 'CreditNote'
@@ -33,14 +33,14 @@ export function issueNote(
   return note
 }
 
-/** The credit notes in force about a document. */
+/** Returns the document's credit notes that are in force. */
 export function notesOf({ owners, documents }: Ledger, documentId: number): IxDocument[] {
   const ids = [...owners].flatMap(([id, owner]) => (owner === documentId ? id : []))
   const notes = ids.flatMap(id => documents.get(id) ?? [])
   return notes.filter(({ type, status }) => type.endsWith('CreditNote') && status !== 'canceled')
 }
 
-/** Credits a document in force by what its invoice is credited beyond its notes. Returns whether there was any. */
+/** Issues a credit note for the amount that Stripe has credited and the document's credit notes lack. Returns whether one was issued. */
 export function followCredits(ledger: Ledger, invoice: StripeInvoice, document: IxDocument): boolean {
   const { pre_payment_credit_notes_amount: before, post_payment_credit_notes_amount: after } = invoice
   if (invoice.status === 'void' || before + after === 0 || !/^(final|settled)$/.test(document.status))
@@ -51,7 +51,7 @@ export function followCredits(ledger: Ledger, invoice: StripeInvoice, document: 
   return true
 }
 
-/** In the smallest unit of the invoice's currency. */
+/** Returns the smallest unit of the invoice's currency. */
 function creditedBy(note: IxDocument): number {
   const { multicurrency } = note
   if (multicurrency === undefined) return toCents(chargedBy(note))

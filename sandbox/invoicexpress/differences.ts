@@ -1,4 +1,4 @@
-/** Differences between the two systems, planted for reconciliations to find. */
+/** Plants differences between the two systems for a reconciliation to find. */
 
 import { addWorkingDays, dayMs, dayOf } from '../../src/domain/calendar.ts'
 import { integer, letters, pick } from '../random.ts'
@@ -9,58 +9,58 @@ import { chargedBy, formatDay, type IxDocument, parseDay, toCents } from './obje
 import { fittingStatus, recordCreating, recordFailed } from './states.ts'
 
 export const differenceKinds = [
-  /** A paid invoice without a document or a claim. */
+  /** A paid invoice has no document and no recorded document. */
   'paid_without_document',
-  /** A document in force of a void invoice. */
+  /** A void invoice has a document in force. */
   'live_document_of_void',
-  /** A total that is too high by the smallest unit of the currency. */
+  /** The document's total is too high by the smallest unit of the currency. */
   'total_by_smallest_unit',
   'total',
-  /** An attempt of three days ago that never ended. */
+  /** The creation of a document began three days ago and never ended. */
   'stuck_creating',
-  /** An attempt that failed, with its reason. */
+  /** The creation of a document failed, with a recorded reason. */
   'failed',
-  /** A client with another tax id than the invoice. */
+  /** The document's client has another tax ID than the invoice. */
   'tax_id',
-  /** Another tax under the same total. */
+  /** The document has another tax rate and the same total. */
   'tax',
-  /** A client without a tax id, of an invoice with one. */
+  /** The invoice has a tax ID, and the document's client has none. */
   'tax_id_one_side',
-  /** A credit note of Stripe's that the document lacks. */
+  /** Stripe has a credit note that the document lacks. */
   'credit_note_missing',
-  /** A credit note of a quarter that Stripe does not have. */
+  /** The document has a credit note of a quarter of its total that Stripe lacks. */
   'credit_note_unmatched',
-  /** A settled document of an open invoice. */
+  /** The document of an open invoice is settled. */
   'open_settled',
-  /** An open invoice without a document or a claim. */
+  /** An open invoice has no document and no recorded document. */
   'open_without_document',
-  /** A document of the month before. */
+  /** The document is dated in the month before. */
   'wrong_month',
-  /** A document of the sixth working day after the payment. */
+  /** The document is dated on the sixth working day after the payment. The law allows five. */
   'late',
-  /** A simplified invoice of more than 100 euros. */
+  /** A simplified invoice charges more than 100 euros. */
   'simplified_over_limit',
-  /** A document that is exempt, of an invoice for which the client owes the tax. */
+  /** The client owes the tax by the invoice, and the document has the code of another exemption. */
   'exemption',
-  /** A paid invoice whose document is only final. */
+  /** The document of a paid invoice is final and not settled. */
   'paid_not_settled',
-  /** A second document in force for one invoice. */
+  /** An invoice has two documents in force. */
   'several_documents',
-  /** A document in force that refers to an invoice which never was. */
+  /** A document in force refers to an invoice that does not exist. */
   'document_of_unknown_invoice',
-  /** A document in force that refers to nothing. */
+  /** A document in force has no reference. */
   'document_without_invoice',
 ] as const
 export type DifferenceKind = (typeof differenceKinds)[number]
 
 export interface Planted {
   kind: DifferenceKind
-  /** Null when the difference is that there is none. */
+  /** Null when no invoice is concerned. */
   invoice_id: string | null
   document_id: number | null
 }
 
-/** Returns the place of the difference, if it is not at the invoice and its document. */
+/** Returns the ids of the difference when they differ from the given invoice and document. */
 type Plant = (
   ledger: Ledger,
   invoice: StripeInvoice,
@@ -143,7 +143,7 @@ const plants: Record<DifferenceKind, Plant> = {
   },
 }
 
-/** By a client of its own, so that the customer's other documents stay right. */
+/** Gives the document a new client, so that the customer's other documents stay correct. */
 function changeTaxId(
   ledger: Ledger,
   invoice: StripeInvoice,
@@ -155,10 +155,10 @@ function changeTaxId(
   ledger.put({ ...document, client: { ...document.client, id: client.id, fiscal_id } })
 }
 
-/** That of basic food. */
+/** The reduced Portuguese tax rate, for example for food. */
 const reducedRate = 6
 
-/** All items at another rate, for the same price with tax. */
+/** Changes the tax rate of all items and keeps the price that includes the tax. */
 function atRate(document: IxDocument, rate: number): IxDocument {
   const charged = chargedBy(document)
   const without = (price: number) => toCents((100 * price) / (100 + rate)) / 100
@@ -182,18 +182,18 @@ function taxOf({ total, total_excluding_tax }: StripeInvoice): number {
 
 const toSlashes = (day: string) => day.split('-').reverse().join('/')
 
-/** The last day of the month before. */
+/** Returns the last day of the month before the document's date. */
 function dayOfLastMonth({ date }: IxDocument): string {
   return toSlashes(dayOf(Date.parse(`${parseDay(date)?.slice(0, 7)}-01`) - dayMs))
 }
 
-/** The sixth working day after the first payment, YYYY-MM-DD; null when nothing was paid. */
+/** Returns the sixth working day after the first payment as YYYY-MM-DD. Null when nothing was paid. */
 function lateDayOf({ payments }: StripeInvoice): string | null {
   const paid = payments.data.flatMap(({ status_transitions }) => status_transitions.paid_at ?? [])
   return paid.length === 0 ? null : addWorkingDays(parseDay(formatDay(Math.min(...paid))) ?? '', 6)
 }
 
-/** Both day and moment are in one month, and the day is not to come. */
+/** Whether the late day is not in the future and lies in the month of the document's date. */
 function isLateFitting(invoice: StripeInvoice, document: IxDocument, clock: number): boolean {
   const late = lateDayOf(invoice)
   const today = parseDay(formatDay(clock)) ?? ''
@@ -212,16 +212,16 @@ const isPaid: Fits = ({ status, total }) => status === 'paid' && total > 0
 const hasTaxId: Fits = ({ status, customer_tax_ids }) =>
   status !== 'void' && (customer_tax_ids ?? []).length > 0
 
-/** Whether a difference can be planted there; one without a rule, wherever an invoice is in force. */
+/** Whether a difference can be planted at an invoice. A kind without a rule fits every invoice in force. */
 const fitting: Partial<Record<DifferenceKind, Fits>> = {
   live_document_of_void: ({ status }) => status === 'void',
   tax_id: hasTaxId,
   tax_id_one_side: hasTaxId,
   paid_without_document: isPaid,
   paid_not_settled: ({ status }) => status === 'paid',
-  // A higher total must not break another rule.
+  // A simplified invoice is excluded, because a higher total could exceed its limit.
   total: (invoice, { type }) => isInForce(invoice) && type !== 'SimplifiedInvoice',
-  // Tax withheld would hide it, for the total follows from it.
+  // A withheld tax is excluded, because it would change the total as well.
   tax: (invoice, { taxes, before_taxes, retention }) =>
     isInForce(invoice) && retention === null && taxes >= 1 && taxes > before_taxes / 10,
   credit_note_missing: (_invoice, { id }, ledger) => notesOf(ledger, id).length > 0,
@@ -249,12 +249,14 @@ function isInForce({ status }: StripeInvoice): boolean {
   return status !== 'void' && status !== 'draft'
 }
 
-/** Some are finalized a day after the day that they carry. */
+/** Whether the invoice carries the day of its finalization. Some invoices carry the day before. */
 function isOfItsDay({ effective_at, status_transitions }: StripeInvoice): boolean {
   return effective_at === status_transitions.finalized_at
 }
 
-/** Plants one at the given invoice, or at any where it fits and nothing differs yet (`isOrdinary`). */
+/**
+ * Plants a difference at the given invoice, or at any invoice that fits. Only invoices without another difference (`isOrdinary`) are used.
+ */
 export function plantDifference(
   ledger: Ledger,
   kind: DifferenceKind,
@@ -274,7 +276,7 @@ export function plantDifference(
   if (found.length === 0)
     throw new Error(`There is no ${invoiceId ?? 'invoice'} with a matching document where ${kind} fits.`)
   const [invoice, document] = pick(random, found)
-  const elsewhere = plants[kind](ledger, invoice, document)
-  if (elsewhere !== undefined) return { kind, ...elsewhere }
+  const otherIds = plants[kind](ledger, invoice, document)
+  if (otherIds !== undefined) return { kind, ...otherIds }
   return { kind, invoice_id: invoice.id, document_id: documents.has(document.id) ? document.id : null }
 }

@@ -10,8 +10,8 @@ const shapes: WriteError[] = [
   (_status, reason) => ({ reason }),
 ]
 
-/** Every shape that was seen, in turn: a client that knows only one fails. */
+/** InvoiceXpress has several shapes of errors. The sandbox uses them in turn, so that a client has to understand all of them. */
 export function createErrorWriter(): WriteError {
-  let turn = 0
-  return (status, message) => (shapes[turn++ % shapes.length] as WriteError)(status, message)
+  let written = 0
+  return (status, message) => (shapes[written++ % shapes.length] as WriteError)(status, message)
 }

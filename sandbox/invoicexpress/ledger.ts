@@ -1,4 +1,4 @@
-/** Documents and clients of the local InvoiceXpress, and their metadata at Stripe. */
+/** Holds the documents and clients of the local InvoiceXpress, and records metadata at Stripe. */
 
 import { decimalsOf } from '../../src/domain/money.ts'
 import { integer, type Random } from '../random.ts'
@@ -19,12 +19,12 @@ import {
   toPay,
 } from './objects.ts'
 
-/** A change that lists show only after a while. */
+/** A change of a document. Lists show it after a delay. */
 export interface Change {
   id: number
-  /** By `performance.now()`: real time, since clients really wait. */
+  /** Real time by `performance.now()`, because a client waits in real time. */
   at: number
-  /** The document before the change; null when there was none. */
+  /** The document before the change. Null for a new document. */
   before: IxDocument | null
 }
 
@@ -34,38 +34,38 @@ export interface Draft {
   reference?: string | null
   proprietary_uid?: string | null
   client?: IxClient
-  /** Of another document, for a copy; or in the series of another type. */
+  /** Number of the original for a second copy, or a number in the series of another type. */
   sequence_number?: string
 }
 
 export interface Ledger {
   readonly account: StripeAccount
   readonly random: Random
-  /** By id, in the order of ids. */
+  /** Documents by id, in the order of ids. */
   readonly documents: Map<number, IxDocument>
   readonly clients: Map<number, IxClient>
   readonly changes: Change[]
-  /** The document of an invoice, by the invoice's id. */
+  /** Document ids by invoice id. */
   readonly ofInvoice: Map<string, number>
-  /** The document that a credit note, debit note or receipt is about. */
+  /** For each credit note, debit note or receipt, the id of the document that it refers to. */
   readonly owners: Map<number, number>
-  /** From then on, changes are remembered and metadata makes events. */
+  /** After this call, changes are recorded for `changes`, and new metadata causes events at Stripe. */
   open(): void
-  /** Adds a new document of an invoice: by reference, with its amounts in euros, dated by its finalization. */
+  /** Adds a document of an invoice, with the invoice's id as reference, amounts in euros and the day of finalization. */
   issue(invoice: StripeInvoice, draft?: Draft): IxDocument
-  /** Replaces a document. */
+  /** Adds or replaces a document. */
   put(document: IxDocument): IxDocument
-  /** Replaces a document by one that charges more, in the smallest unit of its invoice's currency. */
+  /** Replaces a document by one with a higher total. `by` is in the smallest unit of its invoice's currency. */
   raise(document: IxDocument, by: number): IxDocument
-  /** Removes a document without a trace. */
+  /** Removes a document so that no list or request finds it. */
   remove(id: number): void
-  /** A new client with the name and tax id of the invoice. */
+  /** Adds a client with the invoice's name and tax ID. */
   addClient(invoice: StripeInvoice): IxClient
-  /** The next id, whatever the sequence draws. */
+  /** Returns the id that follows the last one, without drawing a random number. */
   nextId(): number
-  /** An id that no document ever gets. */
+  /** Returns a new id after a random gap. */
   skipId(): number
-  /** The next number in a type's series. */
+  /** Returns the next number in the series of a document type. */
   number(type: IxType): string
   record(invoiceId: string, entries: Record<string, string>): void
 }
@@ -76,14 +76,14 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
   const clientOf = new Map<string, IxClient>()
   const changes: Change[] = []
   const numbers = new Map<IxType, number>()
-  /** What clients withhold, in percent. */
+  /** Percentage of tax that a client withholds, by client id. */
   const withholders = new Map<number, string>()
   let companies = 0
   let isOpen = false
   let lastId = 48_000_000
   let lastClient = 7_100_000
 
-  /** Ids rise, with gaps: the real system has other accounts. */
+  /** Ids rise with gaps, because all accounts of InvoiceXpress share one sequence of ids. */
   const skipId = () => {
     lastId += integer(random, 1, 9)
     return lastId
@@ -168,7 +168,7 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
         observations: null,
       }
       clients.set(client.id, client)
-      if (/^(PT)?5\d{8}$/.test(taxId ?? '')) noteCompany(client.id)
+      if (/^(PT)?5\d{8}$/.test(taxId ?? '')) countCompany(client.id)
       return client
     },
     nextId() {
@@ -189,8 +189,8 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
     },
   }
 
-  /** Some Portuguese companies withhold tax of what they are charged for services. */
-  function noteCompany(clientId: number): void {
+  /** Some Portuguese companies withhold tax when they pay for services. Every fourth company does so here. */
+  function countCompany(clientId: number): void {
     companies++
     if (companies % 4 === 2) withholders.set(clientId, companies % 8 === 2 ? '25' : '11.5')
   }
@@ -215,7 +215,7 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
   return ledger
 }
 
-/** The metadata of an issued document. */
+/** Returns the metadata of an issued document. */
 export function recordOf({ id, type }: IxDocument, at: number): Record<string, string> {
   return {
     ix_state: 'synced',
@@ -225,7 +225,7 @@ export function recordOf({ id, type }: IxDocument, at: number): Record<string, s
   }
 }
 
-/** Removes all metadata. */
+/** An empty text removes a metadata entry. */
 export const nothing: Record<string, string> = {
   ix_state: '',
   ix_id: '',
@@ -239,7 +239,7 @@ function ownerOf({ customer, customer_account }: StripeInvoice): string {
   return typeof customer === 'string' ? customer : (customer_account ?? '')
 }
 
-/** The one that counts in Portugal, else a European one, else the first. */
+/** Chooses the Portuguese tax ID, otherwise a European one, otherwise the first. */
 function taxIdOf({ customer_tax_ids }: StripeInvoice): string | null {
   const ids = customer_tax_ids ?? []
   const best =
@@ -250,7 +250,7 @@ function taxIdOf({ customer_tax_ids }: StripeInvoice): string | null {
   return best?.value ?? null
 }
 
-/** A Portuguese one with or without its country prefix, as clients are typed in. */
+/** Writes a Portuguese tax ID with or without its country prefix, because clients are typed in by hand. */
 function asTyped(taxId: string, hasCountry: boolean): string {
   const [, digits] = /^(?:PT)?(\d{9})$/.exec(taxId) ?? []
   return digits === undefined ? taxId : `${hasCountry ? 'PT' : ''}${digits}`

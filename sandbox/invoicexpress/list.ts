@@ -1,4 +1,4 @@
-/** The list of documents: filters, pages and lag. */
+/** The list of documents, with filters, pages and a delay. */
 import { SandboxError } from '../spoil.ts'
 import type { DocumentAccount } from './account.ts'
 import { type IxDocument, ixTypes, parseDay, statusFilters } from './objects.ts'
@@ -11,7 +11,7 @@ export interface IxPage {
   pagination: { total_entries: number; per_page: number; current_page: number; total_pages: number }
 }
 
-/** Unknown parameters are ignored. */
+/** Unknown parameters are ignored, as at InvoiceXpress. */
 export function listDocuments(documents: DocumentAccount, search: URLSearchParams, lagMs: number): IxPage {
   const matches = readFilters(search)
   const found = visible(documents, lagMs).filter(matches)
@@ -29,7 +29,7 @@ export function listDocuments(documents: DocumentAccount, search: URLSearchParam
   }
 }
 
-/** The documents as lists have them, the highest id first. */
+/** Returns the documents that a list shows, highest id first. Changes younger than `lagMs` are not shown. */
 function visible({ documents, changes }: DocumentAccount, lagMs: number): IxDocument[] {
   const since = performance.now() - lagMs
   const former = new Map<number, IxDocument | null>()
@@ -46,7 +46,7 @@ function visible({ documents, changes }: DocumentAccount, lagMs: number): IxDocu
 function readFilters(search: URLSearchParams): (document: IxDocument) => boolean {
   const types = readWords(search, 'type[]', Object.keys(ixTypes))
   const statuses = readWords(search, 'status[]', statusFilters)
-  // The lists' word for `final`.
+  // The filter `sent` includes final documents.
   if (statuses.has('sent')) statuses.add('final')
   const from = readDay(search, 'date[from]') ?? ''
   const to = readDay(search, 'date[to]') ?? '9999-12-31'
@@ -57,9 +57,9 @@ function readFilters(search: URLSearchParams): (document: IxDocument) => boolean
   return document =>
     (types.size === 0 || types.has(document.type)) &&
     (statuses.size === 0 || statuses.has(document.status)) &&
-    // Archived documents are in their own list alone.
+    // Archived documents appear only in the list of archived documents.
     document.archived === isArchived &&
-    // A substring in any case, as at the real one.
+    // As at InvoiceXpress, the reference filter finds substrings and ignores case.
     (reference === '' || (document.reference ?? '').toLowerCase().includes(reference.toLowerCase())) &&
     (text === '' || textOf(document).includes(text)) &&
     isWithin(parseDay(document.date) ?? '')
@@ -84,7 +84,7 @@ function readDay(search: URLSearchParams, name: string): string | null {
   return day
 }
 
-/** Values that are no number from 1 on count as not given. */
+/** Returns `fallback` when the value is not a positive whole number. */
 function readWhole(search: URLSearchParams, name: string, fallback: number): number {
   const value = Number(search.get(name) ?? fallback)
   return Number.isSafeInteger(value) && value >= 1 ? value : fallback

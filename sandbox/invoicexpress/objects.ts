@@ -1,21 +1,21 @@
-/** The invoicing system's objects as the wire has them: the fields that the sandbox reads or changes. */
+/** The objects of InvoiceXpress as its API writes them. Only fields that the sandbox reads or changes are listed. */
 import { dayIn, dayOf, isCalendarDay } from '../../src/domain/calendar.ts'
 import type { DocumentType, relatedTypes } from '../../src/domain/document.ts'
 import { decimalsOf } from '../../src/domain/money.ts'
 
-/** Credit and debit notes and receipts are about an invoice, and certify none. */
+/** Credit notes, debit notes and receipts refer to another document and certify no invoice. */
 export type IxType = DocumentType | (typeof relatedTypes)[number]
 
 interface TypeWords {
-  /** In addresses. */
+  /** Name of the type in addresses. */
   path: string
-  /** The wrapper of a single document. */
+  /** JSON key around a single document. */
   key: string
-  /** After the number. */
+  /** Series, which follows the number after a slash. */
   series: string
-  /** The tax authority's code of the series, as in the ATCUD. */
+  /** The tax authority's code of the series. It begins the ATCUD. */
   validation: string
-  /** On paper. */
+  /** Title on paper, in Portuguese. */
   title: string
 }
 
@@ -82,69 +82,67 @@ export const ixTypes: Record<IxType, TypeWords> = {
 
 export type IxStatus = 'draft' | 'final' | 'sent' | 'settled' | 'canceled' | 'deleted' | 'second_copy'
 
-/** The words of the lists' filter: `sent` stands for `final` too. */
+/** Values of the status filter. `sent` includes final documents. */
 export const statusFilters = ['draft', 'sent', 'settled', 'canceled', 'second_copy', 'deleted'] as const
 
 export interface IxItem {
   name: string
   description: string
-  /** Text in lists, a number in a document by itself. */
+  /** A text in lists, and a number in a single document. */
   quantity: string
   unit_price: string
   unit: string
   tax: { id: number; name: string; value: number }
-  /** Percent. */
   discount: number
-  /** Before taxes, less the discount. */
+  /** Amount before taxes and after the discount. */
   subtotal: number
   tax_amount: number
   discount_amount: number
   total: number
 }
 
-/** Never changed, only replaced. Amounts are numbers in euros, the account's currency, whatever the invoice's is. */
+/** A document object is replaced, never modified. Amounts are in euros, the account's currency. */
 export interface IxDocument {
   id: number
   status: IxStatus
   archived: boolean
   type: IxType
-  /** As in 6/G; null before it is issued. */
+  /** Number and series, for example 6/G. Null for a draft. */
   sequence_number: string | null
-  /** dd/mm/yyyy, as the next. */
+  /** Written dd/mm/yyyy, like `due_date`. */
   date: string
   due_date: string
   reference: string | null
-  /** Set by its creator, unique in the account. */
+  /** A text set by the document's creator. It is unique in the account. */
   proprietary_uid: string | null
   observations: string | null
   sum: number
   discount: number
   before_taxes: number
   taxes: number
-  /** Tax that the client withholds, in percent of `before_taxes`; null for none. */
+  /** Tax that the client withholds, in percent of `before_taxes`. Null when no tax is withheld. */
   retention: string | null
-  /** What is to be paid: less the tax withheld. */
+  /** Amount to pay, after the withheld tax is subtracted. */
   total: number
-  /** The account's, by name. */
   currency: 'Euro'
-  /** In the invoice's currency, where that is not the account's. */
+  /** The total in the invoice's currency. Missing when the invoice is in euros. */
   multicurrency?: IxMulticurrency
   client: IxParty
   items: IxItem[]
-  /** The reason for which no tax is due, as in M07. */
+  /** Code of the exemption reason, for example M07. */
   tax_exemption: string | null
 }
 
 export interface IxMulticurrency {
-  /** How many of the currency one euro is worth. */
+  /** Value of one euro in this currency. */
   rate: number
-  /** Stripe's code, such as usd. */
+  /** Stripe's code of the currency, for example usd. */
   code: string
-  /** In the currency's major unit. */
+  /** Amount in the major unit of the currency. */
   total: number
 }
 
-/** The client as the document has it: with the tax id of the day of issue. */
+/** A copy of the client with the data of the day of issue. */
 export interface IxParty {
   id: number
   name: string
@@ -152,22 +150,22 @@ export interface IxParty {
   fiscal_id: string | null
 }
 
-/** What it charges: before any tax is withheld. */
+/** Returns the document's total before a withheld tax is subtracted. */
 export function chargedBy({ before_taxes, taxes }: Pick<IxDocument, 'before_taxes' | 'taxes'>): number {
   return toCents(before_taxes + taxes) / 100
 }
 
-/** The tax that the client withholds, in euros. */
+/** Returns the tax that the client withholds, in euros. */
 export function withheldFrom({ before_taxes, retention }: Pick<IxDocument, 'before_taxes' | 'retention'>) {
   return toCents((before_taxes * Number(retention ?? 0)) / 100) / 100
 }
 
-/** What the client pays: what it charges less the tax withheld. */
+/** Returns the amount that the client pays, after the withheld tax is subtracted. */
 export function toPay(amounts: Pick<IxDocument, 'before_taxes' | 'taxes' | 'retention'>): number {
   return toCents(chargedBy(amounts) - withheldFrom(amounts)) / 100
 }
 
-/** A part of what a document charges, item by item: with the amounts of a document about it. */
+/** Returns a share of a document's amounts, item by item. Credit notes and receipts are built from it. */
 export function shareOf(document: IxDocument, share: number): IxDocument {
   const part = (amount: number) => toCents(amount * share) / 100
   const { before_taxes, taxes, retention, multicurrency } = document
@@ -193,13 +191,12 @@ export function shareOf(document: IxDocument, share: number): IxDocument {
   }
 }
 
-/** Of euros. */
 export function toCents(euros: number): number {
-  // Never the negative zero that JSON does not have.
+  // Adding 0 turns -0 into 0, because JSON cannot express -0.
   return Math.round(euros * 100) + 0
 }
 
-/** The numbers on paper, as in G/6 and ABCD1234-6; null before it is issued. */
+/** Returns the printed number, for example G/6, and the ATCUD, for example ABCD1234-6. Both are null for a draft. */
 export function printedOf(document: Pick<IxDocument, 'id' | 'type' | 'sequence_number'>): {
   inverted_sequence_number: string | null
   atcud: string | null
@@ -208,7 +205,7 @@ export function printedOf(document: Pick<IxDocument, 'id' | 'type' | 'sequence_n
   if (sequence_number === null) return { inverted_sequence_number: null, atcud: null }
   const [number, series] = sequence_number.split('/')
   const type = printedTypeOf(document)
-  // One that is given out as another type shows its code, or only its series.
+  // An invoice-receipt recorded as an invoice prints its type's code or only its series.
   const code = type !== document.type && id % 2 === 0 ? 'FR ' : ''
   return {
     inverted_sequence_number: `${code}${series}/${number}`,
@@ -216,7 +213,7 @@ export function printedOf(document: Pick<IxDocument, 'id' | 'type' | 'sequence_n
   }
 }
 
-/** The type of the series that its number is of: an invoice-receipt may be given out as an invoice. */
+/** Returns the type whose series the number belongs to. An invoice-receipt may be recorded as an invoice. */
 export function printedTypeOf({ type, sequence_number }: Pick<IxDocument, 'type' | 'sequence_number'>) {
   return type === 'Invoice' && sequence_number?.endsWith(`/${ixTypes.InvoiceReceipt.series}`)
     ? 'InvoiceReceipt'
@@ -241,9 +238,9 @@ export interface IxClient {
 
 interface Currency {
   name: string
-  /** The country of its payers, in this sandbox. */
+  /** Country of customers who pay in this currency, in this sandbox. */
   country: string
-  /** How many of it one euro is worth. */
+  /** Value of one euro in this currency. */
   rate: number
 }
 
@@ -254,31 +251,30 @@ const currencies: Record<string, Currency> = {
   kwd: { name: 'Kuwaiti Dinar', country: 'Kuwait', rate: 0.3323 },
 }
 
-/** By Stripe's code. */
 export function currencyOf(code: string): Currency {
   return currencies[code] ?? { name: code.toUpperCase(), country: 'Portugal', rate: 1 }
 }
 
-/** From the smallest unit of a currency. */
+/** Converts an amount in the smallest unit of a currency to euros. */
 export function toEuros(amount: number, code: string): number {
   return toCents(toMajor(amount, code) / currencyOf(code).rate) / 100
 }
 
-/** From the smallest unit: 1234 is 12.34 in euros, 1234 in yen, 1.234 in dinars. */
+/** Converts the smallest unit of a currency to its major unit. 1234 is 12.34 in euros, 1234 in yen and 1.234 in dinars. */
 export function toMajor(amount: number, code: string): number {
   return amount / 10 ** decimalsOf(code)
 }
 
-/** As printed, such as 12.30 US Dollar. */
+/** Formats an amount for print, for example "12.30 US Dollar". */
 export function formatMajor(amount: number, code: string): string {
   return `${amount.toFixed(decimalsOf(code))} ${currencyOf(code).name}`
 }
 
 const lisbon = dayIn('Europe/Lisbon')
 
-/** dd/mm/yyyy of a moment in seconds, by the clocks of Lisbon. */
+/** Formats a moment in seconds as dd/mm/yyyy in Lisbon's time zone. */
 export function formatDay(seconds: number): string {
-  // These are never behind UTC, and an hour ahead at most.
+  // Lisbon is at most an hour ahead of UTC, so only the last hour of a day in UTC needs the time zone.
   const isNextDay = seconds % 86_400 >= 82_800
   return (isNextDay ? lisbon : dayOf)(seconds * 1000)
     .split('-')
@@ -286,7 +282,7 @@ export function formatDay(seconds: number): string {
     .join('/')
 }
 
-/** From dd/mm/yyyy to yyyy-mm-dd; null when the text is no day. */
+/** Converts dd/mm/yyyy to yyyy-mm-dd. Null when the text is not a day. */
 export function parseDay(text: string): string | null {
   const day = text.split('/').reverse().join('-')
   return /^\d\d\/\d\d\/\d{4}$/.test(text) && isCalendarDay(day) ? day : null

@@ -1,4 +1,4 @@
-/** PDFs that take time to make, at addresses that expire. */
+/** PDFs that take time to create and whose addresses expire. */
 
 import { createDocumentPdf } from '../pdf.ts'
 import { letters, type Random } from '../random.ts'
@@ -8,21 +8,21 @@ import { notFound } from './errors.ts'
 import type { IxDocument } from './objects.ts'
 
 export interface PdfOptions {
-  /** Requests of a document's PDF that are answered with 202. Infinity: until `finish`. */
+  /** Number of requests for a document's PDF that are answered with 202. Infinity lasts until `finish`. */
   delay: number
-  /** How long an address is valid. */
+  /** Time for which an address is valid. */
   lifetimeMs: number
 }
 
 export interface Pdfs {
-  /** The path of the document's PDF with a new secret; null while it is being made. */
+  /** Returns the path of the document's PDF with a new secret. Null while the PDF is being made. */
   ask(id: number): string | null
   read(id: number, secret: string): Buffer
-  /** A new secret that opens the document for a while. */
+  /** Returns a new secret that opens the document for a limited time. */
   addSecret(id: number): string
-  /** The document that a secret opens. */
+  /** Returns the document that the secret opens. */
   open(id: number, secret: string): IxDocument
-  /** Ends the 202 answers of a document's PDF; of every one when no document is given. */
+  /** Ends the 202 answers for a document's PDF, or for all PDFs when `id` is missing. */
   finish(id?: number): void
 }
 
@@ -32,7 +32,7 @@ export function createPdfs(documents: DocumentAccount, random: Random, options: 
   const secrets = new Map<string, { id: number; until: number }>()
   let isAllFinished = false
 
-  /** The document, if there may be a PDF of it. */
+  /** Returns the document. Throws when the document cannot have a PDF. */
   function find(id: number) {
     const document = documents.documents.get(id)
     if (document === undefined || document.status === 'deleted') throw notFound('document')

@@ -1,12 +1,12 @@
-/** An image that looks like a QR code, and holds nothing: a PNG of one bit a pixel. */
+/** Creates a PNG that looks like a QR code and contains no data. */
 import { hash } from 'node:crypto'
 import { crc32, deflateSync } from 'node:zlib'
 
-/** Modules a side, the pixels of each, and the white margin in modules. */
+/** Modules per side, pixels per module, and the width of the white margin in modules. */
 const [side, scale, margin] = [29, 4, 3]
 const finder = 7
 
-/** The same text has the same image. */
+/** The same text gives the same image. */
 export function createQrImage(text: string): Buffer {
   const bytes = Buffer.from(
     Array.from({ length: 4 }, (_, i) => hash('sha256', `${i}${text}`)).join(''),
@@ -23,7 +23,7 @@ export function createQrImage(text: string): Buffer {
   const pixels = Buffer.alloc(width * (rowBytes + 1), 0xff)
   for (let y = 0; y < width; y++) {
     const row = y * (rowBytes + 1)
-    // The filter of the row: none.
+    // Filter type 0 of the PNG format, which means no filter.
     pixels[row] = 0
     for (let x = 0; x < width; x++) {
       const [column, line] = [Math.floor(x / scale) - margin, Math.floor(y / scale) - margin]
@@ -32,22 +32,22 @@ export function createQrImage(text: string): Buffer {
       pixels[at] = (pixels[at] ?? 0) & ~(0x80 >> (x & 7))
     }
   }
-  const head = Buffer.alloc(13)
-  head.writeUInt32BE(width, 0)
-  head.writeUInt32BE(width, 4)
-  head.set([1, 0, 0, 0, 0], 8)
+  const header = Buffer.alloc(13)
+  header.writeUInt32BE(width, 0)
+  header.writeUInt32BE(width, 4)
+  header.set([1, 0, 0, 0, 0], 8)
   return Buffer.concat([
     Buffer.from('89504e470d0a1a0a', 'hex'),
-    chunk('IHDR', head),
+    chunk('IHDR', header),
     chunk('IDAT', deflateSync(pixels)),
     chunk('IEND', Buffer.alloc(0)),
   ])
 }
 
-/** Whether a module in one of the three corners is dark; null elsewhere. */
+/** Whether a module in one of the three corner patterns is dark. Null outside these patterns. */
 function cornerOf(x: number, y: number): boolean | null {
-  const place = (at: number) => (at <= finder ? at : at >= side - finder - 1 ? side - 1 - at : null)
-  const [left, top] = [place(x), place(y)]
+  const offset = (at: number) => (at <= finder ? at : at >= side - finder - 1 ? side - 1 - at : null)
+  const [left, top] = [offset(x), offset(y)]
   if (left === null || top === null || (x > side / 2 && y > side / 2)) return null
   const ring = Math.max(Math.abs(left - 3), Math.abs(top - 3))
   return ring === 3 || ring <= 1

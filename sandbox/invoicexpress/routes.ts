@@ -1,4 +1,4 @@
-/** Every address of the local InvoiceXpress and its answer. */
+/** Routes of the local InvoiceXpress and their answers. */
 
 import { hash as digest } from 'node:crypto'
 import { decimalsOf } from '../../src/domain/money.ts'
@@ -25,15 +25,15 @@ export interface IxWorld {
   documents: DocumentAccount
   pdfs: Pdfs
   safts: Safts
-  /** The beginning of the addresses of PDFs. */
+  /** Base address of the PDFs. */
   address: string
-  /** How long a change takes to be seen in lists. */
+  /** Delay until lists show a change. */
   lagMs: number
 }
 
 export interface IxRoute extends ServedRoute {
   name: DocumentRouteName
-  /** `parts` are the groups of the path. */
+  /** `parts` are the groups of the path's pattern. */
   answer(world: IxWorld, search: URLSearchParams, parts: string[]): Answer
 }
 
@@ -129,7 +129,7 @@ export const ixRoutes: readonly IxRoute[] = [
   },
 ]
 
-/** Now and then without some fields, which the document by itself has. */
+/** Renders a document in a list. As at InvoiceXpress, some documents lack fields there that a single document has. */
 function renderListed(document: IxDocument): object {
   const { tax_exemption, atcud, multicurrency, ...rest } = renderWhole(document)
   if (document.id % 7 === 0) return writeOddly(document, rest)
@@ -140,7 +140,7 @@ function renderListed(document: IxDocument): object {
   })
 }
 
-/** A single document has numbers where a list has text, and now and then the client's tax id. */
+/** Renders a single document. It has numbers where a list has text, and some documents include the client's tax ID. */
 function renderDocument(document: IxDocument): object {
   const whole = renderWhole(document)
   const { fiscal_id } = document.client
@@ -155,14 +155,14 @@ function renderDocument(document: IxDocument): object {
   })
 }
 
-/** As it is on the wire, in the form that most documents have. */
+/** Renders all fields in their most frequent form. */
 function renderWhole(document: IxDocument) {
   const { client, multicurrency, ...rest } = document
   const { id, type, status } = document
   const { inverted_sequence_number, atcud } = printedOf(document)
   const isDraft = status === 'draft'
   const hash = isDraft ? null : hashOf(`${type} ${inverted_sequence_number}`)
-  // A draft has a word in place of its number, in the account's language.
+  // A draft has the word for "draft" instead of a number, in the account's language.
   const word = id % 2 === 0 ? 'rascunho' : 'draft'
   return {
     ...rest,
@@ -178,10 +178,10 @@ function renderWhole(document: IxDocument) {
   }
 }
 
-/** An invoice-receipt and a cash sale are paid when they are issued. */
+/** Types of documents that are paid after they are issued. Invoice-receipts and cash sales are paid at once. */
 const paidLater: readonly IxDocument['type'][] = ['Invoice', 'SimplifiedInvoice', 'VatMossInvoice']
 
-/** Of what is still to be paid in Portugal: entity and reference, apart or in one text. */
+/** Returns Multibanco's entity and reference for an unpaid Portuguese document, as an object or as one text. */
 function renderMultibanco({ id, type, status, client, multicurrency }: IxDocument): object | string | null {
   const isOwed = status === 'final' && paidLater.includes(type)
   if (!isOwed || client.country !== 'Portugal' || multicurrency !== undefined) return null
@@ -189,7 +189,7 @@ function renderMultibanco({ id, type, status, client, multicurrency }: IxDocumen
   return id % 2 === 0 ? { entity, reference } : `${entity} ${reference}`
 }
 
-/** The currency by name or by code, numbers or text, and now and then the rate the other way round: nobody knows which it is. */
+/** Varies the form of the currency, the numbers and the rate. Clients must not depend on one form. */
 function renderMulticurrency({ rate, code, total }: IxMulticurrency, id: number): object {
   const isReversed = id % 10 === 1
   const shown = isReversed ? Number((1 / rate).toPrecision(9)) : rate
@@ -201,7 +201,7 @@ function renderMulticurrency({ rate, code, total }: IxMulticurrency, id: number)
   }
 }
 
-/** As seen at the real one: now and then text for numbers, numbers for booleans, and no rate where no tax is due. */
+/** Imitates oddities of InvoiceXpress. Some numbers are texts, some booleans are numbers, and some exempt items have no tax rate. */
 function writeOddly(
   { id, archived, total, client }: IxDocument,
   given: Record<string, unknown> & { items: { tax: { value: number } }[]; client: object },

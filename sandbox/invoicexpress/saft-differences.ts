@@ -1,27 +1,27 @@
-/** Differences planted in a SAF-T file alone, for reconciliations to find: the documents are right. */
+/** Plants differences in a SAF-T file for a reconciliation to find. The documents themselves are correct. */
 import { monthOf } from '../../src/domain/calendar.ts'
 import { pick } from '../random.ts'
 import type { Ledger } from './ledger.ts'
 import { type IxDocument, parseDay } from './objects.ts'
 
 export const saftDifferenceKinds = [
-  /** Not in the file. */
+  /** A document is missing from the file. */
   'saft_omitted',
-  /** A document that there is nowhere else, in a series of its own. */
+  /** The file has a document in its own series that does not exist elsewhere. */
   'saft_invented',
-  /** Canceled in the file. */
+  /** A document is canceled in the file. */
   'saft_canceled',
-  /** A total that is too high by a euro. */
+  /** The file has a total that is too high by one euro. */
   'saft_total',
-  /** Another tax ID. */
+  /** The file has another tax ID. */
   'saft_tax_id',
-  /** The day before, or after the month's first. */
+  /** The file has the day before the document's day. For the first of a month it has the second. */
   'saft_date',
-  /** An ATCUD of another series. */
+  /** The file has an ATCUD of another series. */
   'saft_atcud',
-  /** Twice in the file. */
+  /** The file has the document twice. */
   'saft_twice',
-  /** A TotalCredit of the section that is too high by a euro. */
+  /** The section's TotalCredit is too high by one euro. */
   'saft_sum',
 ] as const
 export type SaftDifferenceKind = (typeof saftDifferenceKinds)[number]
@@ -32,7 +32,7 @@ export interface PlantedInSaft {
   document_id: number
 }
 
-/** Plants one in a month's SAF-T file: at a document in force that is neither the first nor the last of its series there. */
+/** Plants a difference in a month's SAF-T file. The chosen document is in force and not the first or last of its series in the month. */
 export function plantInSaft(
   { account, random, ofInvoice, documents }: Ledger,
   kind: SaftDifferenceKind,
@@ -52,7 +52,7 @@ export function plantInSaft(
     const invoice = account.invoices.get(id)
     const hasTaxId = (invoice?.customer_tax_ids ?? []).length > 0
     const isInForce = /^(final|sent|settled)$/.test(document.status)
-    // The file has no documents of MOSS. An invoice without a customer is nobody's, and its document is known by lists alone.
+    // MOSS documents are not in the file. An invoice without a customer is excluded, because it belongs to nobody.
     const isFiled = isInForce && document.type !== 'VatMossInvoice' && !!invoice?.customer
     return isFiled && document.multicurrency === undefined && (hasTaxId || kind !== 'saft_tax_id')
   })

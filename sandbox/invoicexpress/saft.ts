@@ -1,4 +1,4 @@
-/** The SAF-T file of each month, which takes time to make, at addresses that expire; and its planted differences. */
+/** The SAF-T file of each month, with planted differences. A file takes time to create, and its address expires. */
 
 import { relatedTypes } from '../../src/domain/document.ts'
 import { letters, type Random } from '../random.ts'
@@ -20,18 +20,18 @@ import {
 import type { PdfOptions } from './pdfs.ts'
 import type { SaftDifferenceKind } from './saft-differences.ts'
 
-/** Types of the file's sales. It has no documents of MOSS: their tax is another country's. */
+/** Codes of the document types in the file's sales. MOSS documents carry another country's tax and are not in the file. */
 const saleCodes: Partial<Record<IxType, string>> = {
   Invoice: 'FT',
   InvoiceReceipt: 'FR',
   SimplifiedInvoice: 'FS',
-  // The file knows no code for it any more.
+  // The file format has no code for cash sales any more.
   CashInvoice: 'FR',
   CreditNote: 'NC',
   DebitNote: 'ND',
 }
 
-/** The file of a month, with the differences that were planted in it. */
+/** Writes the file of a month, including the differences planted in it. */
 function writeSaftOf(account: DocumentAccount, month: string): Buffer {
   const { documents, clients, plantedInSaft } = account
   const lies = new Map(plantedInSaft.map(({ kind, document_id }) => [document_id, kind]))
@@ -69,7 +69,7 @@ function writeSaftOf(account: DocumentAccount, month: string): Buffer {
   })
 }
 
-/** Whether it is a second print of another document, which alone is in the file. */
+/** Whether the document is a second copy whose original is in the file. */
 function isCopy({ id, status, type, sequence_number }: IxDocument, documents: DocumentAccount['documents']) {
   if (status !== 'second_copy') return false
   return [...documents.values()].some(
@@ -103,7 +103,7 @@ function rowOf(document: IxDocument, account: DocumentAccount): SaftRow {
 
 const isAbout = (type: IxType) => (relatedTypes as readonly string[]).includes(type)
 
-/** As the file has it: the code of its type, series and number. */
+/** Returns the number as the file has it, with the type's code, the series and the number. */
 function numberOf(document: IxDocument): string {
   const { inverted_sequence_number } = printedOf(document)
   return `${saleCodes[printedTypeOf(document)] ?? 'RG'} ${inverted_sequence_number?.replace(/^\S+ /, '')}`
@@ -111,7 +111,7 @@ function numberOf(document: IxDocument): string {
 
 const countries: Record<string, string> = { Portugal: 'PT', Canada: 'CA', Japan: 'JP', Kuwait: 'KW' }
 
-/** The items, which are rounded each for itself: the largest takes what is missing to the amount before taxes. */
+/** Items are rounded separately. The largest item takes the difference to the amount before taxes. */
 function linesOf({ items, before_taxes, client }: IxDocument): SaftLine[] {
   const sum = items.reduce((all, { subtotal }) => all + toCents(subtotal), 0)
   const largest = items.toSorted((a, b) => b.subtotal - a.subtotal)[0]
@@ -128,7 +128,7 @@ function linesOf({ items, before_taxes, client }: IxDocument): SaftLine[] {
   })
 }
 
-/** The row as the file has it: none, one or two. */
+/** Applies a planted difference to a row. The result has zero, one or two rows. */
 function spoil(row: SaftRow, kind: SaftDifferenceKind | undefined): SaftRow[] {
   switch (kind) {
     case 'saft_omitted':
@@ -157,7 +157,7 @@ function before(day: string): string {
 }
 
 export interface Safts {
-  /** The path of the month's file with a new secret; null while it is being made. */
+  /** Returns the path of the month's file with a new secret. Null while the file is being made. */
   ask(year: string, month: string): string | null
   read(month: string, secret: string): Buffer
 }

@@ -1,4 +1,4 @@
-/** A local InvoiceXpress on a port of its own: the part of its API that a reader needs, and faults on demand. */
+/** A local InvoiceXpress on its own port. It has the part of the API that a reader needs, and can fail on demand. */
 import { createFaults, type DocumentFault, type DocumentRouteName } from '../faults.ts'
 import { createRandom } from '../random.ts'
 import { type Call, createRateLimit, type Serving, type ServingOptions, startServing } from '../serving.ts'
@@ -13,15 +13,15 @@ import { createSafts } from './saft.ts'
 
 export interface InvoiceXpressOptions extends ServingOptions {
   documents: DocumentAccount
-  /** The only accepted key; `ix_test_sandbox` when not given. */
+  /** The only accepted key. Default: `ix_test_sandbox`. */
   apiKey?: string
-  /** Requests a minute before 429, 780 at the real one; null: no limit. */
+  /** Requests per minute before a 429. InvoiceXpress allows 780. Null means no limit. */
   ratePerMinute?: number | null
-  /** How long a change takes to be seen in lists. */
+  /** Delay until lists show a change, in milliseconds. */
   lagMs?: number
-  /** Requests of a PDF, or of a month's SAF-T file, that are answered with 202. Infinity: until `finishPdf`. */
+  /** Number of requests for a PDF or a SAF-T file that are answered with 202. Infinity lasts until `finishPdf`. */
   pdfDelay?: number
-  /** How long the address of a PDF or of a SAF-T file is valid. */
+  /** Time for which the address of a PDF or SAF-T file is valid, in milliseconds. */
   pdfLifetimeMs?: number
 }
 
@@ -45,9 +45,9 @@ export async function startInvoiceXpressSandbox(
     if (!isWithinRate()) throw new SandboxError(429, 'Too many requests.')
     if (route === undefined) throw notFound('resource')
     const page = Number(search.get('page') ?? 1)
-    // The first page for ever.
+    // Every page is answered with the first page.
     if (fault?.fault === 'looping_page') search.delete('page')
-    // The first two pages in turn.
+    // The first two pages are answered in turn.
     if (fault?.fault === 'repeating_pages') search.set('page', String(2 - (Number(search.get('page')) % 2)))
     if (fault?.fault === 'endless_pages') search.set('page', '1')
     const [, ...parts] = route.path.exec(url.pathname) ?? []
@@ -74,7 +74,7 @@ export async function startInvoiceXpressSandbox(
   return sandbox
 }
 
-/** A list that claims to be the requested page, with another one behind it; `endless_pages` has new documents. */
+/** Makes a list claim to be the requested page with another page after it. With `endless_pages`, the documents of each page are new. */
 function pretendMore(answer: Answer, fault: DocumentFault, page: number): Answer {
   if (!/^(repeating|endless)_pages$/.test(fault) || answer.status !== 200) return answer
   const { invoices, pagination } = JSON.parse(answer.body.toString()) as IxPage

@@ -1,4 +1,4 @@
-/** Every state of an invoice's document, as the creator of documents may leave it. */
+/** Creates every state in which a program may leave an invoice's document. */
 import { type DocumentType, documentTypes, relatedTypes } from '../../src/domain/document.ts'
 import { integer, pick, type Random } from '../random.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
@@ -14,25 +14,24 @@ const fitting: Record<StripeInvoice['status'], IxStatus> = {
   uncollectible: 'final',
 }
 
-/** The correct status of an invoice's document. */
 export function fittingStatus({ status }: StripeInvoice): IxStatus {
   return fitting[status]
 }
 
-/** The most that a simplified invoice may charge, in euros. */
+/** Highest amount of a simplified invoice, in euros. */
 const simplifiedLimit = 100
 
-/** Any certifying type for a paid invoice; for others, none that confirms a payment. A simplified one has its limit. */
+/** Draws a document type that fits the invoice. Unpaid invoices get no type that confirms a payment. Simplified invoices have a limit. */
 export function fittingType(random: Random, { status, total, currency }: StripeInvoice): DocumentType {
   const unpaid = ['Invoice', 'Invoice', 'SimplifiedInvoice', 'VatMossInvoice'] as const
   const type = pick(random, status === 'paid' ? documentTypes : unpaid)
   return type === 'SimplifiedInvoice' && toEuros(total, currency) > simplifiedLimit ? 'Invoice' : type
 }
 
-/** What is recorded of an invoice that no document can certify. */
+/** Metadata of an invoice that no document can certify. */
 export const needsNone = { ix_state: 'ignored' }
 
-/** No document certifies a negative amount, neither in all nor of taxes. */
+/** Whether a document can certify the invoice. Documents cannot have a negative total or negative taxes. */
 export function isCertifiable({ total, total_excluding_tax }: StripeInvoice): boolean {
   const before = total_excluding_tax ?? total
   return before >= 0 && total >= before
@@ -45,14 +44,14 @@ const attemptFailed = [
   'InvoiceXpress: 503',
 ]
 
-/** The correct state: a document by both links. */
+/** Issues a correct document that is linked by its reference and by the invoice's metadata. */
 function issueOrdinary(ledger: Ledger, invoice: StripeInvoice, draft: Draft = {}): IxDocument {
   const document = issue(ledger, invoice, draft)
   ledger.record(invoice.id, { ...recordOf(document, momentOf(ledger, invoice)), ...attempt(ledger, invoice) })
   return document
 }
 
-/** A document that is the invoice's, with nothing recorded at Stripe. */
+/** Issues a correct document and records nothing at Stripe. */
 function issue(ledger: Ledger, invoice: StripeInvoice, draft: Draft = {}): IxDocument {
   const type = fittingType(ledger.random, invoice)
   const document = ledger.issue(invoice, { type, status: fittingStatus(invoice), ...draft })
@@ -60,7 +59,7 @@ function issue(ledger: Ledger, invoice: StripeInvoice, draft: Draft = {}): IxDoc
   return document
 }
 
-/** Some seconds after it was finalized, in milliseconds. */
+/** Returns a moment some seconds after the finalization, in milliseconds. */
 function momentOf({ account, random }: Ledger, { status_transitions, created }: StripeInvoice): number {
   const at = (status_transitions.finalized_at ?? created) * 1000 + integer(random, 2_000, 90_000)
   return Math.min(at, account.clock * 1000)
@@ -81,25 +80,25 @@ export function recordFailed(ledger: Ledger, invoice: StripeInvoice): void {
   ledger.record(invoice.id, { ix_state: 'failed', ix_error, ...attempt(ledger, invoice) })
 }
 
-/** Records another document than the one with the reference, or none that exists. */
+/** Records a document id at Stripe. The id may belong to another document, or to none. */
 function recordId(ledger: Ledger, invoice: StripeInvoice, id: number): void {
   const document = { id, type: 'Invoice' } as IxDocument
   ledger.record(invoice.id, recordOf(document, momentOf(ledger, invoice)))
 }
 
-/** The PaymentIntent of its first payment; null where nothing was to pay. */
+/** Returns the PaymentIntent of the invoice's first payment. Null when no payment was needed. */
 function paymentOf({ payments }: StripeInvoice): string | null {
   return payments.data.at(-1)?.payment.payment_intent ?? null
 }
 
-/** The number of an invoice of another customer. */
+/** Returns the number of an invoice of another customer. */
 function numberOfAnother({ account }: Ledger, { customer }: StripeInvoice): string | null {
   for (const other of account.invoices.values())
     if (other.number !== null && other.customer !== customer) return other.number
   return null
 }
 
-/** A PaymentIntent of two invoices; null where there is none. */
+/** Returns a PaymentIntent that belongs to two invoices. Null when no such PaymentIntent exists. */
 function findShared({ account }: Ledger): string | null {
   const seen = new Map<string, string>()
   for (const { id, payments } of account.invoices.values())
@@ -117,19 +116,19 @@ const certifying = documentTypes.map((type): [string, Kind] => [
   (ledger, invoice) => issue(ledger, invoice, { type }),
 ])
 
-/** A document of this status, by both links. */
-const standing = (['draft', 'sent', 'second_copy', 'canceled'] as const).map((status): [string, Kind] => [
+/** Kinds of states with a linked document of the given status. */
+const withStatus = (['draft', 'sent', 'second_copy', 'canceled'] as const).map((status): [string, Kind] => [
   `status_${status}`,
   (ledger, invoice) => issueOrdinary(ledger, invoice, { type: 'Invoice', status }),
 ])
 
-/** A document about the invoice, that certifies nothing, is the only one with its reference. */
+/** Kinds of states in which only a credit note, debit note or receipt has the invoice's reference. Such documents certify nothing. */
 const about = relatedTypes.map((type): [string, Kind] => [
   `only_${type}`,
   (ledger, invoice) => ledger.issue(invoice, { type }),
 ])
 
-/** References that are nearly the invoice's id, and are none. */
+/** Ways to change an invoice's id so that the reference is similar but wrong. */
 const nearly: Record<string, (id: string) => string> = {
   prefix: id => id.slice(0, -1),
   longer: id => `${id}0`,
@@ -145,7 +144,7 @@ const lookalikes = Object.entries(nearly).map(([name, change]): [string, Kind] =
 ])
 
 const kinds: Record<string, Kind> = {
-  ...Object.fromEntries([...certifying, ...standing, ...about, ...lookalikes]),
+  ...Object.fromEntries([...certifying, ...withStatus, ...about, ...lookalikes]),
   by_id_other_reference: (ledger, invoice) =>
     issueOrdinary(ledger, invoice, { reference: `Encomenda ${integer(ledger.random, 100, 999)}` }),
   by_uid: (ledger, invoice) => issue(ledger, invoice, { reference: 'Stripe', proprietary_uid: invoice.id }),
@@ -186,7 +185,7 @@ const kinds: Record<string, Kind> = {
     ledger.issue(invoice, { status: fittingStatus(invoice) })
     issueOrdinary(ledger, invoice)
   },
-  /** A second print beside its original, which alone is recorded; and one that is recorded in its place. */
+  /** `copy_beside_original` has a second copy beside its recorded original. `copy_recorded` has the copy recorded instead. */
   copy_beside_original(ledger, invoice) {
     const { type, sequence_number } = issueOrdinary(ledger, invoice)
     issueCopy(ledger, invoice, type, sequence_number)
@@ -196,7 +195,7 @@ const kinds: Record<string, Kind> = {
     const copy = issueCopy(ledger, invoice, type, sequence_number)
     ledger.record(invoice.id, { ...recordOf(copy, momentOf(ledger, invoice)), ...attempt(ledger, invoice) })
   },
-  /** An invoice-receipt that is given out as an invoice: only its number says what it is. */
+  /** An invoice-receipt that is recorded as an invoice. Only its number shows its real type. */
   printed_as_receipt(ledger, invoice) {
     const asReceipt = { sequence_number: ledger.number('InvoiceReceipt') }
     issueOrdinary(ledger, invoice, { type: 'Invoice', ...(invoice.status === 'paid' && asReceipt) })
@@ -233,16 +232,19 @@ function issueCopy(
 
 export const stateKinds = Object.keys(kinds)
 
-/** One in three until each occurred, then one in nine, so that most invoices of a large account are correct too. */
-function kindAt(place: number): string | null {
+/**
+ * Returns the incorrect state of an invoice by its position. Every third invoice is incorrect until each state has occurred, then every
+ * ninth. So most invoices of a large account are correct.
+ */
+function kindAt(position: number): string | null {
   const often = 3 * stateKinds.length
-  if (place < often) return place % 3 === 1 ? (stateKinds[(place - 1) / 3] ?? null) : null
-  return place % 9 === 4 ? (stateKinds[Math.floor(place / 9) % stateKinds.length] ?? null) : null
+  if (position < often) return position % 3 === 1 ? (stateKinds[(position - 1) / 3] ?? null) : null
+  return position % 9 === 4 ? (stateKinds[Math.floor(position / 9) % stateKinds.length] ?? null) : null
 }
 
 /**
- * Issues the documents of all finalized invoices, oldest first. Returns the kind of each that is not correct. Those of void
- * invoices always are, so that a live document there is never there by chance; negative ones never have one.
+ * Issues the documents of all finalized invoices, oldest first. Returns the incorrect states by invoice id. Void invoices always have a
+ * correct document, so that tests can plant a wrong one. Negative invoices have none.
  */
 export function issueAll(ledger: Ledger, states: 'ordinary' | 'all'): Map<string, string> {
   const { account, random } = ledger
@@ -252,14 +254,14 @@ export function issueAll(ledger: Ledger, states: 'ordinary' | 'all'): Map<string
     const invoice = account.invoices.get(account.order.at(index)) as StripeInvoice
     if (invoice.status !== 'draft') finalized.push(invoice)
   }
-  // The newest are read first, and should show every kind.
-  let place = finalized.filter(each => each.status !== 'void' && isCertifiable(each)).length
+  // Counts down, so that the newest invoices show every state. Connectors read the newest invoices first.
+  let position = finalized.filter(each => each.status !== 'void' && isCertifiable(each)).length
   for (const [index, invoice] of finalized.entries()) {
     if (!isCertifiable(invoice)) {
       ledger.record(invoice.id, needsNone)
       continue
     }
-    const kind = states === 'all' && invoice.status !== 'void' ? kindAt(--place) : null
+    const kind = states === 'all' && invoice.status !== 'void' ? kindAt(--position) : null
     if (kind === null) issueOrdinary(ledger, invoice)
     else {
       found.set(invoice.id, kind)
@@ -274,7 +276,7 @@ export function issueAll(ledger: Ledger, states: 'ordinary' | 'all'): Map<string
   return found
 }
 
-/** A document that belongs to no invoice, made by hand. */
+/** Issues a document that was made by hand and belongs to no invoice. */
 function issueForeign(ledger: Ledger, invoice: StripeInvoice, random: Random): void {
   const reference = pick(random, [null, '', `Encomenda ${integer(random, 100, 999)}`, 'in_'])
   const status = pick(random, ['draft', 'final', 'settled'] as const)

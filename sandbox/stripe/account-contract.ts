@@ -1,4 +1,4 @@
-/** What the sandbox's Stripe account holds and takes. */
+/** Contract of the sandbox's Stripe account. */
 import type { OrderedIds } from '../ordered-ids.ts'
 import type { ChangeKind } from './changes.ts'
 import type { StripeCustomer, StripeEvent, StripeInvoice, StripeTaxRate } from './objects.ts'
@@ -7,34 +7,36 @@ export interface AccountOptions {
   seed?: number
   invoices?: number
   customers?: number
-  /** Seconds since 1970 of the simulated clock. */
+  /** Start of the simulated clock, in seconds since 1970. */
   now?: number
-  /** The age of the oldest invoice; two years when not given. */
+  /** Age of the oldest invoice in days. Default: two years. */
   days?: number
-  /** Lines of each new invoice; a few, and now and then very many, when not given. */
+  /** Number of lines of each new invoice. By default a few, and sometimes very many. */
   lines?: number
 }
 
 export interface StripeAccount {
-  /** Seconds since 1970, simulated. */
+  /** The simulated time in seconds since 1970. */
   clock: number
-  /** A deleted customer stays, as Stripe answers for it. */
+  /** Includes deleted customers, because Stripe still answers requests for them. */
   readonly customers: Map<string, StripeCustomer>
-  /** Each with all of its lines, its customer's id, and the path of its PDF. Never changed, only replaced. */
+  /** Invoices with all lines, their customer's id and the path of their PDF. An invoice object is replaced, never modified. */
   readonly invoices: Map<string, StripeInvoice>
   readonly taxRates: Map<string, StripeTaxRate>
-  /** Oldest first. The first invoices have no events. */
+  /** Events, oldest first. Invoices that exist from the start have no events. */
   readonly events: StripeEvent[]
-  /** The invoices in their order, oldest first. */
+  /** Ids of the invoices, oldest first. */
   readonly order: OrderedIds
-  /** Moves the clock, with the changes of that time: the same in one step or in many. */
+  /** Moves the clock and makes the changes of that time. Several small steps give the same changes as one large step. */
   advance(seconds: number): void
-  /** Changes the given invoice, or any that the change fits. Returns its id; throws when its status does not allow it. */
+  /** Changes the given invoice, or one that fits the change. Returns its id. Throws when the invoice's status does not allow the change. */
   change(kind: ChangeKind, invoiceId?: string): string
-  /** A draft for this customer, to be paid at once and in one piece within so many days of its finalization. Returns its id. */
+  /**
+   * Creates a draft that will be paid at once and in one payment. `daysUntilDue` counts from the finalization. Returns the invoice's id.
+   */
   createInvoice(customerId: string, daysUntilDue: number): string
-  /** Drafts follow; finalized invoices keep the name. */
+  /** Drafts take the new name. Finalized invoices keep the old one. */
   renameCustomer(customerId: string, name: string): void
-  /** Merges entries, as Stripe does; an empty text removes one. A change makes an event. */
+  /** Merges metadata entries as Stripe does. An empty text removes an entry. A change creates an event. */
   setMetadata(invoiceId: string, entries: Record<string, string>): void
 }

@@ -1,4 +1,4 @@
-/** The sandbox's Stripe account, with a simulated clock. Deterministic for a seed and its calls. */
+/** The sandbox's Stripe account with a simulated clock. The same seed and calls give the same data. */
 import { createOrderedIds } from '../ordered-ids.ts'
 import { createRandom, inOnePiece, letters, pick } from '../random.ts'
 import type { AccountOptions, StripeAccount } from './account-contract.ts'
@@ -30,10 +30,10 @@ import {
 
 export type { AccountOptions, StripeAccount }
 
-/** Fixed, so that the same seed gives the same dates too. */
+/** The start time is fixed, so that the same seed also gives the same dates. */
 const defaultNow = Date.UTC(2026, 9, 28, 9, 0, 0) / 1000
 const day = 86_400
-/** On average, from one change to the next. */
+/** Average time between two changes, in seconds. */
 const pause = 1_800
 
 export function createAccount(options: AccountOptions = {}): StripeAccount {
@@ -54,9 +54,9 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   const invoices = new Map<string, StripeInvoice>()
   const events: StripeEvent[] = []
   const order = createOrderedIds()
-  /** What is decided of each draft. */
+  /** What will happen to each draft, by invoice id. */
   const prospects = new Map<string, { plan: Plan; terms: Terms }>()
-  /** Invoices that can still change, by status. */
+  /** Ids of invoices that can still change, by status. */
   const ids = { draft: [] as string[], open: [] as string[], uncollectible: [] as string[] }
   let serial = 0
 
@@ -75,7 +75,6 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     return invoice
   }
 
-  /** Adds or replaces an invoice. */
   function put(invoice: StripeInvoice): StripeInvoice {
     const before = invoices.get(invoice.id)
     if (before === undefined) order.add(invoice)
@@ -118,7 +117,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
       order.remove(invoice)
       forget(invoice)
       prospects.delete(invoice.id)
-      // As in Stripe's events, though no invoice that can be read has this status.
+      // Stripe's events have the status `deleted`, which no readable invoice has.
       emit('invoice.deleted', { ...onTheWire(invoice), status: 'deleted' })
     },
     update(invoice) {
@@ -149,7 +148,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     return finalize(random, invoice, { payer, terms, at })
   }
 
-  /** The customer tells its balance, and its drafts are to take it over. */
+  /** Stores the customer's new balance and applies it to the customer's drafts. */
   function followBalance({ customer, balance }: Payer): void {
     const stored = customer === null ? undefined : customers.get(customer.id)
     if (stored === undefined || stored.deleted || stored.balance === balance) return
@@ -175,7 +174,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
       while (nextChange <= until) {
         account.clock = Math.max(account.clock, nextChange)
         happen()
-        // Every fourth change falls into the same second as the one before.
+        // Every fourth change falls into the same second as the change before.
         nextChange += random() < 0.25 ? 0 : Math.ceil(-Math.log(1 - random()) * pause)
       }
       account.clock = until
@@ -226,7 +225,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     },
   }
 
-  /** An invoice that the change fits, created if there is none. */
+  /** Returns the id of an invoice that fits the change. Creates one when none fits. */
   function find(kind: Exclude<ChangeKind, 'create'>): string {
     const fitting = changeableFrom[kind].filter(isListed).flatMap(status => ids[status])
     if (fitting.length > 0) return pick(random, fitting)
@@ -241,14 +240,14 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
       if (living.length > 0)
         account.renameCustomer(pick(random, living).id, `Nova Firma ${letters(random, 5)}`)
     } else if (chance < 0.05) {
-      // A preview: it has no id, and never becomes one of the invoices.
+      // An upcoming invoice is a preview without an id. It never becomes an invoice.
       const { id: _, ...preview } = draft(pick(random, payers), account.clock)
       prospects.delete(_)
       emit('invoice.upcoming', onTheWire(preview as StripeInvoice))
     } else account.change(kindFor((chance - 0.05) / 0.95))
   }
 
-  /** From a draft to its status by now: the younger, the likelier it is still a draft or open. */
+  /** Brings a draft to its present status. Young invoices are more likely to be drafts or open. */
   function grow(draft: StripeInvoice, payer: Payer): StripeInvoice {
     const { terms } = prospects.get(draft.id) as { terms: Terms }
     const age = now - draft.created
@@ -263,9 +262,9 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   }
 
   for (let index = 0; index < count; index++) {
-    // Now and then in the same second as the one before.
-    const place = index % 9 === 8 ? index - 1 : index
-    const created = start + Math.floor((place * span) / count)
+    // Every ninth invoice is created in the same second as the invoice before.
+    const position = index % 9 === 8 ? index - 1 : index
+    const created = start + Math.floor((position * span) / count)
     const payer = pick(random, payers)
     put(grow(draft(payer, created), payer))
   }

@@ -1,17 +1,16 @@
-/** The local Stripe's own addresses. */
+/** Control addresses of the local Stripe. */
 import { type Control, controlError, faultControls, readChoice, readNumber } from '../control.ts'
 import { type Faults, faultNames, routeNames } from '../faults.ts'
 import type { StripeAccount } from './account.ts'
 import { type Permission, permissions } from './routes.ts'
 import type { DeliverOptions, Delivery } from './webhooks.ts'
 
-/** The parts of the sandbox that controls change. */
+/** Parts of the sandbox that the control addresses change. */
 export interface Controlled {
   account: StripeAccount
   faults: Faults
-  /** Permissions that the key lacks. */
   forbidden: Set<Permission>
-  /** Signs the events and posts them to the subscriber, one after the other. Refused events are sent again the next time. */
+  /** Signs the events and posts them to the subscriber one after the other. Refused events are sent again by the next call. */
   deliver(options?: DeliverOptions): Promise<Delivery[]>
   subscribe(url: string, secret: string): void
 }

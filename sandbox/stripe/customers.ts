@@ -1,8 +1,8 @@
-/** The account's customers and tax rates: every kind that a connector meets, in the first dozen already. */
+/** Customers and tax rates of the account. The first twelve customers show every kind that a connector meets. */
 import { inOnePiece, integer, letters, pick, type Random } from '../random.ts'
 import type { LivingCustomer, StripeCustomer, StripeInvoicePayment, StripeTaxRate } from './objects.ts'
 
-/** A payer. With accounts v2, it has no customer, only an account. */
+/** A payer is a customer. With Stripe's accounts v2 a payer has only an account and no customer. */
 export interface Payer {
   customer: LivingCustomer | null
   account: string | null
@@ -10,15 +10,15 @@ export interface Payer {
   email: string | null
   currency: string
   country: string
-  /** Null, none, or several: Stripe copies them onto the invoice. */
+  /** Tax IDs, which Stripe copies onto invoices. Null, an empty list, and several IDs all occur. */
   taxIds: { type: string; value: string }[] | null
-  /** The price of the cheapest product, in the smallest unit. */
+  /** Price of the cheapest product in the smallest unit of the currency. */
   price: number
-  /** Deleted from the beginning; its invoices stay. */
+  /** Whether the customer is deleted from the start. The customer's invoices stay. */
   isDeleted: boolean
-  /** Negative is credit in its favour, positive is owed: the next invoice takes it over. */
+  /** A negative balance is a credit, and a positive balance is owed. The next invoice takes the balance over. */
   balance: number
-  /** What is to pay its last invoice. */
+  /** The payment of the payer's last invoice. */
   lastPayment: StripeInvoicePayment['payment'] | null
   prefix: string
   sequence: number
@@ -87,13 +87,13 @@ export function createPayer(random: Random, index: number, created: number): Pay
   return { ...payer, customer, account: null }
 }
 
-/** As Stripe has it; null of a payer without one. */
+/** Returns the customer as Stripe sends it. Null for a payer without a customer. */
 export function customerOf({ customer, isDeleted, balance }: Payer): StripeCustomer | null {
   if (customer === null) return null
   return isDeleted ? { id: customer.id, object: 'customer', deleted: true } : { ...customer, balance }
 }
 
-/** The customer under another name, and its former names. */
+/** Returns the customer with a new name, and the former values of the changed fields. */
 export function rename(
   customer: LivingCustomer,
   name: string,
@@ -133,13 +133,13 @@ function regionOf(kind: number, digits: string): Region {
   return { currency: 'eur', country: 'PT', price: 1_490, taxIds: taxIds[kind % 4] ?? [] }
 }
 
-/** Rates that apply together; `mixed` gives each line one of them instead. */
+/** Tax rates of an invoice. All rates apply to each line, or with `mixed` each line has one of them. */
 export interface Taxation {
   rates: StripeTaxRate[]
   mixed: boolean
 }
 
-/** By country, each equally likely; an empty one is an invoice without tax. */
+/** Taxations by country. All are equally likely. An invoice with an empty taxation has no tax. */
 export type Taxations = Record<string, Taxation[]>
 
 export function createTaxRates(random: Random, created: number): [StripeTaxRate[], Taxations] {

@@ -1,4 +1,4 @@
-/** The life of an invoice. Every step returns a new object, so that an event keeps the state of its time. */
+/** The life of an invoice. Each step returns a new object, so that an event keeps the state of its time. */
 import { inOnePiece, integer, letters, pick, type Random } from '../random.ts'
 import type { Payer, Taxations } from './customers.ts'
 import { createLine, type Plan, totalsOf } from './lines.ts'
@@ -7,7 +7,7 @@ import { amountsOf, cancelPayments, dueDate, openAccount, type Terms } from './s
 
 type Rates = ReadonlyMap<string, StripeTaxRate>
 
-// The same for every invoice, kept once.
+// These fields are the same for every invoice.
 const fixed = {
   account_country: 'PT',
   account_name: 'Sandbox, Lda.',
@@ -46,17 +46,17 @@ const untouched = { finalized_at: null, marked_uncollectible_at: null, paid_at: 
 
 export interface DraftOptions {
   payer: Payer
-  /** The number of the invoice in the account: a few in every hundred have very many lines. */
+  /** Number of the invoice in the account. Some numbers give an invoice with very many lines. */
   serial: number
   created: number
   taxations: Taxations
   rates: Rates
   terms: Terms
-  /** The number of lines; random when not given. */
+  /** Number of lines. Random by default. */
   lines?: number
 }
 
-/** A draft, and the plan by which lines may be added to it. */
+/** Creates a draft, and the plan for adding lines later. */
 export function createDraft(random: Random, coupons: Random, options: DraftOptions): [StripeInvoice, Plan] {
   const { payer, serial, created, taxations, rates, terms } = options
   const id = inOnePiece('in_1', letters(random, 17), serial.toString(36).padStart(6, '0'))
@@ -149,9 +149,9 @@ export function finalize(
     ...openAccount(draft, payer, terms, at),
     status: 'open',
     number: inOnePiece(payer.prefix, '-', String(payer.sequence++).padStart(4, '0')),
-    // Now and then dated another day.
+    // Some invoices carry the day before their finalization.
     effective_at: random() < 0.1 ? at - 86_400 : at,
-    // A path: the server adds its own address.
+    // The server adds its address before this path.
     hosted_invoice_url: `/i/${draft.id}/${secret}`,
     invoice_pdf: `/pdf/${draft.id}/${secret}.pdf?s=ap`,
     status_transitions: { ...draft.status_transitions, finalized_at: at },

@@ -1,20 +1,20 @@
-/** Lines of an invoice, and its totals, which are the sums of its lines. */
+/** Lines of an invoice, and the totals, which are sums of the lines. */
 import { inOnePiece, integer, letters, pick, type Random } from '../random.ts'
 import type { Taxation } from './customers.ts'
 import type { StripeDiscountAmount, StripeInvoice, StripeLine, StripeTax, StripeTaxRate } from './objects.ts'
 
 export type Discount = { id: string } & ({ percent: number } | { amountOff: number })
 
-/** The common properties of an invoice's lines. */
+/** Properties that all lines of an invoice share. */
 export interface Plan {
   invoice: string
   currency: string
   price: number
   period: { start: number; end: number }
   taxation: Taxation
-  /** Of the whole invoice. */
+  /** Discounts of the whole invoice. */
   discounts: Discount[]
-  /** Whether single items may have discounts of their own, which come before the invoice's. */
+  /** Whether items may have their own discounts, which are subtracted before the invoice's discounts. */
   hasItemDiscounts: boolean
 }
 
@@ -26,7 +26,7 @@ const products = [
   'Formação à distância',
 ]
 
-/** `coupons` is a sequence of its own: with coupons on items or without, all else is the same. */
+/** `coupons` is a separate random sequence, so that discounts of items do not change other data. */
 export function createLine(random: Random, coupons: Random, plan: Plan): StripeLine {
   const product = integer(random, 0, products.length - 1)
   const { proration, ...priced } = priceLine(random, plan.price * (product + 1))
@@ -42,7 +42,7 @@ export function createLine(random: Random, coupons: Random, plan: Plan): StripeL
       random() < 0.04 ? null : inOnePiece(products[product] ?? '', proration ? ' (tempo não usado)' : ''),
     discount_amounts,
     discountable: !proration,
-    // Its own alone; `discount_amounts` holds its share of the invoice's too.
+    // Only the item's own discounts. `discount_amounts` also has the item's share of the invoice's discounts.
     discounts: own.map(({ id }) => id),
     invoice: plan.invoice,
     livemode: false,
@@ -82,7 +82,7 @@ function priceLine(random: Random, unit: number): Priced {
     unit_amount_decimal,
   })
   const whole = { quantity, quantity_decimal: String(quantity), proration: false }
-  // A half unit; money stays a whole number.
+  // A quantity with a half. The amount is still a whole number.
   if (chance < 0.08) {
     const halves = quantity * 2 + 1
     return {
@@ -93,7 +93,7 @@ function priceLine(random: Random, unit: number): Priced {
       proration: false,
     }
   }
-  // A fraction of a cent each, as meters have.
+  // A price with fractions of a cent, as for metered usage.
   if (chance < 0.14) {
     const calls = quantity * 1_000 + 7
     const price = { pricing: pricing('1.2345'), quantity: calls, quantity_decimal: String(calls) }
@@ -111,7 +111,7 @@ function priceLine(random: Random, unit: number): Priced {
   return { amount: unit * quantity, pricing: pricing(String(unit)), ...whole }
 }
 
-/** None, one or two; a percentage, or an amount that may be more than the item costs. */
+/** Creates up to two discounts of an item. An absolute discount may exceed the item's price. */
 function createItemDiscounts(coupons: Random, price: number): Discount[] {
   const count = pick(coupons, [0, 1, 1, 2])
   return Array.from({ length: count }, () => {
@@ -122,13 +122,15 @@ function createItemDiscounts(coupons: Random, price: number): Discount[] {
   })
 }
 
-/** Each discount is taken from the rest that those before it left. */
+/** Each discount applies to the amount that remains after the earlier discounts. */
 function discountLine(amount: number, discounts: readonly Discount[]): StripeDiscountAmount[] {
-  let left = amount
+  let remaining = amount
   return discounts.map(discount => {
     const part =
-      'percent' in discount ? round((left * discount.percent) / 100) : Math.min(discount.amountOff, left)
-    left -= part
+      'percent' in discount
+        ? round((remaining * discount.percent) / 100)
+        : Math.min(discount.amountOff, remaining)
+    remaining -= part
     return { amount: part, discount: discount.id }
   })
 }
@@ -168,7 +170,7 @@ export function totalsOf(lines: readonly StripeLine[], rates: ReadonlyMap<string
   let invoice_discount = 0
   for (const line of lines) {
     const own = line.discount_amounts.filter(({ discount }) => line.discounts.includes(discount))
-    // As Stripe has it: without the discounts of items, before those of the invoice.
+    // As at Stripe, the subtotal is reduced by item discounts and not by discounts of the whole invoice.
     const reduced = line.subtotal - sum(own)
     subtotal += reduced
     invoice_discount += sum(line.discount_amounts) - sum(own)
@@ -210,7 +212,7 @@ function sum(parts: readonly { amount: number }[]): number {
   return parts.reduce((total, { amount }) => total + amount, 0)
 }
 
-/** To a whole number, and never to the negative zero that JSON does not have. */
+/** Rounds to a whole number. Adding 0 turns -0 into 0, because JSON cannot express -0. */
 function round(value: number): number {
   return Math.round(value) + 0
 }

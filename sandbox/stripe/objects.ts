@@ -1,4 +1,4 @@
-/** Stripe's objects as the wire has them, in API version 2026-10-28.endive: the fields that the sandbox reads or changes. */
+/** Stripe's objects as API version 2026-10-28.endive writes them. Only fields that the sandbox reads or changes are listed. */
 import type { InvoiceStatus } from '../../src/domain/invoice.ts'
 
 export const apiVersion = '2026-10-28.endive'
@@ -34,7 +34,7 @@ export interface StripeLine {
   currency: string
   description: string | null
   discount_amounts: StripeDiscountAmount[]
-  /** Of the item itself: its share of the invoice's discounts is in `discount_amounts` alone. */
+  /** Ids of the item's own discounts. `discount_amounts` also has the item's share of the invoice's discounts. */
   discounts: string[]
   pricing: { unit_amount_decimal: string | null; [field: string]: unknown } | null
   quantity: number | null
@@ -82,17 +82,17 @@ export interface StripeInvoice {
   customer_tax_ids: { type: string; value: string }[] | null
   default_tax_rates: StripeTaxRate[]
   description: string | null
-  /** Of the invoice as a whole. */
+  /** Ids of the discounts of the whole invoice. */
   discounts: string[]
   due_date: number | null
   effective_at: number | null
   ending_balance: number | null
   invoice_pdf: string | null
-  /** In the account: all of them. On the wire: the first ten. */
+  /** The account stores all lines. An answer contains the first ten. */
   lines: StripeList<StripeLine>
   metadata: Record<string, string>
   number: string | null
-  /** In the account: all of them, newest first. On the wire: the first ten, and none unless they are expanded. */
+  /** The account stores all payments, newest first. An answer contains the first ten, and only when the request expands them. */
   payments: StripeList<StripeInvoicePayment>
   post_payment_credit_notes_amount: number
   pre_payment_credit_notes_amount: number
@@ -170,10 +170,10 @@ export function makeEvent(
   }
 }
 
-/** Lines or payments embedded in an invoice. */
+/** Number of lines or payments that an invoice contains in an answer. */
 const embedded = 10
 
-/** The invoice as the wire has it. */
+/** Returns the invoice as an answer contains it. */
 export function onTheWire(invoice: StripeInvoice, hasPayments = false): object {
   const { lines, payments, ...rest } = invoice
   return { ...rest, lines: firstOf(lines), ...(hasPayments && { payments: firstOf(payments) }) }
@@ -192,7 +192,7 @@ export function mergeMetadata(
   return Object.fromEntries(Object.entries({ ...metadata, ...entries }).filter(([, value]) => value !== ''))
 }
 
-/** The former values of entries that differ: null where there was none. */
+/** Returns the former values of changed entries. Null for a new entry. */
 export function formerMetadata(
   before: Record<string, string>,
   after: Record<string, string>,

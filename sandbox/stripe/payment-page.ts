@@ -1,4 +1,4 @@
-/** The local Stripe's hosted invoice page: it shows the amount, and an open invoice can be paid. No money moves. */
+/** The local Stripe's hosted invoice page. It shows the amount, and a button pays an open invoice without moving money. */
 import { decimalsOf } from '../../src/domain/money.ts'
 import type { StripeInvoice } from './objects.ts'
 

@@ -1,19 +1,18 @@
-/** Parameters of a request, read as strictly as Stripe reads them; and Stripe's shape of an error. */
+/** Reads the parameters of a request as strictly as Stripe does, and writes errors in Stripe's shape. */
 import { SandboxError } from '../spoil.ts'
 
-/** An error in Stripe's shape. */
 export function stripeError(status: number, message: string, code?: string, param?: string): SandboxError {
   const error = { type: 'invalid_request_error', ...(code && { code }), message, ...(param && { param }) }
   return new SandboxError(status, message, { error })
 }
 
-/** An object that is not there is 404; a parameter that names one is a mistake in the request. */
+/** Returns a 404 for a missing object. When a parameter names the object, returns a 400. */
 export function missing(what: string, id: string, param?: string): SandboxError {
   const named = param ?? (what === 'invoice' ? what : 'id')
   return stripeError(param === undefined ? 404 : 400, `No such ${what}: '${id}'`, 'resource_missing', named)
 }
 
-/** The parameters of a route: one value, a list of them, or a value with bounds. */
+/** Parameters of a route. `range` is a value with bounds such as `created[gte]`. */
 export type Parameters = Record<string, 'one' | 'many' | 'range'>
 
 export interface Range {
@@ -27,9 +26,9 @@ export interface Query {
   one(name: string): string | undefined
   many(name: string): string[]
   range(name: string): Range
-  /** From 1 to 100, 10 when not given. */
+  /** Page size from 1 to 100. Default: 10. */
   limit(): number
-  /** Whether the request expands a field, of a list in each of its objects. */
+  /** Whether the request expands a field of the object, or of each object in a list. */
   expands(field: string): boolean
 }
 
@@ -109,14 +108,14 @@ export function isWithin(value: number, { gt, gte, lt, lte }: Range): boolean {
   )
 }
 
-/** The items of a list, oldest first. */
+/** Items of a list, oldest first. */
 export interface Sequence<T> {
   length: number
   at(index: number): T
-  /** -1 when there is no such object. */
+  /** Returns -1 when no item has the id. */
   indexOf(id: string): number
   what: string
-  /** The indexes of items that can match, from low to before high; all when not given. */
+  /** Range of indexes that can match, from `low` to before `high`. Default: all items. */
   bounds?: { low: number; high: number }
 }
 
@@ -132,7 +131,7 @@ export const pageParameters: Parameters = {
   expand: 'many',
 }
 
-/** Walks from the cursor until the page is full, and one item further for `has_more`. */
+/** Reads from the cursor until the page is full. One more match is read to set `has_more`. */
 export function readPage<T>(query: Query, list: Sequence<T>, matches: (item: T) => boolean): Page<T> {
   const limit = query.limit()
   const after = query.one('starting_after')

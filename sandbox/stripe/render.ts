@@ -1,4 +1,4 @@
-/** Objects as the local Stripe sends them: with its own addresses, and the first lines alone. */
+/** Objects as the local Stripe sends them, with the server's address and only the first lines. */
 import { inOnePiece } from '../random.ts'
 import type { StripeAccount } from './account.ts'
 import { withoutTax } from './lines.ts'
@@ -6,17 +6,17 @@ import { apiVersion, onTheWire, type StripeEvent, type StripeInvoice, type Strip
 
 export interface World {
   account: StripeAccount
-  /** Of the account itself, as in acct_1SandboxFatura. */
+  /** ID of the account, for example acct_1SandboxFatura. */
   accountId: string
-  /** The beginning of the addresses of PDFs. */
+  /** Base address of the PDFs. */
   address: string
-  /** The address of the subscribed webhook; null without one. */
+  /** Address of the subscribed webhook. Null without a subscription. */
   endpoint(): string | null
-  /** Whether the subtotal of a line holds the tax that its price holds: nobody knows which way Stripe has it. */
+  /** Whether a line's subtotal includes a tax that its price includes. It is not known which way Stripe does it. */
   subtotals: 'with_tax' | 'without_tax'
 }
 
-/** `expands` tells whether the request expands a field. */
+/** `expands` says whether the request expands a field. */
 export function renderInvoice(
   world: World,
   invoice: StripeInvoice,
@@ -36,17 +36,13 @@ export function renderLine({ account, subtotals }: World, line: StripeLine): Str
   return { ...line, subtotal: withoutTax(line.subtotal, percentage) }
 }
 
-/** An event as the wire has it. */
 export function renderEvent(world: World, event: StripeEvent): StripeEvent {
   if (event.data.object.object !== 'invoice') return event
   const object = withAddress(world, event.data.object as unknown as StripeInvoice)
   return { ...event, data: { ...event.data, object } }
 }
 
-/**
- * The same JSON for a test key and a live one, but for `livemode`. Text within it is not replaced: its quotes have a backslash
- * before them.
- */
+/** Writes the JSON for a test key or a live key. Only `livemode` differs. Quotes inside a text are escaped, so texts cannot match. */
 export function writeInMode(value: object, livemode: boolean): string {
   const text = JSON.stringify(value)
   return livemode ? text.replaceAll('"livemode":false', '"livemode":true') : text
@@ -62,10 +58,10 @@ function withAddress({ address }: World, invoice: StripeInvoice): StripeInvoice 
   }
 }
 
-/** In seconds: the day on which the clock begins. A second subscription changes the endpoint and creates none. */
+/** Creation time of the webhook endpoint, in seconds. It is constant, because a second subscription changes the existing endpoint. */
 const endpointCreated = Date.UTC(2026, 9, 28) / 1000
 
-/** The subscribed endpoint, if any. */
+/** Returns the subscribed endpoint, or an empty list. */
 export function renderEndpoints({ endpoint }: World): { id: string }[] {
   const url = endpoint()
   if (url === null) return []

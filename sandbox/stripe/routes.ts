@@ -1,4 +1,4 @@
-/** Every address of the local Stripe and its answer. */
+/** Routes of the local Stripe and their answers. */
 import { invoiceStatuses } from '../../src/domain/invoice.ts'
 import type { RouteName } from '../faults.ts'
 import { createPdf } from '../pdf.ts'
@@ -18,7 +18,7 @@ import {
 } from './query.ts'
 import { renderEndpoints, renderEvent, renderInvoice, renderLine, type World } from './render.ts'
 
-/** The permissions of a restricted key. */
+/** Permissions of a restricted key. */
 export const permissions = [
   'invoices',
   'customers',
@@ -33,14 +33,14 @@ export type Permission = (typeof permissions)[number]
 export interface Route extends ServedRoute {
   name: RouteName | OtherRoute
   parameters: Parameters
-  /** The fields that a request may expand; none when not given. */
+  /** Fields that a request may expand. Default: none. */
   expandable?: readonly string[]
   permission?: Permission
-  /** A JSON value, the bytes of a PDF, or the text of a page. */
+  /** Returns a JSON value, the bytes of a PDF, or the text of a page. */
   answer(world: World, query: Query, id: string, secret: string): object | Buffer | string
 }
 
-/** Routes that faults reach only by `*`. */
+/** Routes that only the fault of `*` reaches. */
 type OtherRoute =
   | 'list_invoice_payments'
   | 'retrieve_event'
@@ -81,7 +81,7 @@ const listAll = (
   answer,
 })
 
-/** Stripe's hosted invoice page; a POST to it pays the invoice. */
+/** Stripe's hosted invoice page. A POST to this address pays the invoice. */
 const paymentPage = { path: /^\/i\/([^/]+)\/([^/]+)$/, parameters: {}, isOpen: true } as const
 
 export const routes: readonly Route[] = [
@@ -132,7 +132,7 @@ export const routes: readonly Route[] = [
     permission: 'account',
     path: /^\/v1\/account$/,
     parameters: { expand: 'many' },
-    // Without a mode: an account has both, and a key is of one.
+    // The account has no `livemode`. An account has both modes, and a key belongs to one mode.
     answer: ({ accountId }) => ({
       id: accountId,
       object: 'account',
@@ -192,12 +192,12 @@ function listInvoices(world: World, query: Query): object {
     at: index => account.invoices.get(account.order.at(index)) as StripeInvoice,
     indexOf(id) {
       const invoice = account.invoices.get(id)
-      return invoice === undefined ? -1 : account.order.place(invoice)
+      return invoice === undefined ? -1 : account.order.positionOf(invoice)
     },
-    // By binary search: an old part of a long list costs no more than a new one.
+    // A binary search finds the bounds, so that an old part of a long list is as fast as a new one.
     bounds: {
-      low: account.order.place({ id: '', created: Math.max(created.gte ?? 0, (created.gt ?? -1) + 1) }),
-      high: account.order.place({
+      low: account.order.positionOf({ id: '', created: Math.max(created.gte ?? 0, (created.gt ?? -1) + 1) }),
+      high: account.order.positionOf({
         id: '',
         created: Math.min(
           created.lt ?? Number.MAX_SAFE_INTEGER,
@@ -218,7 +218,7 @@ function listInvoices(world: World, query: Query): object {
   )
 }
 
-/** Of one invoice: of a whole account nobody asks. */
+/** Lists the payments of one invoice. The sandbox does not list the payments of a whole account. */
 function listPayments({ account }: World, query: Query): object {
   const id = query.one('invoice')
   if (id === undefined) throw invalid('invoice', 'The sandbox lists the payments of one invoice alone.')
@@ -272,23 +272,23 @@ function sequenceOf<T extends { id: string }>(what: string, items: T[]): Sequenc
   }
 }
 
-/** Events that are not too old to be answered for. */
+/** Stripe returns events of the last 30 days only. */
 function recentEvents({ account }: World): StripeEvent[] {
   const oldest = account.clock - eventDays * 86_400
   return account.events.filter(({ created }) => created >= oldest)
 }
 
-const mostTypes = 20
+const maxTypes = 20
 const eventName = /^[a-z0-9_]+(\.[a-z0-9_]+)+$/
 
-/** As at Stripe: `type` is one name, or a group of them with a star; `types` are up to 20 names, without any star. */
+/** As at Stripe, `type` is one name or a group that ends in a star. `types` has up to 20 names without a star. */
 function readTypes(query: Query): (type: string) => boolean {
   const type = query.one('type')
   const types = query.many('types')
   if (type !== undefined && types.length > 0)
     throw invalid('type', 'You may only specify one of these parameters: type, types.')
-  if (types.length > mostTypes)
-    throw invalid('types', `Invalid array: there may be at most ${mostTypes} event types`)
+  if (types.length > maxTypes)
+    throw invalid('types', `Invalid array: there may be at most ${maxTypes} event types`)
   for (const name of types) if (!eventName.test(name)) throw invalid('types', `Invalid event type: ${name}`)
   if (type === undefined) return name => types.length === 0 || types.includes(name)
   const [, group] = /^((?:[a-z0-9_]+\.)*)\*$/.exec(type) ?? []

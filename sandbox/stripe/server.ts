@@ -1,4 +1,4 @@
-/** A local Stripe on a port of its own, for the official client unchanged, and with faults on demand. */
+/** A local Stripe on its own port. Stripe's official client works with it unchanged, and it can fail on demand. */
 import type { IncomingMessage } from 'node:http'
 import { createFaults, type Fault, type RouteName } from '../faults.ts'
 import { createRandom, letters } from '../random.ts'
@@ -12,23 +12,23 @@ import { renderEvent, type World, writeInMode } from './render.ts'
 import { type Permission, type Route, routes } from './routes.ts'
 import { createWebhooks } from './webhooks.ts'
 
-/** One of each kind and mode. */
+/** Keys of each kind and mode. */
 export const sandboxKeys = ['sk_test_sandbox', 'rk_test_sandbox', 'sk_live_sandbox', 'rk_live_sandbox']
 
 export interface SandboxOptions extends AccountOptions, ServingOptions {
-  /** An existing account; the other options of an account do not count then. */
+  /** An existing account. The other account options are then ignored. */
   account?: StripeAccount
-  /** The only accepted key; without it, each of `sandboxKeys`. A live key sees live objects. */
+  /** The only accepted key. By default each of `sandboxKeys` is accepted. Requests with a live key see live objects. */
   apiKey?: string
-  /** acct_1SandboxFatura when not given. */
+  /** Default: acct_1SandboxFatura. */
   accountId?: string
-  /** Requests a second before 429; null: no limit. */
+  /** Requests per second before a 429. Null means no limit. */
   ratePerSecond?: number | null
-  /** The same for each endpoint alone: Stripe has both limits. */
+  /** Requests per second and endpoint before a 429. Stripe has both limits. */
   ratePerEndpoint?: number | null
-  /** Permissions that the key lacks, as a restricted one. */
+  /** Permissions that the key lacks, for the test of a restricted key. */
   forbidden?: readonly Permission[]
-  /** Whether the subtotal of a line holds the tax that its price holds. Default: with_tax. */
+  /** Whether a line's subtotal includes a tax that its price includes. Default: with_tax. */
   subtotals?: World['subtotals']
 }
 
@@ -59,12 +59,12 @@ export async function startStripeSandbox(options: SandboxOptions = {}): Promise<
     if (route === undefined) throw stripeError(404, `Unrecognized request URL (${method}: ${url.pathname}).`)
     if (route.permission !== undefined && forbidden.has(route.permission))
       throw notPermitted(key, route.permission)
-    // The first page for ever.
+    // Without a cursor, every page is the first page.
     if (fault?.fault === 'looping_page')
       for (const cursor of ['starting_after', 'ending_before']) url.searchParams.delete(cursor)
     const [, id = '', secret = ''] = route.path.exec(url.pathname) ?? []
     const query = readQuery(url.searchParams, route.parameters, route.expandable)
-    // To expand an object takes the permission to read it.
+    // Expanding an object needs the permission to read that object.
     if (query.expands('payments') && forbidden.has('invoice_payments'))
       throw notPermitted(key, 'invoice_payments')
     const made = route.answer(world, query, decodeURIComponent(id), secret)
@@ -108,7 +108,7 @@ function notPermitted(key: string | null, permission: Permission): SandboxError 
   )
 }
 
-/** As a bearer, or as the name of basic authentication. */
+/** Reads the key from bearer authentication, or from the user name of basic authentication. */
 function keyOf({ headers }: IncomingMessage): string | null {
   const [, scheme = '', value = ''] = /^(\w+) +(\S+)$/.exec(headers.authorization ?? '') ?? []
   if (scheme.toLowerCase() === 'bearer') return value
@@ -122,12 +122,11 @@ function checkKey(key: string | null, expected: string | undefined): void {
     throw stripeError(401, `Invalid API Key provided: ${key.slice(0, 7)}****`)
 }
 
-/** Whether it is a live mode key. */
 function isLive(key: string | null | undefined): boolean {
   return /^[sr]k_live_/.test(key ?? '')
 }
 
-/** Objects exist in one version: a client of another would get fields it does not expect. */
+/** Refuses other API versions, because the objects exist in one version only. */
 function checkVersion({ headers }: IncomingMessage): void {
   const asked = headers['stripe-version'] ?? apiVersion
   if (asked !== apiVersion)

@@ -1,34 +1,34 @@
-/** What is owed on an invoice and what pays it: balances, payments in parts, credit notes. Every step returns a new object. */
+/** Balances, partial payments and credit notes of an invoice. Each step returns a new object. */
 import { inOnePiece, pick, type Random } from '../random.ts'
 import type { Payer } from './customers.ts'
 import type { StripeInvoice, StripeInvoicePayment } from './objects.ts'
 
 const day = 86_400
 
-/** How an invoice will be settled, decided when it is made. */
+/** How an invoice will be settled. The terms are fixed when the invoice is created. */
 export interface Terms {
   isAutomatic: boolean
   daysUntilDue: number
-  /** What somebody adds to the customer's balance before the invoice: negative is credit. */
+  /** Change of the customer's balance before the finalization. A negative amount is a credit. */
   adjustment: number
-  /** How many payments pay it, if it is paid. */
+  /** Number of payments when the invoice is paid. */
   parts: number
-  /** Whether a part is paid, if it stays open. */
+  /** Whether part of the amount is paid when the invoice stays open. */
   isPartlyPaid: boolean
-  /** The parts of it that are credited before and after it is paid, if they are. */
+  /** Shares of the amount due that are credited before and after the payment. */
   creditedBefore: number
   creditedAfter: number
-  /** Whether the PaymentIntent of the customer's last invoice pays this one too. */
+  /** Whether the PaymentIntent of the customer's last invoice also pays this invoice. */
   isPaidTogether: boolean
 }
 
-/** `random` is a sequence of its own: whatever it draws, all else of an invoice stays the same. */
+/** `random` is a separate sequence, so that the terms do not change other data of an invoice. */
 export function createTerms(random: Random, serial: number, price: number): Terms {
   return {
     isAutomatic: random() < 0.2,
     daysUntilDue: pick(random, [15, 30, 30, 60]),
     adjustment: chooseBy(random(), [0.03, Math.round(price / 3)], [0.07, -Math.round(price / 2)], [1, 0]),
-    // Now and then more than an answer carries.
+    // Every 97th invoice has 12 payments, more than one answer contains.
     parts: serial % 97 === 41 ? 12 : chooseBy(random(), [0.06, 3], [0.12, 2], [1, 1]),
     isPartlyPaid: random() < 0.3,
     creditedBefore: random() < 0.03 ? 0.25 : 0,
@@ -37,12 +37,12 @@ export function createTerms(random: Random, serial: number, price: number): Term
   }
 }
 
-/** The first whose bound lies above the chance. */
+/** Returns the first choice whose bound is above `chance`. */
 function chooseBy(chance: number, ...choices: [bound: number, choice: number][]): number {
   return choices.find(([bound]) => chance < bound)?.[1] ?? 0
 }
 
-/** Nobody is charged a negative amount: it becomes credit. */
+/** The amount due is never negative. A negative amount becomes credit in the customer's balance. */
 export function amountsOf(
   { total, starting_balance = 0, pre_payment_credit_notes_amount = 0 }: Partial<StripeInvoice>,
   amount_paid: number,
@@ -51,7 +51,7 @@ export function amountsOf(
   return { amount_due, amount_paid, amount_remaining: amount_due - amount_paid }
 }
 
-/** Takes over the customer's balance, and opens the payment that is to settle the rest. */
+/** Applies the customer's balance, and opens a payment for the amount due. */
 export function openAccount(
   draft: StripeInvoice,
   payer: Payer,
@@ -98,7 +98,7 @@ function paid(payment: StripeInvoicePayment, amount: number, at: number): Stripe
   return { ...payment, amount_paid: amount, amount_requested: amount, status: 'paid', status_transitions }
 }
 
-/** Pays a part of what remains, by a payment of its own: the open one asks for the rest. Newest first, as in Stripe's lists. */
+/** Pays a part by a separate payment. The open payment then asks for the rest. Payments are ordered newest first, as in Stripe's lists. */
 export function payPart(invoice: StripeInvoice, amount: number, at: number): StripeInvoice {
   const { payments } = invoice
   const amounts = amountsOf(invoice, invoice.amount_paid + amount)
@@ -120,17 +120,17 @@ export function pay(invoice: StripeInvoice, at: number): StripeInvoice {
   return { ...payRest(invoice, at), status: 'paid', attempt_count: 1, attempted: true, status_transitions }
 }
 
-/** In equal parts, from the finalization until now. */
+/** Pays in equal parts between the finalization and `until`. */
 function payInParts(invoice: StripeInvoice, parts: number, until: number): StripeInvoice {
   const from = invoice.status_transitions.finalized_at ?? until
   const share = Math.floor(invoice.amount_remaining / parts)
-  let left = invoice
+  let current = invoice
   for (let part = 1; part < parts && share > 0; part++)
-    left = payPart(left, share, from + Math.floor(((until - from) * part) / parts))
-  return payRest(left, until)
+    current = payPart(current, share, from + Math.floor(((until - from) * part) / parts))
+  return payRest(current, until)
 }
 
-/** Nothing is collected any more. */
+/** Cancels the open payments, because nothing will be collected any more. */
 export function cancelPayments(invoice: StripeInvoice, at: number): StripeInvoice {
   const { payments } = invoice
   const data = payments.data.map(payment =>
@@ -141,12 +141,12 @@ export function cancelPayments(invoice: StripeInvoice, at: number): StripeInvoic
   return { ...invoice, payments: { ...payments, data } }
 }
 
-/** What a credit note credits: a quarter of what was paid, or of what remains. */
+/** Amount of a credit note: a quarter of the paid amount, or of the remaining amount. */
 export function creditable({ status, amount_paid, amount_remaining }: StripeInvoice): number {
   return Math.ceil((status === 'paid' ? amount_paid : amount_remaining) / 4)
 }
 
-/** A credit note: one of an open invoice lowers what is due, one of a paid invoice does not. */
+/** Credits an amount. A credit note lowers the amount due of an open invoice only. */
 export function creditPart(invoice: StripeInvoice, amount: number): StripeInvoice {
   if (invoice.status === 'paid') {
     const credited = invoice.post_payment_credit_notes_amount + amount
@@ -160,12 +160,12 @@ export function creditPart(invoice: StripeInvoice, amount: number): StripeInvoic
   return { ...invoice, ...amounts, pre_payment_credit_notes_amount, payments: { ...invoice.payments, data } }
 }
 
-/** In seconds; null when the payment is collected automatically. */
+/** Due date in seconds. Null when the payment is collected automatically. */
 export function dueDate(created: number, { isAutomatic, daysUntilDue }: Terms): number | null {
   return isAutomatic ? null : created + daysUntilDue * day
 }
 
-/** An open invoice by now: credited in part, or paid in part. */
+/** Returns an open invoice in its present state, possibly credited or paid in part. */
 export function stayOpen(
   open: StripeInvoice,
   { isPartlyPaid, creditedBefore }: Terms,
@@ -176,19 +176,19 @@ export function stayOpen(
   return isPartlyPaid && part > 0 ? payPart(credited, part, at) : credited
 }
 
-/** A paid invoice by now, in as many parts as it takes. */
+/** Returns a paid invoice with the payments and credit notes of its terms. */
 export function settle(open: StripeInvoice, terms: Terms, at: number): StripeInvoice {
   const paid = pay(payInParts(creditShare(open, terms.creditedBefore), terms.parts, at), at)
   return creditShare(paid, terms.creditedAfter)
 }
 
-/** Credits a share of what is due, if there is any. */
+/** Credits a share of the amount due, unless the share is zero. */
 function creditShare(invoice: StripeInvoice, share: number): StripeInvoice {
   const amount = Math.floor(invoice.amount_due * share)
   return amount === 0 ? invoice : creditPart(invoice, amount)
 }
 
-/** A draft of a customer with another balance than before. */
+/** Returns a draft with a new starting balance. */
 export function takeOver(draft: StripeInvoice, starting_balance: number): StripeInvoice {
   return { ...draft, starting_balance, ...amountsOf({ ...draft, starting_balance }, 0) }
 }

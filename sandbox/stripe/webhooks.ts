@@ -1,4 +1,4 @@
-/** Deliveries of events to a webhook: signed as Stripe signs, in order or not, twice or never. */
+/** Delivers signed events to a webhook: in order or shuffled, and with repeats or losses on demand. */
 import { createHmac } from 'node:crypto'
 import { request } from '../../src/sources/calls/node-http.ts'
 import { type Random, shuffle } from '../random.ts'
@@ -6,23 +6,23 @@ import type { StripeEvent } from './objects.ts'
 
 export interface DeliverOptions {
   order?: 'as is' | 'shuffled'
-  /** The average number of repeats: 0.2 sends every fifth event twice, 1 every one. */
+  /** Average number of repeats. With 0.2 every fifth event is sent twice, and with 1 every event. */
   duplicate?: number
-  /** The share of events that are never sent, from 0 to 1. */
+  /** Share of events that are never sent, from 0 to 1. */
   drop?: number
-  /** The index of the first event to send; by default those not acknowledged yet. */
+  /** Index of the first event to send. By default all events that were not acknowledged are sent. */
   since?: number
 }
 
 export interface Delivery {
   event: StripeEvent
-  /** The receiver's answer; 0 when there was none. */
+  /** Status of the receiver's answer. 0 when no answer came. */
   status: number
 }
 
 export interface Webhooks {
   subscribe(url: string, secret: string): void
-  /** The subscribed address; null without one. */
+  /** Address of the subscriber. Null without a subscription. */
   endpoint(): string | null
   deliver(options?: DeliverOptions): Promise<Delivery[]>
 }
@@ -35,7 +35,7 @@ export function createWebhooks(
   let receiver: { url: string; secret: string } | undefined
   /** Events before this index were sent at least once. */
   let reached = 0
-  /** Refused events are sent again, as Stripe tries for days. */
+  /** Refused events are sent again. Stripe repeats them for days. */
   const unacknowledged = new Set<StripeEvent>()
 
   return {
@@ -69,12 +69,12 @@ export function createWebhooks(
   }
 }
 
-/** The header `stripe-signature`, with the real time: the receiver compares it with its own clock. */
+/** Writes the header `stripe-signature` with the real time, because the receiver compares it with its own clock. */
 export function sign(payload: string, secret: string, at = Math.floor(Date.now() / 1000)): string {
   return `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${payload}`).digest('hex')}`
 }
 
-/** Resolves with the status of the answer; 0 when there was none. */
+/** Resolves with the status of the answer. 0 when no answer came. */
 export function post(
   url: string,
   payload: string,
@@ -88,7 +88,7 @@ export function post(
       'stripe-signature': signature,
       'user-agent': 'Stripe/1.0 (+https://stripe.com/docs/webhooks)',
     }
-    // A connection for each delivery: none fails by the end of another.
+    // Each delivery has its own connection, so that a closed connection cannot break a later delivery.
     const outgoing = request(url, { method, headers, agent: false, timeout: timeoutMs })
     outgoing.on('response', response => {
       response.resume()

@@ -26,13 +26,13 @@ test('when pages cannot be stored, no later page of their part leads the cursor 
   const isLeft = (id: string): boolean => {
     const invoice = invoices.get(id)
     assert.ok(invoice)
-    const place = order.place(invoice)
+    const position = order.positionOf(invoice)
     return left.some(({ from, before, after }) => {
       const last = after === null ? undefined : invoices.get(after)
       return (
         invoice.created >= (from ?? 0) &&
         invoice.created < (before ?? Number.POSITIVE_INFINITY) &&
-        place < (last === undefined ? Number.POSITIVE_INFINITY : order.place(last))
+        position < (last === undefined ? Number.POSITIVE_INFINITY : order.positionOf(last))
       )
     })
   }
