@@ -54,7 +54,7 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
     files: ['src/store/sql/counters.ts', 'src/store/sql/write-counters.ts'],
     tests: [
       skip('on (postgres|citus)'),
-      ...['store/changes', 'store/counts', 'http/summary'].map(name => `test/${name}.test.ts`),
+      ...['store/changes', 'store/counters', 'http/summary'].map(name => `test/${name}.test.ts`),
     ],
   },
   http: {
