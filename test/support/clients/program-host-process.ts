@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { HostedRun } from './program-host.ts'
 
-const [, , folder = '', name = ''] = process.argv
+const [, , folder = '', name = '', run = ''] = process.argv
 // Each run listens as a whole process would.
 process.setMaxListeners(0)
 process.stdout.setMaxListeners(0)
@@ -14,8 +14,16 @@ process.stdout.setMaxListeners(0)
 const { exit } = process
 process.exit = (() => {}) as typeof process.exit
 setInterval(() => {
-  if (!existsSync(folder)) exit(0)
+  if (!existsSync(folder) || !isAlive(Number(run))) exit(0)
 }, 500)
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
 
 let count = 0
 createServer({ allowHalfOpen: true }, async socket => {

@@ -46,7 +46,8 @@ export async function prepareHosts(): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'fatura-hosts-'))
   for (const state of ['idle', 'busy']) await mkdir(join(folder, state))
   process.env.TEST_HOSTS = folder
-  // They see that it is gone, and end.
+  process.env.TEST_HOSTS_RUN = String(process.pid)
+  // The hosts see that their folder is gone, and end. They also end when this process was killed.
   return () => rm(folder, { recursive: true, force: true })
 }
 
@@ -85,7 +86,7 @@ async function startHost(folder: string): Promise<string> {
   const name = randomUUID().slice(0, 8)
   const script = fileURLToPath(new URL('program-host-process.ts', import.meta.url))
   const outputs = await Promise.all(outputsOf(folder, name).map(path => open(path, 'a')))
-  const child = spawn(process.execPath, [script, folder, name], {
+  const child = spawn(process.execPath, [script, folder, name, needed('TEST_HOSTS_RUN')], {
     stdio: ['ignore', ...outputs.map(({ fd }) => fd), 'ipc'],
     env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: compileCache, ...quickLoading },
     // It outlives this test file.
