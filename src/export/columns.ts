@@ -1,4 +1,4 @@
-/** Columns of an export, in their order. Every format has the same ones. */
+/** The columns of exported files, in their order. */
 
 import { creditedCents } from '../domain/document-json.ts'
 import {
@@ -13,7 +13,10 @@ import { writeAmount } from '../domain/money.ts'
 import { type PaymentFacts, toPayCents } from '../domain/payment.ts'
 import { sumBases, taxesOf, writeTaxes } from '../domain/taxes.ts'
 
-/** `decimal`: an amount in the currency's major unit, as text; `moment`: ISO 8601 in UTC with milliseconds; `integer` fits a number. */
+/**
+ * `decimal` is an amount in the currency's major unit, as text. `moment` is ISO 8601 in UTC with milliseconds.
+ * `integer` fits a JavaScript number.
+ */
 export type ColumnKind = 'text' | 'integer' | 'number' | 'decimal' | 'moment'
 
 export type Value = string | number | null
@@ -22,17 +25,17 @@ export interface Column<Source = never> {
   name: string
   kind: ColumnKind
   read(source: Source): Value
-  /** Whether it is no field of the API's list: NDJSON has these alone. */
+  /** Set on columns that are no field of the API's list. NDJSON leaves out such columns. */
   isBesideList?: true
 }
 
 export interface ExportedInvoice extends Invoice {
   document?: InvoiceDocument | null
-  /** What is owed and what was paid. */
+  /** Due date and paid amounts, which are not part of the list's `Invoice`. */
   facts?: PaymentFacts
 }
 
-/** Resolves when more may be written. */
+/** Resolves when more bytes may be written. */
 export type Write = (bytes: string | Uint8Array) => Promise<void>
 
 export interface RowWriter<Source> {
@@ -40,13 +43,13 @@ export interface RowWriter<Source> {
   end(): Promise<void>
 }
 
-/** Rows as text below a head, which is written also when there are none. */
+/** Writes rows as text below a header. An export without rows still has its header. */
 export function createTextWriter<Source>(
-  head: string,
+  header: string,
   writeRow: (row: Source) => string,
   write: Write,
 ): RowWriter<Source> {
-  let above = head
+  let above = header
   async function add(rows: readonly Source[]): Promise<void> {
     await write(above + rows.map(writeRow).join(''))
     above = ''
@@ -56,12 +59,15 @@ export function createTextWriter<Source>(
 
 export interface RowOptions<Source> {
   columns: readonly Column<Source>[]
-  /** The form of a moment in `csv-pt`. */
+  /** Formats a moment for `csv-pt`. */
   writeMoment(moment: string): string
   write: Write
 }
 
-/** A line of an invoice; null for an invoice without one, so that no invoice is missing. */
+/**
+ * One row of a table of lines. An invoice without lines gets one row whose `line` is null, so that no invoice is
+ * missing.
+ */
 export interface InvoiceLine {
   invoice: ExportedInvoice
   line: Line | null
@@ -78,7 +84,10 @@ const kinds: Partial<Record<keyof Invoice | keyof Line, ColumnKind>> = {
   quantity: 'integer',
 }
 
-/** The field; an amount in the smallest unit also as a decimal, as in `total_cents` and `total`. */
+/**
+ * The columns of one field. An amount gets two columns, for example `total_cents` in the smallest unit and `total` as
+ * a decimal.
+ */
 function withDecimal<Fields extends { currency: string }, Source>(
   name: string,
   field: keyof Fields & (keyof Invoice | keyof Line),
@@ -96,7 +105,7 @@ function withDecimal<Fields extends { currency: string }, Source>(
   ]
 }
 
-/** Columns that are no field of an invoice, behind those that are. */
+/** Columns that come after the fields of the API's list and are not among them. */
 const columnsBesideList: readonly Column<ExportedInvoice>[] = [
   { name: 'document_number', kind: 'text', read: ({ document }) => document?.number ?? null },
   { name: 'atcud', kind: 'text', read: ({ document }) => document?.atcud ?? null },
@@ -133,7 +142,7 @@ export const invoiceColumns: readonly Column<ExportedInvoice>[] = [
   ...columnsBesideList.map(column => ({ ...column, isBesideList: true as const })),
 ]
 
-/** Columns of the invoice in a table of something that belongs to it. */
+/** Columns of the invoice, for a table whose rows refer to an invoice. The column `id` becomes `invoice_id`. */
 export function columnsOfInvoice(...names: string[]): Column<{ invoice: ExportedInvoice }>[] {
   return names.flatMap(wanted =>
     invoiceColumns
@@ -145,7 +154,7 @@ export function columnsOfInvoice(...names: string[]): Column<{ invoice: Exported
   )
 }
 
-/** Not the invoice's totals: the sum of a column would count them once a line. */
+/** The invoice's totals are left out, because a sum over the column would count each total once per line. */
 export const lineColumns: readonly Column<InvoiceLine>[] = [
   ...columnsOfInvoice('id', 'number', 'customer_id', 'display_name', 'customer_tax_id', 'issued_at'),
   ...columnsOfInvoice('status', 'ix_sync_state', 'ix_id', 'ix_status'),
@@ -157,7 +166,7 @@ export const lineColumns: readonly Column<InvoiceLine>[] = [
   ...columnsOfInvoice('document_number', 'atcud'),
 ]
 
-/** `lines` is null when they are not known. */
+/** `lines` is null when the invoice's lines are unknown. */
 export function linesOf(invoice: ExportedInvoice, lines: readonly Line[] | null): InvoiceLine[] {
   const source: LinesSource = lines === null ? 'none' : 'payments'
   if (lines === null || lines.length === 0) return [{ invoice, line: null, position: null, source }]

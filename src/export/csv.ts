@@ -1,18 +1,21 @@
 import { byteOrderMark, defuse, quote } from '../domain/invoice-csv.ts'
 import { type ColumnKind, createTextWriter, type RowOptions, type RowWriter, type Value } from './columns.ts'
 
-/** `csv` is RFC 4180, for programs; `csv-pt` is for Excel in Portuguese, which knows UTF-8 by the byte order mark. */
+/**
+ * `csv` follows RFC 4180, for programs. `csv-pt` is for Excel in Portuguese, which recognizes UTF-8 by the byte order
+ * mark.
+ */
 const dialects = {
   csv: { separator: ',', decimalSign: '.', mark: '' },
   'csv-pt': { separator: ';', decimalSign: ',', mark: byteOrderMark },
 }
 
-/** Whether a text begins with the line of these columns, in either form. */
-export function hasHead(text: string, columns: readonly { name: string }[]): boolean {
-  return Object.values(dialects).some(dialect => text.startsWith(headOf(dialect, columns)))
+/** Whether a text begins with the header line of these columns, in either dialect. */
+export function hasHeader(text: string, columns: readonly { name: string }[]): boolean {
+  return Object.values(dialects).some(dialect => text.startsWith(writeHeader(dialect, columns)))
 }
 
-function headOf(
+function writeHeader(
   { separator, mark }: (typeof dialects)['csv' | 'csv-pt'],
   columns: readonly { name: string }[],
 ): string {
@@ -26,7 +29,9 @@ export function createCsvWriter<Source>(
   const { separator, decimalSign } = dialects[format]
   const join = (cells: readonly string[]) =>
     `${cells.map(cell => quote(cell, separator)).join(separator)}\r\n`
-  /** A number is no formula, also below zero. */
+  /**
+   * Text that a spreadsheet would run as a formula is defused. A number is never a formula, not even a negative one.
+   */
   function writeCell(kind: ColumnKind, value: Value): string {
     if (value === null) return ''
     const text = String(value)
@@ -39,11 +44,11 @@ export function createCsvWriter<Source>(
       case 'number':
         return text.replace('.', decimalSign)
       case 'decimal':
-        // An amount from another system may be any text.
+        // The amount may come from another system and be any text, so it is checked first.
         return /^-?\d+(\.\d+)?$/.test(text) ? text.replace('.', decimalSign) : defuse(text)
     }
   }
-  const head = headOf(dialects[format], columns)
+  const header = writeHeader(dialects[format], columns)
   const writeRow = (row: Source) => join(columns.map(({ kind, read }) => writeCell(kind, read(row))))
-  return createTextWriter(head, writeRow, write)
+  return createTextWriter(header, writeRow, write)
 }

@@ -21,17 +21,17 @@ export type ExportFormat = (typeof exportFormats)[number]
 
 export interface ExportOptions extends Omit<RowOptions<never>, 'columns'> {
   format: ExportFormat
-  /** One row a line item instead of one an invoice. */
+  /** Whether each line item gets a row. Otherwise each invoice gets one. */
   perLine: boolean
-  /** Whether CSV has drafts, too: they are not for the books. The other formats have them always. */
+  /** Whether CSV includes drafts, which do not belong in the books. NDJSON and Parquet always include drafts. */
   withDrafts: boolean
-  /** The day of a moment, for the Portuguese table. */
+  /** Returns the day of a moment, for `csv-pt`. */
   dayOf(moment: number): string
   signal: AbortSignal
   onProgress(invoices: number): void
 }
 
-/** Rows written together: an invoice may have a thousand lines. */
+/** Rows written together. The number is bounded, because one invoice may have a thousand lines. */
 const rowsAtOnce = 500
 
 export async function exportInvoices(
@@ -45,7 +45,7 @@ export async function exportInvoices(
   const readOne = (walked: WalkedInvoice) => [readInvoice(walked)]
   if (options.format !== 'csv-pt')
     return exportRows(batches, readOne, await createWriter({ ...options, columns: invoiceColumns }), options)
-  // The same table as the page's.
+  // `csv-pt` has the same table as the export of the billing page.
   const { head, row } = createInvoiceCsv('pt', options.dayOf)
   return exportRows(batches, readExpanded, createTextWriter(head, row, options.write), options)
 }
@@ -71,7 +71,7 @@ async function exportRows<Row>(
     await flush()
     exported.invoices += batch.length
     onProgress(exported.invoices)
-    // Writing to a pipe may never wait: let signals in.
+    // A write to a pipe may complete without a wait. This pause lets the process handle signals.
     await new Promise(setImmediate)
     signal.throwIfAborted()
   }
@@ -81,7 +81,10 @@ async function exportRows<Row>(
 
 const isCsv = (format: ExportFormat) => format === 'csv' || format === 'csv-pt'
 
-/** A quote inside a JSON string has a backslash before it. */
+/**
+ * Searches the JSON text without parsing it. Text from outside cannot match, because JSON escapes its quotes with
+ * backslashes.
+ */
 const isDraft = ({ summary }: WalkedInvoice) => summary.includes(',"status":"draft",')
 
 async function createWriter<Row>(
@@ -98,7 +101,7 @@ async function createWriter<Row>(
   }
 }
 
-/** One object a line, with the API's fields; programs need no decimals. */
+/** Writes one JSON object per line with the API's fields. Decimals are left out, because programs can compute them. */
 function createNdjsonWriter<Row>({ columns, write }: RowOptions<Row>): RowWriter<Row> {
   const fields = columns.filter(({ kind, isBesideList }) => kind !== 'decimal' && !isBesideList)
   const toObject = (row: Row) => Object.fromEntries(fields.map(({ name, read }) => [name, read(row)]))
@@ -109,7 +112,7 @@ function readInvoice({ summary, document, payment }: WalkedInvoice): Required<Ex
   return { ...JSON.parse(summary), document: document && JSON.parse(document), facts: JSON.parse(payment) }
 }
 
-/** With what `expand` adds, as the page has it. */
+/** Returns the invoice with everything that `expand` adds. */
 function readExpanded(walked: WalkedInvoice): (Invoice & Expanded)[] {
   const { facts, document, ...invoice } = readInvoice(walked)
   const columns = expansionColumns(invoice, facts, document)

@@ -1,4 +1,7 @@
-/** Exports the PDFs of invoices into a folder, within the upstreams' pace, and an index of them. */
+/**
+ * Saves the PDFs of invoices in a folder, and lists them in an index. Downloads keep to the rate limits of both
+ * systems.
+ */
 import { createHash } from 'node:crypto'
 import { open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,17 +13,17 @@ import type { WalkedInvoice } from '../store/store.ts'
 import { type Column, columnsOfInvoice, type RowWriter } from './columns.ts'
 import { openPartFile } from './part-file.ts'
 
-/** Invoices whose PDFs are saved at once. */
 const invoicesAtOnce = 16
 
-/** The share of the API's pace: clients of the API go first. */
+/** The export's share of each system's rate limit. The rest is for clients of the API. */
 const share = 1 / 4
 const inFlight = 4
 
-/** Attempts for a PDF that may come later, and failures in a row after which an upstream is given up. */
-const attempts = 4
+const maxAttempts = 4
+
+/** After this many failures in a row, a system is asked for no more PDFs. */
 const failuresToGiveUp = 10
-/** Without a `Retry-After`. */
+/** Pause after an answer without `Retry-After`. */
 const defaultPauseMs = 5_000
 const longestPauseMs = 60_000
 
@@ -28,7 +31,7 @@ export interface SavedPdf {
   invoice: Invoice
   kind: DocumentKind
   outcome: 'saved' | 'kept' | 'none' | 'failed'
-  /** In the folder; null when there is none. */
+  /** Name of the PDF in the folder. Null when there is none. */
   file: string | null
   detail: string | null
 }
@@ -43,7 +46,7 @@ export const indexColumns: readonly Column<SavedPdf>[] = [
 
 export interface PdfExport {
   folder: string
-  /** One for each kind of PDF to export. */
+  /** One source for each kind of PDF to export. */
   sources: { ix?: InvoicingSystem; payments?: PaymentPlatform }
   index: RowWriter<SavedPdf>
   signal: AbortSignal
@@ -51,7 +54,7 @@ export interface PdfExport {
   onFailure(pdf: SavedPdf): void
 }
 
-/** PDFs that are in the folder already are kept. Returns the number of each outcome. */
+/** Keeps PDFs that are already in the folder. Returns the number of each outcome. */
 export async function exportPdfs(
   batches: AsyncIterable<readonly WalkedInvoice[]>,
   { folder, sources: { ix, payments }, index, signal, onProgress, onFailure }: PdfExport,
@@ -64,7 +67,7 @@ export async function exportPdfs(
   let done = 0
   for await (const { invoices, total } of holdInvoices(batches, folder)) {
     const saving = invoices.flatMap(invoice => savers.map(save => save(invoice)))
-    // After a failure the others still end before it is thrown.
+    // A failure is thrown only after all downloads of this group ended.
     await Promise.allSettled(saving)
     const pdfs = await Promise.all(saving)
     for (const pdf of pdfs) {
@@ -79,7 +82,10 @@ export async function exportPdfs(
   return counts
 }
 
-/** Downloads take long, and no snapshot must be open meanwhile: the invoices wait in an unlinked file, which goes with the process. */
+/**
+ * Copies the invoices into an unlinked temporary file, so that no snapshot of the store stays open during slow
+ * downloads. The file disappears when the process ends.
+ */
 async function* holdInvoices(batches: AsyncIterable<readonly WalkedInvoice[]>, folder: string) {
   const path = join(folder, `.invoices.${process.pid}.part`)
   const file = await open(path, 'w+', 0o600)
@@ -110,14 +116,14 @@ function createSaver(
   folder: string,
   signal: AbortSignal,
 ): (invoice: Invoice) => Promise<SavedPdf> {
-  const turns = new Throttle({ perSecond: Math.min(perSecond * share, 1_000), inFlight })
+  const slots = new Throttle({ perSecond: Math.min(perSecond * share, 1_000), inFlight })
   let failuresInRow = 0
 
   async function download(invoice: Invoice, path: string): Promise<string | null> {
     for (let attempt = 1; ; attempt++) {
       if (failuresInRow >= failuresToGiveUp)
         return `not requested, after ${failuresToGiveUp} failures in a row`
-      await turns.take('', 'slowly')
+      await slots.take('', 'slowly')
       try {
         signal.throwIfAborted()
         await savePdf(await openPdf(invoice), path)
@@ -127,14 +133,14 @@ function createSaver(
         signal.throwIfAborted()
         if (!(error instanceof SourceError)) throw error
         const pauseMs = pauseAfter(error)
-        if (pauseMs !== null && attempt < attempts) {
-          turns.pause(pauseMs)
+        if (pauseMs !== null && attempt < maxAttempts) {
+          slots.pause(pauseMs)
           continue
         }
         failuresInRow = error.failure === 'missing' ? 0 : failuresInRow + 1
         return error.message
       } finally {
-        turns.done()
+        slots.done()
       }
     }
   }
@@ -156,7 +162,7 @@ function createSaver(
   }
 }
 
-/** Milliseconds until the next attempt; null when none makes sense. */
+/** Milliseconds until the next attempt. Null when a retry makes no sense. */
 function pauseAfter({ failure, retryAfter }: SourceError): number | null {
   if (retryAfter !== undefined) return Math.min(retryAfter * 1_000, longestPauseMs)
   return failure === 'timeout' || failure === 'not_ready' ? defaultPauseMs : null
@@ -172,10 +178,13 @@ async function savePdf({ body }: Pdf, path: string): Promise<void> {
   }
 }
 
-/** Longer than any id of a payment platform. */
+/** A longer id is replaced by its hash, because file names have a maximum length. */
 const longestId = 64
 
-/** Begins with the day, so that a folder is in the order of issue; the id distinguishes invoices of the same number. */
+/**
+ * The name begins with the day, so that the folder is in the order of issue. The id keeps invoices with the same
+ * number apart.
+ */
 export function pdfFileName({ issued_at, number, id }: Invoice, kind: DocumentKind): string {
   const named = number === null ? '' : safeFileName(number, 80)
   const identity = id.length <= longestId ? id : createHash('sha256').update(id).digest('hex').slice(0, 16)

@@ -1,16 +1,18 @@
-/** What may be written over. A database never is, nor a file that is there already, unless the user says so. */
+/**
+ * Decides whether a file may be overwritten. A database never is. Any other existing file needs --force, unless an
+ * earlier run wrote it.
+ */
 import { open, realpath, stat } from 'node:fs/promises'
 
 export interface Overwriting {
-  /** The store's own file; null for a server. */
+  /** Path of the store's SQLite file. Null when the store is on a PostgreSQL server. */
   storeFile: string | null
-  /** Whether the user asked for a file that exists to be replaced. */
   force: boolean
-  /** Whether a file that begins so was written by an earlier run, which this one continues. */
+  /** Whether a file that begins with this text was written by an earlier run, which this run continues. */
   isOwn?: ((beginning: string) => boolean) | undefined
 }
 
-/** Why nothing may be written to the path, as in "it is a database"; null when it may. */
+/** Returns why the path must not be written, for example "it is an SQLite database". Null when it may be written. */
 export async function findObstacle(
   given: string,
   { storeFile, force, isOwn }: Overwriting,
@@ -28,7 +30,7 @@ export async function findObstacle(
   return 'it exists already; give another name, or add --force to replace it'
 }
 
-/** The database whose log, index of the log or journal has this name; null for other names. */
+/** The database that a file named `…-wal`, `…-shm` or `…-journal` belongs to. Null for other names. */
 function databaseBeside(path: string): string | null {
   return /^(.+)-(?:wal|shm|journal)$/s.exec(path)?.[1] ?? null
 }
@@ -45,10 +47,10 @@ async function isSameFile(one: string, other: string): Promise<boolean> {
 
 const isSqlite = (beginning: string) => beginning.startsWith('SQLite format 3\0')
 
-/** More than the first line of an index. */
+/** Enough bytes for the header line of an export's index. */
 const beginningBytes = 1_024
 
-/** Null where no file is: nothing, a folder, a pipe or a device. */
+/** Null when the path is no regular file: nothing, a folder, a pipe or a device. */
 async function readBeginning(path: string): Promise<string | null> {
   const found = await stat(path).catch(() => null)
   if (found === null || !found.isFile()) return null

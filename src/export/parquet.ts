@@ -2,7 +2,10 @@ import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
 import { maxDecimals } from '../domain/money.ts'
 import type { ColumnKind, RowOptions, RowWriter, Write } from './columns.ts'
 
-/** Rows of a group: readers skip whole groups, and want few. Groups of long texts are smaller, which bounds the memory. */
+/**
+ * Rows of one row group. Readers skip whole groups, and few groups are best. A group of long texts ends earlier,
+ * which bounds the memory.
+ */
 const groupRows = 10_000
 const groupLetters = 4 * 1024 * 1024
 
@@ -17,7 +20,7 @@ const storages: Record<ColumnKind, Storage> = {
   number: { element: { type: 'DOUBLE' }, convert: value => value },
   decimal: {
     element: {
-      // Enough for every amount: 9 bytes hold 20 digits.
+      // 9 bytes hold 20 digits, which is enough for every amount.
       ...{ type: 'FIXED_LEN_BYTE_ARRAY', type_length: 9 },
       ...{ converted_type: 'DECIMAL', precision: 20, scale: maxDecimals },
     },
@@ -27,20 +30,20 @@ const storages: Record<ColumnKind, Storage> = {
     element: {
       type: 'INT64',
       converted_type: 'TIMESTAMP_MILLIS',
-      // Older readers know the type above; for newer ones this marks UTC.
+      // Older readers use `converted_type`. Newer readers learn from `logical_type` that the moment is in UTC.
       logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
     },
     convert: value => new Date(value),
   },
 }
 
-/** A decimal as a whole number of its last place: "-12.34" is -12340n. */
+/** Returns the decimal without its point, padded to three decimal places: "-12.34" becomes -12340n. */
 function unscale(text: string): bigint {
   const [whole = '', fraction = ''] = text.split('.')
   return BigInt(whole + fraction.padEnd(maxDecimals, '0'))
 }
 
-/** Writes its bytes out whenever a group is complete. */
+/** A writer that passes its bytes to `write` after each row group. */
 function flushingWriter(write: Write): ByteWriter {
   const writer = new ByteWriter()
   const flush = async () => {

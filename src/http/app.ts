@@ -1,4 +1,4 @@
-/** The HTTP application, built but not listening. */
+/** Builds the HTTP application. The application does not listen yet. */
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { ApiError } from '../domain/errors.ts'
 import { bodyTooLarge, ignoreBodies, maxUrlBytes, type ReadsBody, refuseLongUrl } from './check-request.ts'
@@ -15,13 +15,13 @@ import { securityHeaders } from './server/bare-answer.ts'
 import { createGuardedServer, type ServerOptions } from './server/guarded-server.ts'
 import { StoreOutage } from './store-outage.ts'
 
-/** Longer than the proxies in front of it keep theirs. */
+/** Longer than the proxies in front of the service keep an idle connection. */
 const keepAliveMs = 72_000
 
 export interface AppOptions extends Omit<RouteDependencies, 'spendRequest' | 'outage'> {
-  /** Of each token; null: none. */
+  /** Rate limit of each token. Null when there is none. */
   rateLimit: RateLimit | null
-  /** Addresses and networks of proxies whose X-Forwarded-For is believed; null: none. */
+  /** Addresses and networks of the proxies whose X-Forwarded-For is trusted. Null when none is. */
   trustedProxies?: readonly string[] | null
 }
 
@@ -55,9 +55,9 @@ export function createApp({
         keepAliveMs,
         excess: refuseExcess(log, cors),
       }),
-    // The server sees to it; Fastify's own would write into answers that have begun.
+    // The guarded server handles client errors. Fastify's own handler would write into answers that have begun.
     clientErrorHandler: () => {},
-    // Given here rather than set later, so that Fastify does not load those it would use otherwise.
+    // Passed here and not set later, so that Fastify does not load its own compilers.
     schemaController: {
       compilersFactory: {
         buildValidator: () => compileParameters as never,
@@ -65,7 +65,7 @@ export function createApp({
       },
     },
     routerOptions: { maxParamLength: maxUrlBytes, querystringParser: parseQuery },
-    // A request that arrives on an open connection during the shutdown is served; the connection then closes.
+    // During the shutdown, a request on an open connection is still served. The connection then closes.
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) =>
       checkRequest(request, reply, refusal => sendError(refusal ?? error, request, reply, faults)),
@@ -77,7 +77,7 @@ export function createApp({
   logRequests(app, log)
   app.addHook('onResponse', ({ grant, routeOptions }, { statusCode }, done) => {
     const isRead = routeOptions.url === '/ready' || (grant !== null && routeOptions.url !== mcpPath)
-    if (isRead && statusCode < 400) faults.outage.noteSuccess()
+    if (isRead && statusCode < 400) faults.outage.recordSuccess()
     done()
   })
   addOtherMethods(app)
@@ -91,7 +91,7 @@ export function createApp({
   function checkRequest(
     request: FastifyRequest,
     reply: FastifyReply,
-    goOn: (refusal?: ApiError) => void,
+    proceed: (refusal?: ApiError) => void,
   ): void {
     reply.headers({
       ...securityHeaders,
@@ -99,9 +99,9 @@ export function createApp({
       ...cors?.headersFor(request.headers.origin),
     })
     const refusal = refuseLongUrl(request)
-    if (refusal !== null) goOn(refusal)
-    // At any path: a page must be able to read a 404.
+    if (refusal !== null) proceed(refusal)
+    // Preflights are answered at any path, because a page must be able to read a 404.
     else if (cors?.isPreflight(request.raw)) answerOptions(reply.headers(preflightHeaders))
-    else goOn()
+    else proceed()
   }
 }

@@ -1,4 +1,4 @@
-/** Authentication and authorization of all customer routes, before anything else of them runs. */
+/** Authenticates and authorizes every request of the customer routes before anything else runs. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../domain/errors.ts'
 import { isCustomerId, isInvoiceId } from '../domain/invoice.ts'
@@ -12,27 +12,28 @@ import { isRepeated } from './server/find-fault.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null on routes without authentication, and until it succeeded. */
+    /** Null on routes without authentication, and until authentication succeeded. */
     grant: Grant | null
   }
 }
 
 export interface AuthOptions {
   authenticate: Authenticate
-  /** Null: there is no rate limit. */
+  /** Null when there is no rate limit. */
   spendRequest: SpendRequest | null
-  /** Absent: there is no identity provider. */
+  /** Absent when there is no identity provider. */
   identity?: Identity
 }
 
 /**
- * Guards every route of `scope`: a good token, within its rate, valid for the customer and the invoice in the path; for all
- * customers where the path names none, unless the handler asks the grant.
+ * Guards every route of `scope`. A request needs a valid token within its rate limit. The token must cover the
+ * customer and the invoice in the path, or all customers if the path names none. With `checksPath` false, the handler
+ * checks the grant itself.
  */
 export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions, checksPath = true): void {
   const { authenticate, spendRequest, identity } = options
 
-  /** A promise only when the store has to be asked. */
+  /** Returns a promise only when the store must be asked. */
   function admit(request: FastifyRequest, reply: FastifyReply, grant: Grant): undefined | Promise<void> {
     request.grant = grant
     if (!isCounted(request)) spendRequest?.(grant, reply)
@@ -44,7 +45,7 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
     checkScope(grant, mayRead, customerId, invoiceId)
   }
 
-  // With a callback, because a promise is waited for even when there is nothing to wait for.
+  // A callback, because Fastify waits for a promise even when the answer is known at once.
   scope.addHook('onRequest', (request, reply, done) => {
     const refuse = (error: Error) => {
       if (error instanceof ApiError) challenge(reply, error, identity)
@@ -69,10 +70,10 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
 }
 
 function checkScope(grant: Grant, mayRead: boolean, customerId: string, invoiceId: string | null): void {
-  // An id of the wrong form belongs to nobody; the route's schema refuses it with a better reason.
+  // An id of the wrong form belongs to nobody. The route's schema refuses it with a better reason.
   if (isCustomerId(customerId)) checkCustomer(mayRead)
   if (grant.invoice_id === null || grant.invoice_id === invoiceId) return
-  // The store is not asked: whether another invoice exists makes no difference.
+  // Refused without a look into the store, so that the answer does not reveal whether the other invoice exists.
   if (invoiceId === null || isInvoiceId(invoiceId))
     throw new ApiError('insufficient_scope', 'The access token is valid for one invoice alone.')
 }
@@ -99,7 +100,7 @@ function readAuthorization(request: FastifyRequest): string | undefined {
 
 const challenged = ['missing_token', 'invalid_token', 'insufficient_scope', 'invalid_request']
 
-/** RFC 6750, section 3: missing credentials get a bare challenge, bad ones the reason. */
+/** RFC 6750, section 3: missing credentials get a bare challenge. Bad credentials also get the reason. */
 function challenge(reply: FastifyReply, { code, message }: ApiError, identity: Identity | undefined): void {
   if (!challenged.includes(code)) return
   const parts = ['realm="fatura"']
@@ -107,7 +108,7 @@ function challenge(reply: FastifyReply, { code, message }: ApiError, identity: I
   if (identity?.provider) {
     const { scope } = identity.provider
     if (scope !== null) parts.push(`scope="${scope}"`)
-    // RFC 9728, section 5.1.
+    // RFC 9728, section 5.1, defines `resource_metadata`.
     if (identity.publicUrl !== null) parts.push(`resource_metadata="${locateMetadata(identity.publicUrl)}"`)
   }
   reply.header('www-authenticate', `Bearer ${parts.join(', ')}`)

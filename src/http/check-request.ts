@@ -1,4 +1,4 @@
-/** Checks of every request, before its route. */
+/** Checks every request before its route runs. */
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../domain/errors.ts'
@@ -7,10 +7,13 @@ import type { ServerOptions } from './server/guarded-server.ts'
 
 export const maxUrlBytes = 8_192
 
-/** No request has a body, but those of `ReadsBody`. A body up to this size is ignored; a larger one is refused. */
+/**
+ * Maximum size of a body that is ignored. A larger body is refused. Only routes named by `ReadsBody` read their
+ * bodies.
+ */
 const maxIgnoredBodyBytes = 8_192
 
-/** The code of a request with a larger one. */
+/** Code of the error for a request whose body is larger than `maxIgnoredBodyBytes`. */
 export const bodyTooLarge = 'BODY_TOO_LARGE'
 
 /** Whether a route reads the request's body itself. */
@@ -23,8 +26,8 @@ export function refuseLongUrl({ raw: { url = '' } }: FastifyRequest): ApiError |
 }
 
 /**
- * Passes requests on to `handle` once nothing that is still to come could make them invalid: a body may break off, and a request
- * is answered once, not with 200 and then with 400. `endTooLarge` makes the answer to one with a larger body.
+ * Passes a request to `handle` once its body has arrived. A body may break off, and a request must not be answered
+ * with 200 and then with 400. `endTooLarge` returns the answer to a request whose body is too large.
  */
 export function ignoreBodies(
   handle: RequestListener,
@@ -44,7 +47,7 @@ export function ignoreBodies(
   }
 }
 
-/** Calls back at the body's end, or once it is too large. */
+/** Calls `done` at the end of the body, or once the body is too large. */
 function ignoreBody(request: IncomingMessage, done: (isTooLarge: boolean) => void): void {
   let length = 0
   const end = () => {

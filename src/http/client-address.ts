@@ -1,20 +1,23 @@
-/** The address that a request comes from, behind proxies that are trusted to name it. */
+/** Finds the address that a request comes from, also behind trusted proxies. */
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 
-/** Fastify follows X-Forwarded-For as far as proxies are trusted. Where that leads to no address, the connection's own counts. */
+/**
+ * Fastify follows X-Forwarded-For as far as proxies are trusted. If the result is no address, the connection's own
+ * address counts.
+ */
 export function clientAddress({ ip, socket }: Pick<FastifyRequest, 'ip' | 'socket'>): string {
   return readAddress(ip) ?? plainAddress(socket.remoteAddress ?? '')
 }
 
-/** Null for what is no address, such as `unknown`. Some proxies add the client's port, which is left out. */
+/** Null when the text is no address, for example `unknown`. Some proxies add the client's port, which is left out. */
 function readAddress(text: string): string | null {
   const [, bracketed, plain] = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/.exec(text.trim()) ?? []
   const address = plainAddress(bracketed ?? plain ?? text.trim())
   return isIP(address) === 0 ? null : address
 }
 
-/** An IPv4 address as such, also where it was written as an IPv6 one. */
+/** Returns an IPv4 address in its own form, even when it was written as an IPv6 address. */
 function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=[\d.]+$)/i, '')
 }

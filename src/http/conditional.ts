@@ -1,4 +1,4 @@
-/** Freshness and conditional requests of lists and details. */
+/** Freshness headers and conditional requests of lists and details. */
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ReadStore, Snapshot } from '../store/store.ts'
@@ -6,7 +6,7 @@ import type { CustomerParams } from './openapi/schemas.ts'
 import { version as packageVersion } from './package.ts'
 import { sendJson } from './send-json.ts'
 
-/** Freshness goes into a header, so that the body stays the contract's. */
+/** The freshness goes into a header, so that the body stays the contract's. */
 function setReadHeaders(reply: FastifyReply, etag: string, syncedAt: number | null): void {
   reply.header('cache-control', 'private, no-cache')
   reply.header('etag', etag)
@@ -14,17 +14,17 @@ function setReadHeaders(reply: FastifyReply, etag: string, syncedAt: number | nu
 }
 
 /**
- * Any change of the customer's invoices changes it, so it can be answered without reading one of them. Customers whose
- * invoices were written together have the same version, so the customer is named as well. So is the store's life: a restored
- * backup gives versions again that it gave before.
+ * The ETag of a customer's answers. Any change of the customer's invoices changes the version, so a 304 reads no
+ * invoice. The ETag names the customer, because customers whose invoices were written together have the same version.
+ * It names the store's life, because a restored backup repeats versions.
  */
 function customerEtag(customerId: string, { version, life }: Snapshot, variant: string): string {
   return `"${packageVersion}-${life}-${version}-${customerId}${variant === '' ? '' : `-${variant}`}"`
 }
 
 /**
- * Sends what `read` finds of a customer, as `write` puts it; 304 when the client holds the customer's current records. `variant`
- * holds what the answer depends on beside these.
+ * Sends the result of `read`, formatted by `write`, or 304 when the client holds the customer's current records.
+ * `variant` names everything else that the answer depends on.
  */
 export async function sendOfCustomer<Found extends Snapshot>(
   request: FastifyRequest<{ Params: CustomerParams }>,
@@ -48,7 +48,7 @@ export async function sendOfCustomer<Found extends Snapshot>(
   return sendJson(reply, write(found))
 }
 
-/** Sends a body under an ETag of its own text. */
+/** Sends a body whose ETag is a hash of its text. */
 export function sendTagged(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -60,7 +60,7 @@ export function sendTagged(
   return isHeldByClient(request, etag) ? reply.code(304).send() : sendJson(reply, body)
 }
 
-/** RFC 9110, section 13.1.2: whether the client already holds what `etag` names. */
+/** Whether the client already holds the body that `etag` names (RFC 9110, section 13.1.2). */
 export function isHeldByClient(request: FastifyRequest, etag: string): boolean {
   const condition = request.headers['if-none-match']
   if (condition === undefined) return false

@@ -1,4 +1,7 @@
-/** The OpenAPI document, derived from the routes' schemas. It is kept as `openapi.json` and served from there. */
+/**
+ * Derives the OpenAPI document from the routes' schemas. The document is committed as `openapi.json` and served from
+ * there.
+ */
 import swagger from '@fastify/swagger'
 import Fastify from 'fastify'
 import { version } from './package.ts'
@@ -40,7 +43,7 @@ export async function describeApi(): Promise<string> {
     },
     refResolver: { buildLocalReference: schema => String(schema.$id) },
   })
-  // The handlers are registered but never run, so what they would read from is not there.
+  // The handlers are registered but never run, so their dependencies may be missing.
   addRoutes(app, { spendRequest: null } as RouteDependencies)
   await app.ready()
   const document = app.swagger()
@@ -48,12 +51,15 @@ export async function describeApi(): Promise<string> {
   return `${JSON.stringify(document, (_key, value) => hoistExplode(unwrapReference(value)), 2)}\n`
 }
 
-/** A schema that is nothing but another, by name. */
+/** Replaces a schema that only wraps another schema's name by that name. */
 function unwrapReference(value: { allOf?: unknown[] } | undefined): unknown {
   return value?.allOf?.length === 1 && Object.keys(value).length === 1 ? value.allOf[0] : value
 }
 
-/** Of a parameter: the plugin leaves it in the schema, where it means nothing. */
+/**
+ * Moves `explode` from a parameter's schema to the parameter. The plugin leaves it in the schema, where it means
+ * nothing.
+ */
 function hoistExplode(value: unknown): unknown {
   const { schema } = (value ?? {}) as { schema?: { explode?: boolean } }
   if (schema?.explode === undefined) return value

@@ -18,15 +18,18 @@ import {
 } from './openapi/schemas.ts'
 import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
 
-/** For a whole download, from the first request to the last byte. */
+/** Deadline of a whole download, from the first request to the last byte. */
 const downloadDeadlineMs = 30_000
 
-/** For each kind of document: the two kinds come from different systems. */
+/** Limits of each kind of document, because the two kinds come from different systems. */
 const limits = { perMember: 4, perMemberSecond: 5, perGroup: 16, waitMs: 10_000 }
 
 type Source = PaymentPlatform | InvoicingSystem | null
 
-/** Asks a source in a slot of the request, which `ask` frees; throws its failure as an error of the API. Its signal ends with the client, and at the deadline. */
+/**
+ * Asks a source in a slot of the request, which `ask` must free. The source's failure becomes an error of the API.
+ * `signal` aborts when the client leaves or the deadline passes.
+ */
 export function createSourceCall(source: Source, what = 'document') {
   const takeSlot = createUpstreamQueue(source, limits)
   return async <Result>(
@@ -43,7 +46,7 @@ export function createSourceCall(source: Source, what = 'document') {
     else reply.raw.once('close', leave)
     const freeSlot = await takeSlot(request.grant?.token_id ?? '', request.params.customerId, signal)
     const overdue = () => transfer.abort(new SourceError('timeout', 'The transfer took too long.'))
-    // The client may be gone by now: the clock keeps no process.
+    // If the client is already gone, nothing clears this timer. So the timer must not keep the process alive.
     const clock = setTimeout(overdue, downloadDeadlineMs).unref()
     reply.raw.once('close', () => clearTimeout(clock))
     const asking = withTrace(readTrace(request.headers.traceparent), () => ask(signal, freeSlot))
@@ -54,7 +57,10 @@ export function createSourceCall(source: Source, what = 'document') {
   }
 }
 
-/** Until the first byte a failure is answered as an error; after it the connection breaks, and never looks whole. */
+/**
+ * A failure before the first byte becomes an error answer. A later failure breaks the connection, so that an
+ * incomplete file never looks complete.
+ */
 function createFileSender(source: Source, log: Logger) {
   const callSource = createSourceCall(source)
   return async (
@@ -65,14 +71,14 @@ function createFileSender(source: Source, log: Logger) {
   ) => {
     const { result, signal } = await callSource(request, reply, (signal, freeSlot) => {
       const opening = open(signal).then(pdf => awaitFirstBytes(pdf, signal))
-      // The slot is taken as long as the upstream is at work, whether or not the client is still there.
+      // The slot stays taken while the upstream works, even when the client is gone.
       opening.then(({ body }) => finished(body, freeSlot), freeSlot)
       return opening
     })
     const { body, size } = result
     if (size !== null) reply.header('content-length', size)
     reply.headers(headers).header('cache-control', 'private, no-store')
-    // Fastify answers HEAD without the body, but would read it to its end.
+    // Fastify answers HEAD without the body, but would still read the body to its end.
     if (request.method === 'HEAD') body.destroy()
     else
       finished(body, error => {
@@ -101,7 +107,7 @@ export function addDownload(app: FastifyInstance, kind: DocumentKind, sources: S
   )
 }
 
-/** PDFs of documents about an invoice's certified one: credit notes, debit notes, receipts. */
+/** Serves PDFs of the documents about an invoice's certified one: credit notes, debit notes, receipts. */
 export function addDownloadRelated(app: FastifyInstance, { store, documents, log }: Sources): void {
   const sendFile = createFileSender(documents, log)
   app.get<RelatedRoute>(
@@ -147,15 +153,15 @@ class ClientGone extends ApiError {
   }
 }
 
-/** Most file systems take 255 bytes; a browser may add to the name, as in "(1)". */
+/** Most file systems take 255 bytes, and a browser may add to the name, for example "(1)". */
 const maxNameBytes = 200
 
-/** So much of an id distinguishes invoices of one number. */
+/** Number of characters of an id that distinguish invoices with the same number. */
 const idTail = 8
 
 /**
- * A download's name from an invoice's number, after RFC 6266: plain ASCII for all, the true name where it differs. The end of the
- * id follows, so that one of two invoices of the same number does not overwrite the other.
+ * The header that names a download after an invoice's number (RFC 6266): plain ASCII for all clients, and the true
+ * name where it differs. The end of the id keeps two invoices with the same number from overwriting each other.
  */
 function contentDisposition(number: string, id: string): string {
   const ending = ` ${safeFileName(id.slice(-idTail), idTail * 4) || 'x'}.pdf`
@@ -168,7 +174,7 @@ function contentDisposition(number: string, id: string): string {
   return ascii === name ? plain : `${plain}; filename*=UTF-8''${encodeExtended(name)}`
 }
 
-/** RFC 8187: what encodeURIComponent leaves but `filename*` may not hold is encoded too. */
+/** RFC 8187: also encodes the characters that encodeURIComponent leaves but `filename*` may not hold. */
 function encodeExtended(text: string): string {
   return encodeURIComponent(text).replace(
     /['()*]/g,
@@ -176,14 +182,17 @@ function encodeExtended(text: string): string {
   )
 }
 
-/** A body that comes after the end of its transfer is destroyed too. */
+/**
+ * Waits for the first bytes of a PDF. The body is destroyed when `signal` aborts, even if it aborted before the body
+ * came.
+ */
 async function awaitFirstBytes(pdf: Pdf, signal: AbortSignal) {
   const body = addAbortSignal(signal, pdf.body as Readable)
   if (body.readableLength === 0) await once(body, 'readable')
   return { body, size: pdf.size }
 }
 
-/** Returns the call that opens the PDF; throws when there is no PDF. */
+/** Returns the call that opens the PDF. Throws when there is no PDF. */
 function findPdf(kind: DocumentKind, invoice: Invoice, { payments, documents }: Sources) {
   const { id, ix_id } = invoice
   const missing = findNoPdf(kind, invoice)
@@ -209,13 +218,12 @@ export function notConnected(message: string, what?: string): Error {
   return explain(new SourceError('failed', message), what)
 }
 
-/** Default Retry-After. */
-const retryAfterSeconds = 5
+const defaultRetryAfterSeconds = 5
 
-/** A source's failure as an error of the API; the source's own words go to the log alone. */
+/** Translates a source's failure into an error of the API. The source's own message goes to the log alone. */
 function explain(error: Error, what = 'document'): Error {
   if (!(error instanceof SourceError)) return error
-  const { failure, retryAfter = retryAfterSeconds } = error
+  const { failure, retryAfter = defaultRetryAfterSeconds } = error
   const [cause, holder] = [error, `The system that holds this ${what}`]
   switch (failure) {
     case 'missing':

@@ -1,4 +1,4 @@
-/** Every error leaves in one JSON shape, whichever layer it comes from: a handler, Fastify, or Node's HTTP parser. */
+/** Sends every error in one JSON shape, whether it comes from a handler, from Fastify or from Node's HTTP parser. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError, errorCodes } from '../domain/errors.ts'
@@ -23,7 +23,6 @@ export function writeError({ code, message, param }: ApiError, requestId: string
   return JSON.stringify({ error: { code, message, param, request_id: requestId } })
 }
 
-/** Where failures are told. */
 export interface FaultLog {
   log: Logger
   outage: StoreOutage
@@ -31,7 +30,7 @@ export interface FaultLog {
 
 export function handleErrors(app: FastifyInstance, faults: FaultLog): void {
   app.setNotFoundHandler(async (request, reply) => {
-    // Asked of the server as a whole (RFC 9110, section 9.3.7).
+    // `OPTIONS *` asks about the server as a whole (RFC 9110, section 9.3.7).
     if (request.method === 'OPTIONS' && request.raw.url === '*') return answerOptions(reply)
     throw new ApiError(
       'route_not_found',
@@ -53,10 +52,10 @@ export function sendError(
   sendJson(reply, writeError(known, request.id))
 }
 
-/** Returns the error that is sent. */
+/** Logs an error if needed, and returns the error that is sent. */
 export function logError(error: Error, requestId: string, { log, outage }: FaultLog): ApiError {
   const known = toApiError(error)
-  if (known.cause instanceof StoreUnavailable) outage.noteFailure(requestId, known.cause)
+  if (known.cause instanceof StoreUnavailable) outage.recordFailure(requestId, known.cause)
   else if (known.code === 'internal') log.error({ request_id: requestId, err: error }, 'unexpected error')
   else if (known.cause !== undefined) log.warn({ request_id: requestId, err: known.cause }, known.code)
   return known
@@ -78,7 +77,10 @@ function toApiError(error: Error & { code?: string }): ApiError {
   )
 }
 
-/** The whole answer to what never became a request, and its line in the log. `origin`: as far as it was read. */
+/**
+ * Logs bytes that never became a request, and returns the complete answer to them. `origin` is the Origin header, if
+ * it was received.
+ */
 export function refuseUnreadable(
   error: UnreadableRequest,
   log: Logger,
@@ -115,7 +117,7 @@ function explainUnreadable({ code, message, rawPacket, bytesParsed = 0 }: Unread
     case faultyRequest:
       return new ApiError('invalid_request', message)
     case 'HPE_INVALID_METHOD':
-      // Requests that were read may stand before it in the packet.
+      // Valid requests may stand before the invalid one in the packet.
       if (requestLine.test(packet.slice(packet.lastIndexOf('\n', bytesParsed) + 1))) return refuseMethod()
   }
   return new ApiError('invalid_request', 'This is not a valid HTTP/1.1 request.')

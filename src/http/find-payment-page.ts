@@ -9,7 +9,9 @@ import { sendJson } from './send-json.ts'
 
 const what = 'payment page'
 
-/** The platform is asked each time: the address holds a secret and expires, and is nowhere stored or logged. */
+/**
+ * The platform is asked at each request. The page's URL holds a secret and expires, so it is never stored or logged.
+ */
 export function addFindPaymentPage(app: FastifyInstance, { store, payments }: Sources): void {
   const callSource = createSourceCall(payments, what)
   app.get<InvoiceRoute>(

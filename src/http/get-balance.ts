@@ -12,7 +12,7 @@ export function addGetBalance(app: FastifyInstance, { store, ...page }: Sources 
   app.get<{ Params: CustomerParams }>('/balance', { schema: getBalanceSchema }, (request, reply) => {
     const moment = momentOf(page)
     const read = (customerId: string) => store.readOpen(customerId, moment.day)
-    // The answer follows the calendar, too, and whether there is a page to pay on.
+    // The answer also depends on the day, and on whether there is a page to pay on.
     const write = (found: OpenInvoices) => writeBalance(found, moment)
     return sendOfCustomer(request, reply, store, read, write, variantOf(moment))
   })

@@ -17,12 +17,12 @@ interface DetailRoute extends InvoiceRoute {
   Querystring: { expand?: readonly Expansion[] }
 }
 
-/** After this, an invoice whose lines are not stored is sent without them. */
+/** Deadline for fetching lines that are not stored. After it, the invoice is sent without lines. */
 const linesDeadlineMs = 800
 
 const limits = { perMember: 8, perMemberSecond: 10, perGroup: 32, waitMs: linesDeadlineMs }
 
-/** What routes read from; null where a system is not connected. */
+/** The store and the systems that routes read from. A system that is not connected is null. */
 export interface Sources {
   store: ReadStore
   payments: PaymentPlatform | null
@@ -57,7 +57,7 @@ export function addGetInvoice(
   })
 }
 
-/** The texts that lists have of a stored invoice, too. */
+/** Returns the JSON text of the expanded members. Lists contain the same text. */
 function expansionsOf(stored: StoredInvoice, expand: readonly Expansion[], page: PageKnowledge): string {
   if (expand.length === 0) return ''
   const { summary, payment, document } = stored
@@ -69,14 +69,14 @@ export function documentNotFound(): ApiError {
   return new ApiError('document_not_found', 'No external document is associated with this invoice.')
 }
 
-/** Throws `invoice_not_found`, whether the invoice does not exist or is another customer's. */
+/** Throws `invoice_not_found` when the invoice does not exist, and also when it belongs to another customer. */
 export async function findInvoice(store: ReadStore, params: InvoiceParams): Promise<StoredInvoice> {
   const stored = await store.findInvoice(params.customerId, params.invoiceId)
   if (stored === null) throw new ApiError('invoice_not_found', 'This customer has no such invoice.')
   return stored
 }
 
-/** The lines' JSON text; null when the platform does not send them in time. */
+/** Returns the lines as JSON text. Null when they cannot be fetched in time. */
 async function fetchLines(
   payments: PaymentPlatform,
   takeSlot: TakeSlot,

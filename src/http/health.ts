@@ -7,9 +7,9 @@ import { sendJson } from './send-json.ts'
 const healthy = '{"status":"ok"}'
 
 export interface HealthOptions {
-  /** Maximum age of the records for `/ready` to answer 200; null: any. */
+  /** Maximum age of the records for `/ready` to answer 200. Null accepts any age. */
   readyMaxLagMs?: number | null
-  /** Aborted when the service is about to end: `/ready` then answers 503. */
+  /** Aborted when the service is about to end. `/ready` then answers 503. */
   ending?: AbortSignal
 }
 
@@ -23,7 +23,7 @@ export function addHealth(app: FastifyInstance, store: ReadStore, options: Healt
   })
 }
 
-/** Throws when requests should go elsewhere. */
+/** Throws when requests should go to another process. */
 export async function checkReady(
   store: Pick<ReadStore, 'ping' | 'readFreshness'>,
   { readyMaxLagMs = null, ending }: HealthOptions,
@@ -35,7 +35,7 @@ export async function checkReady(
   await store.ping()
   if (readyMaxLagMs === null) return
   const { synced_at } = await store.readFreshness()
-  // A moment in the future is as wrong as one in the past: one of both clocks is.
+  // A time in the future is as wrong as one too far in the past, because one of the two clocks is wrong.
   if (synced_at !== null && Math.abs(Date.now() - synced_at) <= readyMaxLagMs) return
   const age = synced_at === null ? 'were never synchronized' : `are of ${new Date(synced_at).toISOString()}`
   throw new ApiError(

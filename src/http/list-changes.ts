@@ -1,4 +1,4 @@
-/** The feed of changes: of a customer, or of all. */
+/** Serves the feed of changes, of one customer or of all customers. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ChangeList, type Cursor, readCursor, writeCursor } from '../domain/change.ts'
 import { ApiError } from '../domain/errors.ts'
@@ -13,29 +13,28 @@ import { leaving } from './server/guarded-server.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Milliseconds for which it waited for a change. */
+    /** Milliseconds for which the request waited for a change. */
     waitedMs: number
   }
 }
 
-/** Between two checks of the token of a request that waits: a revoked one is refused within a second everywhere. */
+/** Time between two checks of a waiting request's token. A revoked token must be refused within a second. */
 const recheckMs = 1_000
-/** Requests of a token that wait at once. */
-const waitingPerToken = 100
+const maxWaitingPerToken = 100
 
 interface Options extends Pick<AuthOptions, 'authenticate'> {
   store: ReadStore
-  /** Requests that wait at once, of all tokens. */
+  /** Maximum of waiting requests of all tokens. */
   maxWaiting?: number | undefined
 }
 
 interface ChangesRoute {
-  /** Without a customer: of all. */
+  /** `customerId` is absent in the feed of all customers. */
   Params: Partial<CustomerParams>
   Querystring: ChangesQuery
 }
 
-/** Both routes share those who wait. */
+/** The feed of one customer and the feed of all customers share their waiting requests. */
 export function createListChanges(app: FastifyInstance, options: Options) {
   const { store } = options
   const waits = new ChangeWaits(options)
@@ -71,7 +70,7 @@ interface Wait {
 class ChangeWaits {
   private readonly authenticate: Options['authenticate']
   private readonly waiters: ChangeWaiters
-  /** Requests that wait, by token. */
+  /** Number of waiting requests by token. */
   private readonly ofToken = new Map<string, number>()
 
   constructor({ store, authenticate, maxWaiting }: Options) {
@@ -79,17 +78,17 @@ class ChangeWaits {
     this.waiters = new ChangeWaiters(store, maxWaiting)
   }
 
-  /** Ends all waits, and those to come. */
+  /** Ends all current and future waits. */
   release(): void {
     this.waiters.release()
   }
 
-  /** The first page that has changes, or the one at the end of the wait. */
+  /** Returns the first page that has changes, or the last page read when the wait ends. */
   async readOrWait(request: FastifyRequest, reply: FastifyReply, wait: Wait): Promise<ChangePage> {
     const id = request.grant?.token_id ?? ''
     const others = this.ofToken.get(id) ?? 0
-    if (others >= waitingPerToken)
-      throw new ApiError('rate_limited', `This token waits for changes in ${waitingPerToken} requests.`, {
+    if (others >= maxWaitingPerToken)
+      throw new ApiError('rate_limited', `This token waits for changes in ${maxWaitingPerToken} requests.`, {
         retryAfter: changeLimits.waitSeconds,
       })
     this.ofToken.set(id, others + 1)
@@ -138,7 +137,7 @@ class ChangeWaits {
     })
   }
 
-  /** A token may end while its request waits. */
+  /** Checks the token again, because it may expire or be revoked while its request waits. */
   private async checkAgain(request: FastifyRequest, customerId: string | null): Promise<void> {
     const grant = await this.authenticate(request.headers.authorization, () => clientAddress(request))
     if (customerId === null) checkAllCustomers(grant)
@@ -146,7 +145,7 @@ class ChangeWaits {
   }
 }
 
-/** Without a life for the beginning of a feed, which is a place in every life of the store. */
+/** The cursor 0 has no `life`, because the beginning of a feed exists in every life of the store. */
 function checkCursor(after: string | undefined): (Pick<Cursor, 'seq'> & Partial<Cursor>) | null {
   if (after === undefined) return null
   const cursor = after === '0' ? { seq: 0 } : readCursor(after)

@@ -11,10 +11,10 @@ import type { Sources } from './get-invoice.ts'
 import { type CustomerParams, getSummarySchema, listInvoicesSchema } from './openapi/schemas.ts'
 import { readFilter } from './read-filter.ts'
 
-/** Searches of a token at once, of those that cost much more than a page. */
+/** Maximum of searches of one token that run at once. Counts only searches that cost much more than a page. */
 const maxSearches = 2
 
-/** A third one waits, so that a page may search at every keystroke without knowing of the limit. */
+/** A third search waits, so that a page may search at every keystroke without knowing the limit. */
 const searchLimits = { perGroup: maxSearches, waitingPerGroup: 50, waitMs: 1_000 }
 
 interface ListRoute {
@@ -33,7 +33,7 @@ export function addListInvoices(app: FastifyInstance, { store, ...page }: Source
       ...readFilter(request.query),
     }
     const read = () =>
-      store.listInvoices(query, search => inTurn(search, request.grant?.token_id ?? '', reply.raw))
+      store.listInvoices(query, search => runInSlot(search, request.grant?.token_id ?? '', reply.raw))
     const { expand = [] } = query
     if (expand.length === 0)
       return sendOfCustomer(request, reply, store, read, found => serializePage(found, query.page_size))
@@ -46,7 +46,7 @@ export function addListInvoices(app: FastifyInstance, { store, ...page }: Source
     return sendOfCustomer(request, reply, store, read, write, variant)
   })
 
-  async function inTurn(
+  async function runInSlot(
     search: () => Promise<InvoicePage>,
     tokenId: string,
     client: { destroyed: boolean },

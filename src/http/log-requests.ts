@@ -7,8 +7,9 @@ import { clientAddress } from './client-address.ts'
 import type { InvoiceParams } from './openapi/schemas.ts'
 
 /**
- * One line a request. It holds no URL, which may hold a search term; no header, since one holds the token; and of the
- * path only ids of the right form. The client's address is logged with a 401 and a 429 alone.
+ * Logs one line per request. The line holds no URL, which may contain a search term, and no header, because one
+ * contains the token. Of the path, it holds only ids of the right form. The client's address is logged with a 401 or
+ * a 429 only.
  */
 export function logRequests(app: FastifyInstance, log: Logger): void {
   app.addHook('onResponse', (request, reply, done) => {
@@ -25,7 +26,7 @@ export function logRequests(app: FastifyInstance, log: Logger): void {
   })
 }
 
-/** The line of a request that was shed unread. */
+/** Logs a request that was shed unread. */
 export function logRefusal(log: Logger, requestId: string, status: number): void {
   if (requestShed.hasSubscribers) requestShed.publish(null)
   log.info({ request_id: requestId, method: null, route: null, status }, 'request')
@@ -36,7 +37,7 @@ function describe(request: FastifyRequest, reply: FastifyReply): object {
   const { customerId, invoiceId } = (request.params ?? {}) as Partial<InvoiceParams>
   const traced = readTrace(request.headers.traceparent)
   const isRefused = reply.statusCode === 401 || reply.statusCode === 429
-  // What is undefined is left out.
+  // Undefined fields are left out of the log line.
   return {
     request_id: id,
     method,

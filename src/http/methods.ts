@@ -1,4 +1,4 @@
-/** The service is read-only: every route answers GET, HEAD and OPTIONS, and refuses the rest. */
+/** The API is read-only. Its routes answer GET, HEAD and OPTIONS, and refuse all other methods. */
 
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { ApiError } from '../domain/errors.ts'
@@ -10,10 +10,13 @@ export function refuseMethod(): ApiError {
   return new ApiError('method_not_allowed', `This API is read-only; allowed methods: ${allowedMethods}.`)
 }
 
-// CONNECT never becomes a request: Node hands it out as an event of its own.
+// Node emits CONNECT as an event of its own, never as a request.
 const refusedMethods = METHODS.filter(method => !['GET', 'HEAD', 'OPTIONS', 'CONNECT'].includes(method))
 
-/** Call before any route is added: each GET route then brings its OPTIONS answer and its refusals along. */
+/**
+ * Must be called before any route is added. Each GET route then also gets an answer to OPTIONS and a refusal of other
+ * methods.
+ */
 export function addOtherMethods(app: FastifyInstance): void {
   for (const method of refusedMethods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
 
@@ -33,7 +36,7 @@ export function answerOptions(reply: FastifyReply): FastifyReply {
   return reply.code(204).header('allow', allowedMethods).send()
 }
 
-// A hook answers before a body would be read.
+// Also used as an `onRequest` hook, because a hook answers before a body would be read.
 async function refuse(_request: unknown, reply: FastifyReply): Promise<never> {
   reply.header('allow', allowedMethods)
   throw refuseMethod()

@@ -1,4 +1,4 @@
-/** The answer to a request beyond the service's capacity, which costs as little as it can. */
+/** Answers a request beyond the service's capacity, at the lowest possible cost. */
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import { errorCodes } from '../domain/errors.ts'
@@ -16,7 +16,7 @@ const headers = {
   'retry-after': String(overloaded.retryAfter),
 }
 
-/** The path, also as a whole URL. */
+/** Matches the path `/live`, also in a target with scheme and host. */
 const live = /^(?:https?:\/\/[^/?]*)?\/live$/i
 
 export function refuseExcess(log: Logger, cors: Cors | null): ExcessHandler {
@@ -27,10 +27,11 @@ export function refuseExcess(log: Logger, cors: Cors | null): ExcessHandler {
       const status = isPreflight ? 204 : errorCodes[overloaded.code].status
       const requestId = createRequestId()
       logRefusal(log, requestId, status)
-      // Nobody reads its body, so what follows on the connection may not be a request.
+      // The request's body is not read, so the connection cannot serve another request.
       if (hasBody(request)) response.setHeader('connection', 'close')
       const answerHeaders = { ...cors?.headersFor(request.headers.origin), 'request-id': requestId }
-      // A page could not read the refusal of what it is about to ask.
+      // A refused preflight would hide the reason from the page. So the preflight succeeds, and the page can read the
+      // refusal of its request.
       if (isPreflight)
         response.writeHead(status, { ...securityHeaders, ...preflightHeaders, ...answerHeaders }).end()
       else {

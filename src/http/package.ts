@@ -1,4 +1,4 @@
-/** Files of the package, found from its own name: a checkout and an installed package keep the code at different depths. */
+/** Locates files of the package by its name. A checkout and an installed package keep the code at different depths. */
 import { readFileSync } from 'node:fs'
 
 const manifest = new URL(import.meta.resolve('fatura/package.json'))

@@ -1,4 +1,4 @@
-/** Path and query parameters, read strictly by the schema of their route: nothing is guessed or dropped. */
+/** Reads path and query parameters strictly by their route's schema. Nothing is guessed or dropped. */
 
 import type { FastifySchemaCompiler } from 'fastify'
 import { isCalendarDay } from '../domain/calendar.ts'
@@ -8,7 +8,7 @@ import { components } from './openapi/resources.ts'
 /** The part of JSON Schema that parameters use. */
 interface ParameterSchema {
   type: 'integer' | 'string' | 'array'
-  /** Of an array, whose values are separated by commas. */
+  /** Allowed values of an array. Its text separates values by commas. */
   items?: { enum: readonly string[] }
   enum?: readonly string[]
   format?: 'date'
@@ -21,23 +21,23 @@ interface Parameter {
   name: string
   /** Completes the sentence "<name> must be …". */
   allowed: string
-  /** Null when the text is not allowed. */
+  /** Returns null when the text is not allowed. */
   read(text: string): Value | null
 }
 
 type Value = string | number | readonly string[]
 
-/** Given twice, or as an array. */
+/** Marks a parameter that was given twice, or as an array. */
 const repeated = Symbol('repeated')
-/** Not percent-encoded UTF-8. */
+/** Marks a value that is not percent-encoded UTF-8. */
 const garbled = Symbol('garbled')
 
-/** A query string, before any schema. */
+/** A query string before a schema is applied. */
 type RawQuery = Map<string, string | typeof repeated | typeof garbled | undefined>
 
 const emptyQuery: RawQuery = new Map()
 
-/** For Fastify's `querystringParser`, which must not throw. The result is read by `compileParameters` alone. */
+/** For Fastify's `querystringParser`, which must not throw. Only `compileParameters` reads the result. */
 export function parseQuery(text: string): Record<string, unknown> {
   if (text === '') return emptyQuery as unknown as Record<string, unknown>
   const raw: RawQuery = new Map()
@@ -51,7 +51,7 @@ export function parseQuery(text: string): Record<string, unknown> {
   return raw as unknown as Record<string, unknown>
 }
 
-/** Whether a query string names a parameter at all. */
+/** Whether a query string names a parameter, with any value. */
 export function hasParameter(query: unknown, name: string): boolean {
   return (query as RawQuery).has(name)
 }
@@ -64,9 +64,9 @@ function decode(text: string): string | null {
   }
 }
 
-/** For Fastify's `setValidatorCompiler`: from a schema to the function that reads its parameters. */
+/** For Fastify's `setValidatorCompiler`. Compiles a schema into the function that reads its parameters. */
 export const compileParameters: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
-  // Header schemas describe; each header is read where it is used, by the rules of its own RFC.
+  // Schemas of headers only describe them. Each header is read where it is used, by the rules of its own RFC.
   if (httpPart === 'headers') return () => true
   const parameters = listParameters(schema)
   const read =
@@ -82,7 +82,7 @@ export const compileParameters: FastifySchemaCompiler<object> = ({ schema, httpP
   }
 }
 
-/** Reads texts that did not come over HTTP as a query string is read. Throws an `ApiError`. */
+/** Reads texts that did not come over HTTP by the rules of a query string. Throws an `ApiError`. */
 export function readTexts(
   schema: object,
   texts: Record<string, string | undefined>,
@@ -98,8 +98,8 @@ function listParameters({ properties = {} }: { properties?: Record<string, objec
 }
 
 /**
- * The schema that a reference names, with the keywords beside the reference. It stands in `allOf`: beside a bare `$ref`, the
- * OpenAPI document would lose the other keywords.
+ * Returns the schema that a reference names, with the keywords beside the reference. The reference stands in `allOf`,
+ * because the OpenAPI document would lose the keywords beside a bare `$ref`.
  */
 export function resolveReference({ allOf, items, ...schema }: Referring): object {
   return { ...findComponent(allOf?.[0]), ...(items && { items: findComponent(items) }), ...schema }
@@ -163,12 +163,12 @@ function compileRead(schema: ParameterSchema): Pick<Parameter, 'allowed' | 'read
     return { allowed, read: only(text => matches.test(text)) }
   }
   if (maxLength === undefined) return { allowed: 'text without NUL', read: text => text }
-  // Fewer UTF-16 units than the limit means fewer characters too, so most texts need no count.
+  // A text never has more characters than UTF-16 units, so most texts need no count.
   const read = only(text => text.length <= maxLength || [...text.trim()].length <= maxLength)
   return { allowed: `text of at most ${maxLength} characters, without NUL`, read }
 }
 
-/** Each value once, in the order of the schema. */
+/** Returns each value once, in the order of the schema. */
 function readSeveral(values: readonly string[]): Pick<Parameter, 'allowed' | 'read'> {
   const read = (text: string) => {
     const given = text.split(',')

@@ -1,9 +1,9 @@
-/** The rate limit of tokens: a fixed window for each, counted in this process. */
+/** Limits the requests of each token. Each token has a fixed window, counted in this process. */
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../domain/errors.ts'
 import type { Grant } from './access/grant.ts'
-import { createWindows, secondsLeft } from './access/windows.ts'
+import { createWindows, remainingSeconds } from './access/windows.ts'
 
 export interface RateLimit {
   requests: number
@@ -19,15 +19,15 @@ export function createRateLimiter({ requests, seconds }: RateLimit) {
       allowed: window.count <= requests,
       remaining: Math.max(0, requests - window.count),
       /** Seconds until the window ends and the count begins again. */
-      reset: secondsLeft(window, nowMs),
+      reset: remainingSeconds(window, nowMs),
     }
   }
 }
 
-/** Takes one request from the token's budget; throws when nothing is left of it. */
+/** Takes one request from the token's budget. Throws when the budget is used up. */
 export type SpendRequest = (grant: Grant, reply: FastifyReply) => void
 
-/** Null without a limit. One for all routes, so that a token has one budget. */
+/** Null when there is no limit. All routes share the budget, so that a token has only one. */
 export function createRequestBudget(rateLimit: RateLimit | null): SpendRequest | null {
   if (rateLimit === null) return null
   const take = createRateLimiter(rateLimit)
@@ -45,7 +45,10 @@ export function createRequestBudget(rateLimit: RateLimit | null): SpendRequest |
   }
 }
 
-/** The header of a read that the service makes of its own routes, for a request that was counted. Its value never leaves the process. */
+/**
+ * Header of a request that the service sends to its own routes, for a request that was counted already. Its value
+ * never leaves the process.
+ */
 export const countedHeader = 'fatura-counted'
 export const countedValue = randomUUID()
 

@@ -1,4 +1,4 @@
-/** Maps the parameters of a list to a filter of the store: the one place that defines their meaning. */
+/** Maps the parameters of a list to a filter of the store. No other file defines their meaning. */
 import { dayMs } from '../domain/calendar.ts'
 import { ApiError } from '../domain/errors.ts'
 import type { InvoiceFilters } from '../domain/invoice.ts'
@@ -9,7 +9,7 @@ import { readTexts } from './parameters.ts'
 
 type Reader<Value> = (value: NonNullable<Value>) => InvoiceFilter
 
-/** The filter of each parameter. Without an entry, a new parameter does not compile. */
+/** The filter of each parameter. A new parameter without an entry does not compile. */
 const readers: { readonly [Name in keyof InvoiceFilters]-?: Reader<InvoiceFilters[Name]> } = {
   status: status => ({ status }),
   ix_status: ix_status => ({ ix_status }),
@@ -28,7 +28,7 @@ export function readFilter(query: InvoiceFilters): InvoiceFilter {
   return filter
 }
 
-/** The same from texts that did not come over HTTP. Throws an `ApiError` that names the parameter at fault. */
+/** Reads a filter from texts that did not come over HTTP. Throws an `ApiError` that names the invalid parameter. */
 export function readFilterTexts(
   texts: Partial<Record<keyof InvoiceFilters, string | undefined>>,
 ): InvoiceFilter {

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
 
-/** Unique among all processes, and always of one length, so that two answers differ in it alone. */
+/**
+ * The id is unique among all processes. All ids have the same length, so that two answers to the same request differ
+ * in nothing else.
+ */
 export function createRequestId(): string {
   return `req_${randomUUID()}`
 }

@@ -1,13 +1,13 @@
-/** RFC 9728: names the identity provider whose tokens this API accepts. */
+/** Serves the metadata of RFC 9728, which name the identity provider whose tokens this API accepts. */
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../domain/errors.ts'
 import { resourceMetadataSchema } from './openapi/operation-schemas.ts'
 import { sendJson } from './send-json.ts'
 
 export interface Identity {
-  /** The identity provider as clients see it; null: none is configured. */
+  /** The identity provider as clients see it. Null when none is configured. */
   provider: { issuer: string; scope: string | null } | null
-  /** The API's public address; null: there is no metadata, since the Host that a client sent proves nothing. */
+  /** The API's public URL. Null disables the metadata, because the Host header of a client proves nothing. */
   publicUrl: string | null
 }
 
@@ -35,7 +35,7 @@ function notFound(message: string): ApiError {
   return new ApiError('route_not_found', message)
 }
 
-/** The metadata's address (RFC 9728, section 3.1). A public address has no path. */
+/** URL of the metadata (RFC 9728, section 3.1). The public URL has no path. */
 export function locateMetadata(publicUrl: string): string {
   return `${publicUrl}${metadataPath}`
 }

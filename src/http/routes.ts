@@ -1,4 +1,4 @@
-/** Every route of the service, in one place. */
+/** Adds every route of the service. */
 import type { FastifyInstance } from 'fastify'
 import { type AuthOptions, guardCustomerRoutes } from './auth.ts'
 import { addDownload, addDownloadRelated, addGetQr } from './download.ts'
@@ -21,19 +21,22 @@ export const mcpPath = '/mcp'
 export const signInPath = '/sign-in'
 
 export interface RouteDependencies extends Sources, AuthOptions, HealthOptions {
-  /** Whether the payment platform's own page is named. Default: true. */
+  /** Whether answers may name the payment platform's own page. Default: true. */
   pay?: boolean | undefined
-  /** Origins allowed by CORS. Empty: none. */
+  /** Origins allowed by CORS. An empty list allows none. */
   corsOrigins?: readonly string[] | undefined
-  /** Requests that wait for changes at once; 2,000 when left out. */
+  /** Maximum of requests that wait for changes. Default: 2000. */
   maxWaiting?: number | undefined
   outage: StoreOutage
   apiDescription: Buffer
-  /** Served beside the API; none of them stands in the OpenAPI document. */
+  /** Files served beside the API. The OpenAPI document contains none of them. */
   files?: readonly StaticFile[]
-  /** Adds the route of MCP at `mcpPath`, which reads its requests' bodies; absent: there is none. */
+  /** Adds the route of MCP at `mcpPath`, which reads request bodies. Absent when MCP is not served. */
   mcp?: AddPost | undefined
-  /** Adds the route of the sign-in by e-mail at `signInPath`, which reads its requests' bodies; absent: there is none. */
+  /**
+   * Adds the route of the sign-in by e-mail at `signInPath`, which reads request bodies. Absent when nobody can sign
+   * in by e-mail.
+   */
   signIn?: AddPost | undefined
 }
 

@@ -2,7 +2,10 @@ import type { FastifyReply } from 'fastify'
 
 const asItIs = (text: string): string => text
 
-/** Sends what is JSON already. Fastify adds a charset to a text's type unless a serializer is set; JSON has none. */
+/**
+ * Sends a text that is already JSON. Without a serializer, Fastify would add a charset to the content type, and JSON
+ * has none.
+ */
 export function sendJson(reply: FastifyReply, json: string | Buffer): FastifyReply {
   reply.header('content-type', 'application/json')
   if (typeof json === 'string') reply.serializer(asItIs)

@@ -1,4 +1,4 @@
-/** Files served beside the API, each with its headers and its compressed forms, which are made once, at the first request. */
+/** Serves files beside the API. The compressed forms of a file are made once, at its first request. */
 import { hash } from 'node:crypto'
 import { brotliCompressSync, gzipSync, constants as zlib } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
@@ -11,11 +11,11 @@ type Encoding = (typeof encodings)[number]
 export interface FileDescription {
   path: string
   type: string
-  /** The plain content; or only its compressed forms, of a file that is too large to keep all of them. */
+  /** The plain content. A file that is too large to keep in all forms has its compressed forms only. */
   content: string | Buffer | { br: Buffer; gzip: Buffer }
-  /** Sources that its Content-Security-Policy allows, by directive; nothing else is. */
+  /** Sources that the file's Content-Security-Policy allows, by directive. All other sources are forbidden. */
   policy?: Record<string, string>
-  /** Whether its path changes with its content: a browser then never asks again. */
+  /** Whether the file's path changes with its content. A browser then never asks for the file again. */
   isImmutable?: boolean
 }
 
@@ -31,7 +31,7 @@ export function makeStaticFile(description: FileDescription) {
       'content-type': type,
       'cache-control': isImmutable ? 'public, max-age=31536000, immutable' : 'no-cache',
       vary: 'accept-encoding',
-      // In place of that of the API's answers.
+      // Replaces the policy of the API's answers.
       ...(policy && { 'content-security-policy': allow(policy) }),
     },
     get variants() {
@@ -61,7 +61,7 @@ function makeVariants(content: FileDescription['content']) {
   })
 }
 
-/** A short name that differs for any other content. */
+/** Returns a short name that differs for different content. */
 export function nameContent(content: string | Buffer): string {
   return hash('sha256', content, 'hex').slice(0, 16)
 }
@@ -85,7 +85,10 @@ export function addStaticFiles(app: FastifyInstance, files: readonly StaticFile[
     })
 }
 
-/** RFC 9110, section 12.5.3. A client that accepts none of them is sent the plainest. */
+/**
+ * Chooses a variant by Accept-Encoding (RFC 9110, section 12.5.3). A client that accepts none gets the last one,
+ * which is the plainest.
+ */
 function choose(variants: readonly Variant[], accepted = ''): Variant {
   const codings = new Map<string, boolean>()
   for (const part of accepted.toLowerCase().split(',')) {

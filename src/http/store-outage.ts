@@ -1,46 +1,47 @@
-/** An outage of the store in the log: a line when it begins, one a minute with a count, one when it ends. */
+/**
+ * Logs an outage of the store: one line when it begins, one line per minute with a count, and one line when it ends.
+ */
 import type { Logger } from 'pino'
 
-/** Between two lines on an outage. */
-const everyMs = 60_000
-/** A success so long after the last failure ends it: one in between is no end of it. */
+const reportEveryMs = 60_000
+/** A success this long after the last failure ends the outage. An earlier success does not. */
 const quietMs = 5_000
 
 export class StoreOutage {
   private readonly log: Logger
   private readonly now: () => number
-  /** Moments of this outage; null: there is none. */
-  private current: { beganAt: number; failedAt: number; toldAt: number } | null = null
+  /** Times of the current outage. Null when there is none. */
+  private current: { beganAt: number; failedAt: number; reportedAt: number } | null = null
   private failedInAll = 0
-  private failedSinceTold = 0
+  private failedSinceReport = 0
 
   constructor(log: Logger, now = () => performance.now()) {
     this.log = log
     this.now = now
   }
 
-  /** A request failed because the store could not be read. */
-  noteFailure(requestId: string, err: Error): void {
+  /** Called when a request failed because the store could not be read. */
+  recordFailure(requestId: string, err: Error): void {
     const now = this.now()
     if (this.current === null) {
       this.log.warn({ request_id: requestId, err }, 'the store cannot be read: requests get 503')
-      this.current = { beganAt: now, failedAt: now, toldAt: now }
+      this.current = { beganAt: now, failedAt: now, reportedAt: now }
       this.failedInAll = 0
-      this.failedSinceTold = 0
+      this.failedSinceReport = 0
     }
     this.current.failedAt = now
     this.failedInAll++
-    this.failedSinceTold++
-    if (now - this.current.toldAt < everyMs) return
-    // Its words may be others by now.
+    this.failedSinceReport++
+    if (now - this.current.reportedAt < reportEveryMs) return
+    // The reason may differ from the first one.
     const { message: reason } = err
-    this.log.warn({ failed: this.failedSinceTold, reason }, 'the store still cannot be read')
-    this.current.toldAt = now
-    this.failedSinceTold = 0
+    this.log.warn({ failed: this.failedSinceReport, reason }, 'the store still cannot be read')
+    this.current.reportedAt = now
+    this.failedSinceReport = 0
   }
 
-  /** A request was answered from the store. */
-  noteSuccess(): void {
+  /** Called when a request was answered from the store. */
+  recordSuccess(): void {
     if (this.current === null) return
     const now = this.now()
     if (now - this.current.failedAt < quietMs) return

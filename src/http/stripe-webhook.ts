@@ -1,6 +1,6 @@
 /**
- * Receives Stripe's webhooks, on a port of its own. 2xx means that the change is committed: stored, or set aside with the reason for which
- * it cannot be stored.
+ * Receives Stripe's webhooks on a port of its own. A 2xx means that the change is committed: it was stored, or it was
+ * set aside with the reason why it cannot be stored.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,17 +15,17 @@ import { securityHeaders, writeBareAnswer } from './server/bare-answer.ts'
 import type { UnreadableRequest } from './server/connection.ts'
 import { createGuardedServer, type EndWith } from './server/guarded-server.ts'
 
-/** A change that is not committed by then is answered 503, so that Stripe sends it again; its work goes on. */
+/** A change that is not committed within this time is answered 503, so that Stripe sends it again. Its work goes on. */
 const answerWithinMs = 2_000
 const keepAliveMs = 5_000
 
-/** Far more than an event holds. */
+/** Far more than any event holds. */
 const maxBodyBytes = 1024 * 1024
 
-/** The limit of all bodies that are being read: beyond it, the largest is given up. */
+/** Maximum of all bodies that are being read. Beyond it, the largest body is given up. */
 const maxBytesInAll = 16 * 1024 * 1024
 
-/** The first buffer of a body of unknown length. */
+/** Size of the first buffer for a body of unknown length. */
 const firstBytes = 16 * 1024
 
 export interface WebhookOptions {
@@ -61,14 +61,14 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
       return answer(response, 400)
     }
     const { id, type, notification } = event
-    // An event that concerns no invoice is logged and acknowledged: Stripe does not send it again.
+    // An event that concerns no invoice is logged and acknowledged, so that Stripe does not send it again.
     if (notification !== null && !(await isDoneInTime(apply(notification), id)))
       return answer(response, 503, { 'retry-after': '5' })
     log.info({ event_id: id, type, applied: notification !== null }, 'webhook')
     answer(response, 200)
   }
 
-  /** False after the time limit of an answer. */
+  /** Returns false when the work takes longer than `answerWithinMs`. */
   async function isDoneInTime(work: Promise<unknown>, eventId: string): Promise<boolean> {
     const late = sleep(answerWithinMs, false, { ref: false })
     if (await Promise.race([work.then(() => true), late])) return true
@@ -89,7 +89,10 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
   })
 }
 
-/** `too_large`: more than a body may have. `given_up`: too much is being read. `gone`: the sender went away. */
+/**
+ * `too_large`: the body is larger than allowed. `given_up`: all bodies together are too large. `gone`: the sender
+ * disconnected.
+ */
 type BodyFailure = 'too_large' | 'given_up' | 'gone'
 
 interface Body {
@@ -98,7 +101,10 @@ interface Body {
   fail(failure: BodyFailure): void
 }
 
-/** Reads the raw bytes, which are signed, before the signature is verified: anybody may send some. Or returns the failure. */
+/**
+ * Reads the raw bytes, because the signature covers them. Anybody may send bytes, so their memory is bounded.
+ * Resolves with the failure when there is one.
+ */
 function createBodyReader(): (request: IncomingMessage) => Promise<Buffer | BodyFailure> {
   const bodies = new Set<Body>()
   let bytesInAll = 0
@@ -121,12 +127,12 @@ function createBodyReader(): (request: IncomingMessage) => Promise<Buffer | Body
       const take = (chunk: Buffer) => {
         const length = body.length + chunk.length
         if (length > maxBodyBytes) return settle('too_large')
-        // Copied, because a chunk of one byte takes a hundred.
+        // Copied, because a Buffer of one byte takes about a hundred bytes.
         if (length > body.bytes.length) grow(body, length)
         chunk.copy(body.bytes, body.length)
         body.length = length
         if (bytesInAll <= maxBytesInAll) return
-        // Events are small and arrive at once: a large, slow body is not one.
+        // Events are small and arrive at once, so a large, slow body is no event.
         const largest = [...bodies].reduce((a, b) => (b.bytes.length > a.bytes.length ? b : a))
         largest.fail('given_up')
       }
@@ -146,7 +152,7 @@ function refuseUnreadable({ code }: UnreadableRequest): string {
   return writeBareAnswer(code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, {}, refused)
 }
 
-/** Null unless the signature is right for these very bytes. */
+/** Null unless the signature is valid for exactly these bytes. */
 function verify(client: Stripe, body: Buffer, signature: string, secret: string) {
   if (!isSignedNow(signature)) return null
   try {
@@ -161,10 +167,13 @@ function verify(client: Stripe, body: Buffer, signature: string, secret: string)
   }
 }
 
-/** Stripe's own tolerance of clocks, in seconds. */
+/** Stripe's own tolerance for clock differences. */
 const toleratedSeconds = 300
 
-/** Stripe's library refuses old moments alone: one that is no number, or years ahead, could be used for ever. */
+/**
+ * Stripe's library refuses only old timestamps. A timestamp that is no number, or years ahead, could be replayed for
+ * ever.
+ */
 function isSignedNow(signature: string): boolean {
   const [signedAt = '', ...others] = signature
     .split(',')
@@ -181,19 +190,19 @@ interface ThinEvent {
   related_object?: { id?: string; type?: string; url?: string } | null
 }
 
-/** Thin events carry no data, only the object that they concern. */
+/** Thin events carry no data. They only name the object that they concern. */
 function isThin(body: Buffer): boolean {
   return /"object"\s*:\s*"v2\.core\.event"/.test(body.toString('utf8', 0, 4_096))
 }
 
 function readThinEvent({ id, type, created, related_object }: ThinEvent): Notification | null {
   const { id: about, type: kind, url = '' } = related_object ?? {}
-  // A signed event counts whatever its moment looks like: one that cannot be read came now.
+  // A signed event counts even when its time cannot be read. The current time is used then.
   const happenedAt = readMoment(String(created)) ?? Date.now()
   const event = { id, type, created: Math.floor(happenedAt / 1000) }
   if (kind === 'invoice' && about?.startsWith('in_'))
     return { ...event, invoice_id: about, customer_id: null }
-  // The address of a tax id holds its customer.
+  // The URL of a tax id contains its customer.
   const [, customer] = /^\/v1\/customers\/(cus_\w+)\/tax_ids\//.exec(url) ?? []
   const customer_id = kind === 'customer' ? about : kind === 'tax_id' ? customer : undefined
   return customer_id?.startsWith('cus_') ? { ...event, invoice_id: null, customer_id } : null
@@ -202,7 +211,7 @@ function readThinEvent({ id, type, created, related_object }: ThinEvent): Notifi
 const received = '{"received":true}'
 const refused = '{"received":false}'
 
-/** Answers before the body is read: the connection cannot be used again. */
+/** Answers before the body is read, so the connection cannot be used again. */
 function refuse(endWith: EndWith, status: number, headers: Record<string, string> = {}): void {
   webhookAnswered.publish({ status })
   endWith(writeBareAnswer(status, headers, refused))

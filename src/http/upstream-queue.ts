@@ -1,11 +1,14 @@
-/** The queue of requests for an upstream, fair to tokens and to the customers of each. */
+/** Queues requests for an upstream system, fairly among tokens and among the customers of each token. */
 import { addAbortListener } from 'node:events'
 import { ApiError } from '../domain/errors.ts'
 import { createFairQueue, type QueueLimits, type TakeSlot } from './access/fair-queue.ts'
 
 const retry = { retryAfter: 5 }
 
-/** Rejects with `rate_limited` when the token's own requests are in the way, with `unavailable` when all are. */
+/**
+ * Rejects with `rate_limited` when the token's own requests are in the way, and with `unavailable` when the requests
+ * of all tokens are.
+ */
 export function createUpstreamQueue(
   source: { perSecond?: number } | null,
   limits: Omit<QueueLimits, 'inAll' | 'inAllSecond' | 'waitingPerGroup'>,
@@ -22,7 +25,7 @@ export function createUpstreamQueue(
   )
 }
 
-/** The work's result, or the signal's reason as soon as it is aborted: a source may ignore its signal. */
+/** Returns the result of `work`, or rejects as soon as the signal aborts. A source may ignore its signal. */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = new Promise<never>((_, reject) => addAbortListener(signal, () => reject(signal.reason)))
   return Promise.race([work, aborted])

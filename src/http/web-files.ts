@@ -1,4 +1,7 @@
-/** The files served for browsers beside the API: the billing page, the element `<fatura-invoices>`, and the reference. */
+/**
+ * Loads the files served to browsers beside the API: the billing page, the element `<fatura-invoices>`, and the
+ * reference.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Brand, Downloads, PageSettings } from '../domain/page-settings.ts'
 import { locateFile } from './package.ts'
@@ -27,14 +30,14 @@ export interface PageOptions {
   embedOrigins?: readonly string[] | undefined
   /** Whether invoices have a button to pay. Default: true. */
   pay?: boolean | undefined
-  /** Default: both. */
+  /** Which PDFs the page offers for download. Default: both. */
   downloads?: Downloads | undefined
-  /** Whether customers sign in by e-mail. Default: not. */
+  /** Whether customers can sign in by e-mail. Default: false. */
   signIn?: boolean | undefined
   brand?: PageBrand | undefined
 }
 
-/** The committed OpenAPI document. As bytes: all answers that wait to be read share them. */
+/** The committed OpenAPI document, as bytes. All answers that wait to be read share these bytes. */
 export function readApiDescription(): Buffer {
   return readFileSync(locateFile('openapi.json'))
 }
@@ -71,9 +74,9 @@ export function loadPage(options: PageOptions): StaticFile[] {
         ...(embedOrigins.length > 0 && { 'frame-ancestors': embedOrigins.join(' ') }),
       },
     }),
-    // Opened by itself, an SVG runs no script: the policy of every answer allows none.
+    // An SVG that is opened directly runs no script, because the policy of every answer allows none.
     ...(logo === null ? [] : [makeStaticFile({ ...logo, isImmutable: true })]),
-    // Pages of others hold this name, so it stays, and browsers ask for the file each time.
+    // Other sites use this path, so it never changes, and browsers ask for the file each time.
     makeStaticFile({
       path: '/fatura-invoices.js',
       type: script,

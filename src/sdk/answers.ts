@@ -1,12 +1,12 @@
-/** Answers in JSON: read, and the last of each path kept with its ETag. */
+/** Reads JSON answers. Keeps the last answer of each path with its ETag. */
 import type { CallOptions, createSend } from './send.ts'
 
 export interface Result<T> {
-  /** While nothing changed, the very object that the last call gave. It is frozen. */
+  /** The same frozen object as in the last call, while nothing changed. */
   data: T
-  /** Time until which the records are known to follow their source; null before the first synchronization. */
+  /** Time until which the records are known to follow their source. Null before the first synchronization. */
   syncedAt: Date | null
-  /** Changes with any of the customer's invoices. */
+  /** Changes when any of the customer's invoices changes. */
   etag: string | null
   requestId: string | null
 }
@@ -19,7 +19,10 @@ interface Held {
 export class Answers {
   private readonly send: ReturnType<typeof createSend>
   private readonly max: number
-  /** The last answers by path, so that a poll can be answered 304. The one that was read longest ago makes room. */
+  /**
+   * The last answers by path. A poll sends the ETag of its path, so that the service can answer 304. The answer that
+   * was read longest ago is dropped first.
+   */
   private readonly held = new Map<string, Held>()
 
   constructor(send: ReturnType<typeof createSend>, max = 100) {

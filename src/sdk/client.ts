@@ -51,44 +51,49 @@ export type { FaturaErrorCode } from './fatura-error.ts'
 export type { CallOptions, ClientOptions, Result }
 export { FaturaError }
 
-/** An invoice as it stands in a list. */
 export type ListedInvoice = InvoiceList['invoices'][number]
 
 export interface PdfDownload {
-  /** Made from the document's own number; fit for any file system. */
+  /** Made from the document's number. Valid on any file system. */
   fileName: string
   size: number | null
-  /** Errors when the PDF does not come whole. */
+  /** The stream fails when the PDF does not arrive completely. */
   body: ReadableStream<Uint8Array>
   requestId: string | null
 }
 
-/** A PDF of an invoice: from one of the systems, or of a document about the certified one, by its id there. */
+/**
+ * Which PDF of an invoice. `related` is the InvoiceXpress id of a document about the certified one, for example a
+ * credit note.
+ */
 export type PdfKind = DocumentKind | { related: number }
 
-/** Each loop over it walks from the beginning; its fields are those of the current or last loop. */
+/**
+ * The matching invoices, requested page by page. Each loop starts again at the first page. The fields describe the
+ * current or last loop.
+ */
 export interface InvoiceWalk extends AsyncIterable<ListedInvoice> {
-  /** Number of matching invoices by the newest page; null before the first. */
+  /** Number of matching invoices, as the newest page reports it. Null before the first page. */
   readonly total: number | null
-  /** Number of invoices given so far. */
+  /** Number of invoices that were yielded so far. */
   readonly seen: number
   /**
-   * Whether anything of the customer's invoices changed between two pages. What was given is then no picture of one
-   * moment: an invoice may be missing from it, or be as it was before. None is given twice in one place.
+   * Whether any of the customer's invoices changed between two pages. An invoice may then be missing or outdated. An
+   * invoice comes twice only if its date of issue changed.
    */
   readonly changed: boolean
-  /** Time until which the first page is known to follow the source. */
+  /** Time until which the first page is known to follow its source. */
   readonly syncedAt: Date | null
 }
 
 type Expand = Pick<ListQuery, 'expand'>
 
 export interface ChangesQuery {
-  /** Null, the default, is for all customers: the token must be. */
+  /** Null, the default, means all customers. The token must then be valid for all customers. */
   customer?: string | null
-  /** Cursor; the default is the feed's end. */
+  /** Cursor to continue from. Default: the end of the feed. */
   after?: string | undefined
-  /** Most changes of one answer. Default: 100. */
+  /** Maximum number of changes in one answer. Default: 100. */
   limit?: number
 }
 
@@ -117,19 +122,19 @@ export function createClient(options: ClientOptions) {
   }
 
   return {
-    /** Changes after a cursor, without end; keep `cursor` of the last one to go on from there later. */
+    /** Yields changes after a cursor, without end. Keep the `cursor` of the last change to continue later. */
     changes,
-    /** One answer of that feed: waits for a change for 25 s, if there is a cursor. */
+    /** Reads the feed of changes once. With a cursor, the service waits up to 25 s for a change. */
     listChanges,
     invoices: {
-      /** One page. `total` and `total_pages` count what there is beside it. */
+      /** One page of the list. `total` and `total_pages` count the whole list. */
       list: async (customerId: string, query: ListQuery = {}, call?: CallOptions) =>
         poll<InvoiceList>(listPath(customerId, query), call),
-      /** All that match, newest first, page by page as they are asked for. */
+      /** All matching invoices, newest first. Each page is requested when the loop needs it. */
       all: (customerId: string, query: InvoiceFilters & Expand = {}, call?: CallOptions) =>
-        walkInvoices(page => {
+        readAllPages(page => {
           const path = listPath(customerId, { ...query, page, page_size: maxPageSize })
-          // A walk is not remembered: it would push out what is polled.
+          // Pages of a full pass are not kept, because they would push out the polled answers.
           return answers.read(path, call)
         }),
     },
@@ -141,10 +146,9 @@ export function createClient(options: ClientOptions) {
       ) => poll<InvoiceDetail>(`${invoicePath(customerId, invoiceId)}${queryOf({ expand })}`, call),
     },
     document: {
-      /** The certified document of an invoice. */
       get: async (customerId: string, invoiceId: string, call?: CallOptions) =>
         poll<InvoiceDocument>(`${invoicePath(customerId, invoiceId)}/document`, call),
-      /** The image of its QR code. */
+      /** The PNG image of the document's QR code. */
       qr(customerId: string, invoiceId: string, call?: CallOptions): Promise<Blob> {
         const path = `${invoicePath(customerId, invoiceId)}/document/qr`
         const type = 'image/png'
@@ -159,16 +163,21 @@ export function createClient(options: ClientOptions) {
     /** Number and sum of the customer's invoices by currency and status, and by month. */
     summary: async (customerId: string, call?: CallOptions) =>
       poll<CustomerSummary>(`${customerPath(customerId)}/summary`, call),
-    /** What the customer has to pay, what of it is overdue, and the open invoices. Changes with the UTC day, too. */
+    /**
+     * The amount that the customer has to pay, the overdue part, and the open invoices. The answer also changes with
+     * the UTC day.
+     */
     balance: async (customerId: string, call?: CallOptions) =>
       poll<CustomerBalance>(`${customerPath(customerId)}/balance`, call),
-    /** A page of the entries of the customer's account, with the balance before its first day and after its last. */
+    /** One page of the entries of the customer's account, with the balance before and after the period. */
     statement: async (customerId: string, query: StatementQuery = {}, call?: CallOptions) =>
       poll<AccountStatement>(`${customerPath(customerId)}/statement${queryOf({ ...query })}`, call),
-    /** The payment platform's own page where an open invoice can be paid; asked for anew each time. */
+    /**
+     * The payment platform's own page where an open invoice can be paid. The service asks for its URL anew each time.
+     */
     paymentPage: (customerId: string, invoiceId: string, call?: CallOptions) =>
       ask<{ url: string }>(`${invoicePath(customerId, invoiceId)}/payments/page`, call),
-    /** Opens a PDF; waits while it is still being made. */
+    /** Opens a PDF. Waits while the service reports that the PDF is still being made. */
     downloadPdf(customerId: string, invoiceId: string, kind: PdfKind, call?: CallOptions) {
       const readPdf = async ({ headers, body }: Response): Promise<PdfDownload> => ({
         fileName: readFileName(headers.get('content-disposition')) ?? `${invoiceId}.pdf`,
@@ -183,17 +192,16 @@ export function createClient(options: ClientOptions) {
   }
 }
 
-/** All the invoices that match, over as many pages as it takes. */
-function walkInvoices(readPage: (page: number) => Promise<Result<InvoiceList>>): InvoiceWalk {
-  const walk = {
+function readAllPages(readPage: (page: number) => Promise<Result<InvoiceList>>): InvoiceWalk {
+  const loop = {
     total: null as number | null,
     seen: 0,
     changed: false,
     syncedAt: null as Date | null,
     async *[Symbol.asyncIterator]() {
-      walk.total = null
-      walk.seen = 0
-      walk.changed = false
+      loop.total = null
+      loop.seen = 0
+      loop.changed = false
       let first: Result<InvoiceList> | undefined
       let last: Invoice | undefined
       for (let page = 1, pages = 1; page <= pages; page++) {
@@ -201,28 +209,28 @@ function walkInvoices(readPage: (page: number) => Promise<Result<InvoiceList>>):
         first ??= answer
         const { invoices, total, total_pages } = answer.data
         pages = total_pages
-        walk.total = total
-        walk.syncedAt = first.syncedAt
-        walk.changed ||= answer.etag !== first.etag || total !== first.data.total
+        loop.total = total
+        loop.syncedAt = first.syncedAt
+        loop.changed ||= answer.etag !== first.etag || total !== first.data.total
         for (const invoice of invoices) {
-          // After an insertion, a page begins with what the one before ended with.
+          // After an insertion, a page repeats the last invoices of the page before.
           if (last !== undefined && !isAfter(invoice, last)) continue
           last = invoice
-          walk.seen++
+          loop.seen++
           yield invoice
         }
       }
-      if (!walk.changed && walk.seen !== walk.total)
+      if (!loop.changed && loop.seen !== loop.total)
         throw new FaturaError(
           'unexpected_answer',
-          `${walk.total} invoices were announced, and ${walk.seen} came.`,
+          `${loop.total} invoices were announced, and ${loop.seen} came.`,
         )
     },
   }
-  return walk
+  return loop
 }
 
-/** Whether it comes later in the order of lists: newest first, then highest id. */
+/** Whether `invoice` comes after `last` in a list. Lists are sorted by newest first, then by highest id. */
 function isAfter(invoice: Invoice, last: Invoice): boolean {
   return invoice.issued_at === last.issued_at ? invoice.id < last.id : invoice.issued_at < last.issued_at
 }
@@ -232,7 +240,10 @@ const customerPath = (customerId: string) => `/api/v1/client/${encodeURIComponen
 const invoicePath = (customerId: string, invoiceId: string) =>
   `${customerPath(customerId)}/invoice/${encodeURIComponent(invoiceId)}`
 
-/** Refuses parameters that the service would ignore or lower, so that a part is never taken for the whole. */
+/**
+ * Throws on parameters that the service would ignore or lower. The caller could take a part of the list for the
+ * whole.
+ */
 function listPath(customerId: string, query: ListQuery): string {
   for (const name of Object.keys(query))
     if (!listParameters.includes(name))
@@ -250,7 +261,7 @@ function queryOf(query: Readonly<Record<string, unknown>>): string {
   return given.size > 0 ? `?${given}` : ''
 }
 
-/** RFC 6266: the extended name is the true one where there is one. */
+/** RFC 6266: `filename*` is preferred, because `filename` may only approximate the name. */
 function readFileName(disposition: string | null): string | undefined {
   const extended = /filename\*=UTF-8''([^;]+)/i.exec(disposition ?? '')?.[1]
   return extended ? decodeURIComponent(extended) : /filename="([^"]+)"/i.exec(disposition ?? '')?.[1]

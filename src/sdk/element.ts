@@ -1,47 +1,44 @@
-/** What `fatura/element` is to programs in TypeScript: the element in the DOM, in React 19 and in Vue 3. */
+/** Types of `fatura/element` for TypeScript: the element in the DOM, in React 19 and in Vue 3. */
 import type { Invoice } from './client.ts'
 
-/** Its own properties. */
 export interface FaturaInvoicesProperties {
-  /** Called at first, at 80 % of a token's life, and after a refusal. */
+  /** Called at the start, at 80 % of a token's lifetime, and after the service refused a token. */
   fetchToken: (() => Promise<string> | string) | null
-  /** A token, where there is no such function. */
+  /** Used when `fetchToken` is null. */
   token: string | null
 }
 
-/** Its attributes, by their names. */
 export interface FaturaInvoicesAttributes {
-  /** Whose invoices; not needed with a customer link's token. */
+  /** Id of the customer. Not needed with the token of a customer link. */
   customer?: string | undefined
-  /** The service's address; needed where the element comes out of a bundle. */
+  /** The service's address. Needed when the element comes out of a bundle. */
   base?: string | undefined
   lang?: string | undefined
   name?: string | undefined
   logo?: string | undefined
-  /** A colour, as #rrggbb. */
+  /** A colour as #rrggbb. */
   accent?: string | undefined
-  /** An e-mail address, or one that begins with https://. */
+  /** An e-mail address, or an address that begins with https://. */
   support?: string | undefined
-  /** The company's tax ID, on printed statements. */
+  /** The company's tax id, printed on statements. */
   'tax-id'?: string | undefined
-  /** The company's address in one line, beside its tax ID. */
+  /** The company's address in one line, printed beside the tax id. */
   address?: string | undefined
   'time-zone'?: string | undefined
   /** Level of the first heading. */
   'heading-level'?: 1 | 2 | 3 | 4 | 5 | 6 | `${1 | 2 | 3 | 4 | 5 | 6}` | undefined
-  /** Parts to leave out, with spaces between: header, chart, language, export, pay. */
+  /** Parts to hide, separated by spaces: header, chart, language, export, pay. */
   hide?: string | undefined
-  /** The ground and the colour scheme of the page around it. */
+  /** `none` takes the background and the colour scheme of the surrounding page. */
   ground?: 'none' | undefined
-  /** The font of the page around it. */
+  /** `inherit` takes the font of the surrounding page. */
   font?: 'inherit' | undefined
-  /** Each invoice can be chosen. */
+  /** Whether each invoice gets a button to choose it. */
   pick?: boolean | '' | undefined
 }
 
 export interface FaturaInvoicesElement extends HTMLElement, FaturaInvoicesProperties {}
 
-/** Events that the element dispatches, by their names. */
 export interface FaturaInvoicesEvents {
   'fatura:invoice': CustomEvent<Invoice>
   'fatura:error': CustomEvent<Error>
@@ -56,24 +53,25 @@ declare global {
   interface HTMLElementEventMap extends FaturaInvoicesEvents {}
 }
 
-// Who has neither React nor Vue has none of these modules: an error only there, so that no error may be expected.
+// React and Vue are optional. TypeScript reports a missing module only where one is not installed, so
+// `@ts-expect-error` would fail elsewhere.
 
-// biome-ignore lint/suspicious/noTsIgnore: see above
+// biome-ignore lint/suspicious/noTsIgnore: the module may be missing, and then an error is expected only here
 /** @ts-ignore */
 declare module 'react' {
   namespace JSX {
     interface IntrinsicElements {
-      // biome-ignore lint/suspicious/noTsIgnore: see above
+      // biome-ignore lint/suspicious/noTsIgnore: the module may be missing, and then an error is expected only here
       /** @ts-ignore */
       'fatura-invoices': Omit<HTMLAttributes<FaturaInvoicesElement>, keyof Props> & Key & Props
     }
-    // biome-ignore lint/suspicious/noTsIgnore: see above
+    // biome-ignore lint/suspicious/noTsIgnore: the module may be missing, and then an error is expected only here
     /** @ts-ignore */
     type Key = ClassAttributes<FaturaInvoicesElement>
   }
 }
 
-// biome-ignore lint/suspicious/noTsIgnore: see above
+// biome-ignore lint/suspicious/noTsIgnore: the module may be missing, and then an error is expected only here
 /** @ts-ignore */
 declare module 'vue' {
   interface GlobalComponents {

@@ -1,7 +1,10 @@
 /** The client's error, with all details that the service sends. */
 import type { ErrorCode } from '../domain/errors.ts'
 
-/** The service's codes, and two of the client: no whole answer came, or one of something else, such as a proxy. */
+/**
+ * The service's error codes, and two of the client. `connection_failed`: no complete answer came.
+ * `unexpected_answer`: the answer is not Fatura's, for example a proxy's page.
+ */
 export type FaturaErrorCode = ErrorCode | 'connection_failed' | 'unexpected_answer'
 
 type Details = Partial<Pick<FaturaError, 'status' | 'requestId' | 'retryAfter' | 'param' | 'cause'>>
@@ -11,11 +14,11 @@ export class FaturaError extends Error {
   readonly code: FaturaErrorCode
   /** Null when no answer came. */
   readonly status: number | null = null
-  /** Names the request in the service's logs: quote it when you report a problem. */
+  /** Identifies the request in the service's logs. Quote it in a problem report. */
   readonly requestId: string | null = null
-  /** Seconds until a retry makes sense; null when the service named none. */
+  /** Seconds until a retry makes sense. Null when the service gave none. */
   readonly retryAfter: number | null = null
-  /** The parameter at fault, with `invalid_parameter`. */
+  /** Name of the invalid parameter. Set only with `invalid_parameter`. */
   readonly param: string | null = null
 
   constructor(code: FaturaErrorCode, message: string, { cause, ...details }: Details = {}) {
@@ -35,7 +38,7 @@ export async function readError(answer: Response): Promise<FaturaError> {
     : new FaturaError('unexpected_answer', `The answer, with status ${status}, is not Fatura's.`, details)
 }
 
-/** The service sends seconds; a proxy may send a date. */
+/** Returns seconds. The service sends seconds, and a proxy may send a date. */
 function readRetryAfter(headers: Headers): number | null {
   const text = headers.get('retry-after')
   if (!text) return null

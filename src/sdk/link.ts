@@ -1,33 +1,33 @@
-/** Makes the links that let a customer in, with WebCrypto alone: it runs in any backend of JavaScript. */
+/** Creates links that sign a customer in. Uses WebCrypto alone, so it runs in any JavaScript backend. */
 
-/** The private half of a key, as `fatura key add` prints it: an Ed25519 JWK (RFC 8037) with the id of the key. */
+/** A private Ed25519 key as `fatura key add` prints it: a JWK (RFC 8037) with the id of the key. */
 export interface LinkKey {
   kty: 'OKP'
   crv: 'Ed25519'
   kid: string
-  /** The public half, in base64url. */
+  /** The public key, in base64url. */
   x: string
-  /** The private half, in base64url. */
+  /** The private key, in base64url. */
   d: string
 }
 
 export interface LinkOptions {
-  /** The output of `fatura key add`: the text, or the object in it. */
+  /** The output of `fatura key add`, as text or as the parsed object. */
   key: string | LinkKey
-  /** The service's PUBLIC_URL, such as `https://invoices.example.com`. */
+  /** The service's PUBLIC_URL, for example `https://invoices.example.com`. */
   publicUrl: string
-  /** The customer whose invoices the link shows, `cus_…`. */
+  /** Id of the customer whose invoices the link shows, `cus_…`. */
   customer: string
-  /** Shows this invoice of the customer and no other, `in_…`. */
+  /** Id of the only invoice that the link shows, `in_…`. Default: all invoices of the customer. */
   invoice?: string | undefined
-  /** Lifetime of the link: 1 to 86400 seconds. Default: 3600. */
+  /** Lifetime of the link, 1 to 86400 seconds. Default: 3600. */
   ttlSeconds?: number | undefined
 }
 
 export interface LinkToken {
   /** Sent as `Authorization: Bearer <token>`. */
   token: string
-  /** Its expiry: ISO 8601, UTC, with milliseconds. */
+  /** Expiry as ISO 8601 in UTC with milliseconds. */
   expires_at: string
 }
 
@@ -36,19 +36,19 @@ const defaultTtlSeconds = 3_600
 
 const customerForm = /^cus_[A-Za-z0-9_-]{1,251}$/
 const invoiceForm = /^in_[A-Za-z0-9_-]{1,252}$/
-/** 32 bytes. */
+/** 32 bytes in base64url. */
 const halfForm = /^[A-Za-z0-9_-]{43}$/
 const kidForm = /^key_[0-9A-Za-z]{12}$/
 
 const loopback = /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/
 
-/** A link for a customer's browser: `PUBLIC_URL/#t=…`. Rejects with a TypeError that names the wrong option. */
+/** Returns a link for a customer's browser: `PUBLIC_URL/#t=…`. Rejects with a TypeError that names the wrong option. */
 export async function createLink(options: LinkOptions): Promise<string> {
   const { token } = await createLinkToken(options)
   return `${readPublicUrl(options.publicUrl)}/#t=${token}`
 }
 
-/** The link's token, for an app of your own that calls the API. Rejects as `createLink` does. */
+/** Returns the token of a link, for an app of your own that calls the API. Rejects like `createLink`. */
 export async function createLinkToken(options: LinkOptions): Promise<LinkToken> {
   const { key, publicUrl, customer, invoice, ttlSeconds = defaultTtlSeconds } = options
   const { kid, kty, crv, x, d } = readLinkKey(key)
@@ -62,7 +62,7 @@ export async function createLinkToken(options: LinkOptions): Promise<LinkToken> 
   const iat = Math.floor(Date.now() / 1_000)
   const exp = iat + ttlSeconds
   const header = { alg: 'EdDSA', typ: 'fatura-link+jwt', kid }
-  // JSON leaves out what is undefined.
+  // `JSON.stringify` leaves out undefined fields.
   const claims = { sub: customer, invoice, aud, iat, exp }
   const signed = [header, claims].map(part => toBase64url(JSON.stringify(part))).join('.')
   const privateKey = await crypto.subtle.importKey('jwk', { kty, crv, x, d }, 'Ed25519', false, ['sign'])
@@ -71,7 +71,9 @@ export async function createLinkToken(options: LinkOptions): Promise<LinkToken> 
   return { token, expires_at: new Date(exp * 1_000).toISOString() }
 }
 
-/** Throws a TypeError, which never repeats the key, unless it is a private JWK as `fatura key add` prints it. */
+/**
+ * Throws a TypeError unless the key is a private JWK as `fatura key add` prints it. The error never repeats the key.
+ */
 export function readLinkKey(key: unknown): LinkKey {
   const given = typeof key === 'string' ? parseJson(key) : key
   const { kty, crv, kid, x, d } = (given ?? {}) as Record<string, unknown>
@@ -88,7 +90,7 @@ export function readLinkKey(key: unknown): LinkKey {
   return { kty, crv, kid, x, d }
 }
 
-/** The address in the one form that links name it by: without a slash at its end. Throws a TypeError. */
+/** Returns the address without a slash at its end, as links name it. Throws a TypeError for an invalid address. */
 export function readPublicUrl(publicUrl: string): string {
   const url = URL.canParse(publicUrl) ? new URL(publicUrl) : null
   if (url === null || !/^https?:$/.test(url.protocol) || url.href.replace(/\/+$/, '') !== url.origin)
@@ -112,7 +114,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Each character is below 256, and stands for a byte. */
+/** Each character of `bytes` is below 256 and stands for one byte. */
 function toBase64url(bytes: string): string {
   return btoa(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }

@@ -1,36 +1,38 @@
-/** One request to the service: its token, its retries, and the waits between them. */
+/** Sends one request to the service, with its token, its retries and the waits between them. */
 import { FaturaError, readError } from './fatura-error.ts'
 
 export interface ClientOptions {
-  /** The service's address, such as https://invoices.example.com; in a browser, '' is the page's own host. */
+  /** The service's address, for example https://invoices.example.com. In a browser, '' means the page's own host. */
   baseUrl: string
-  /** An access token, or a function that gets one. It is called once, and again after the service refused its token. */
+  /**
+   * An access token, or a function that returns one. The function is called once, and again after the service refused
+   * its token.
+   */
   token: string | (() => Promise<string>)
-  /** Replaces the global one. */
+  /** Used instead of the global `fetch`. */
   fetch?: typeof globalThis.fetch
-  /** Retries after a failure that may pass. Default: 3. */
+  /** Retries after a temporary failure. Default: 3. */
   retries?: number
-  /** Maximum sum of a call's waits between its tries. Default: a minute. */
+  /** Maximum sum of the waits between the attempts of one call. Default: one minute. */
   maxWaitMs?: number
-  /** Timeout of one try. Default: 45 s, longer than the service takes for anything. */
+  /** Timeout of one attempt. Default: 45 s, which is longer than the service ever takes. */
   timeoutMs?: number
   /** Number of answers kept with their ETags. Default: 100. */
   remember?: number
 }
 
 export interface CallOptions {
-  /** Ends the call: it rejects with the signal's reason. */
+  /** Cancels the call, which then rejects with the signal's reason. */
   signal?: AbortSignal | undefined
   /** Called before each wait for a retry. */
   onWait?: ((error: FaturaError, waitMs: number) => void) | undefined
 }
 
-/** A GET request, and how its answer is read. */
 interface Call<T> {
   path: string
-  /** `accept` must be what comes. */
+  /** `accept` is the content type that the answer must have. */
   headers: { accept: string; 'if-none-match'?: string }
-  /** A failure while it reads counts as one of the connection, and is tried again. */
+  /** A failure while reading counts as a failure of the connection and is retried. */
   read(answer: Response): Promise<T>
 }
 
@@ -41,7 +43,10 @@ export function createSend(options: ClientOptions) {
     throw new TypeError("baseUrl must begin with https:// or http://, or be '' for the page's own host.")
   const tokens = typeof token === 'string' ? null : new Tokens(token)
 
-  /** Sends the request as often as it takes; rejects with a `FaturaError`, or with the signal's reason. */
+  /**
+   * Sends the request until it succeeds or the retries end. Rejects with a `FaturaError`, or with the signal's
+   * reason.
+   */
   return async <T>(
     path: string,
     headers: Call<T>['headers'],
@@ -53,10 +58,10 @@ export function createSend(options: ClientOptions) {
     let wasRefused = false
     for (;;) {
       signal?.throwIfAborted()
-      // A token that is known is not waited for: the request leaves within the call.
+      // A fixed token is used without `await`, so that the request leaves within the call.
       const asked = tokens?.ask() ?? null
       const bearer = asked === null ? String(token) : await orAborted(asked, signal)
-      // Checked here, because a message of fetch would repeat the token.
+      // Checked here, because an error message of `fetch` would repeat the token.
       if (!/^[!-~]+$/.test(bearer)) throw new TypeError('The token must be one word of ASCII characters.')
       try {
         return await attempt({ path: base + path, headers, read }, bearer, options, signal)
@@ -67,7 +72,7 @@ export function createSend(options: ClientOptions) {
           wasRefused = true
           continue
         }
-        // A document that is being made is no failure: only the waiting has an end.
+        // A document that is still being made does not count as a failure. Only `maxWaitMs` limits the wait.
         if (error.code !== 'document_not_ready' && (!mayPass(error) || ++failures > retries)) throw error
         const waitMs = pauseBefore(failures, error.retryAfter)
         waitedMs += waitMs
@@ -79,7 +84,7 @@ export function createSend(options: ClientOptions) {
   }
 }
 
-/** The token that a function gets. It is asked for once, however many calls wait for it. */
+/** Keeps the token that `fetchToken` returned. Concurrent calls share one call of `fetchToken`. */
 class Tokens {
   private readonly fetchToken: () => Promise<string>
   private kept: Promise<string> | null = null
@@ -96,13 +101,12 @@ class Tokens {
     return asked
   }
 
-  /** One that was asked for since stays. */
+  /** Forgets the token only if no newer one was requested since. */
   forget(asked: Promise<string>): void {
     if (this.kept === asked) this.kept = null
   }
 }
 
-/** One try within its time. */
 async function attempt<T>(
   { path, headers, read }: Call<T>,
   bearer: string,
@@ -132,7 +136,7 @@ async function attempt<T>(
   }
 }
 
-/** The innermost cause: `fetch` says no more than that it failed. */
+/** Describes the innermost cause, because the error of `fetch` itself says only that it failed. */
 function describeCause(error: unknown): string {
   const { cause, message = String(error), code } = (error ?? {}) as Partial<Error & { code: string }>
   if (cause instanceof Error) return describeCause(cause)
@@ -145,12 +149,12 @@ function mayPass({ code, status, retryAfter }: FaturaError): boolean {
     status === 429 ||
     status === 503 ||
     retryAfter !== null ||
-    // A proxy that does not reach the service.
+    // A proxy did not reach the service.
     (code === 'unexpected_answer' && (status === 502 || status === 504))
   )
 }
 
-/** Never less than was asked for; a little more, so that many clients do not come at once. */
+/** Waits at least as long as the service asked. The random extra keeps many clients from retrying at once. */
 function pauseBefore(failures: number, retryAfter: number | null): number {
   const askedMs = retryAfter === null ? 250 * 2 ** failures : retryAfter * 1000
   return Math.ceil(askedMs + Math.random() * 250)
@@ -162,7 +166,7 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return orAborted(passed, signal).finally(() => clearTimeout(timer))
 }
 
-/** The result of `work`; or the signal's reason if it is aborted before. */
+/** Returns the result of `work`, or rejects with the signal's reason when the signal aborts first. */
 function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal?.reason)

@@ -14,15 +14,15 @@ describe('an outage of the store', () => {
     const lines: Record<string, unknown>[] = []
     const log = pino({ base: null, timestamp: false }, { write: line => void lines.push(JSON.parse(line)) })
     const outage = new StoreOutage(log, () => nowMs)
-    outage.noteSuccess()
+    outage.recordSuccess()
     assert.deepEqual(lines, [])
     // 100 requests a second, for two and a half minutes; some are answered in between.
     for (; nowMs < 150_000; nowMs += 10) {
-      outage.noteFailure('req_1', new Error('connection refused'))
-      if (nowMs % 1_000 === 0) outage.noteSuccess()
+      outage.recordFailure('req_1', new Error('connection refused'))
+      if (nowMs % 1_000 === 0) outage.recordSuccess()
     }
     nowMs += 10_000
-    for (let i = 0; i < 3; i++) outage.noteSuccess()
+    for (let i = 0; i < 3; i++) outage.recordSuccess()
     assert.deepEqual(
       lines.map(({ msg, failed, seconds }) => [msg, failed, seconds]),
       [
@@ -32,7 +32,7 @@ describe('an outage of the store', () => {
         ['the store can be read again', 15_000, 150],
       ],
     )
-    outage.noteFailure('req_2', new Error('again'))
+    outage.recordFailure('req_2', new Error('again'))
     assert.equal(lines.length, 5)
   })
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Option } from 'commander'
 import { type DocumentKind, documentKinds } from '../../domain/invoice.ts'
 import type { Write } from '../../export/columns.ts'
-import { createCsvWriter, hasHead } from '../../export/csv.ts'
+import { createCsvWriter, hasHeader } from '../../export/csv.ts'
 import { type ExportFormat, exportFormats, exportInvoices } from '../../export/export-invoices.ts'
 import { exportPdfs, indexColumns } from '../../export/export-pdfs.ts'
 import { findObstacle } from '../../export/overwriting.ts'
@@ -154,7 +154,7 @@ async function fetchPdfs(task: Task, folder: string): Promise<void> {
     ...(kind !== 'ix' && { payments: payments ?? refuseUnconnected('STRIPE_API_KEY', 'payments', kind) }),
   }
   const indexPath = join(folder, indexName)
-  await refuseOverwriting(task, indexPath, beginning => hasHead(beginning, indexColumns))
+  await refuseOverwriting(task, indexPath, beginning => hasHeader(beginning, indexColumns))
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch(error => {
     throw explain(error, folder)
   })

@@ -10,7 +10,7 @@ import {
   handsOnConnections,
   noMoreSockets,
   openMoreSockets,
-  sharedPlace,
+  sharedAddress,
 } from '../../http/server/more-sockets.ts'
 import { loadWebFiles, readApiDescription } from '../../http/web-files.ts'
 import { findSearchObstacle, openReadStore } from '../../store/engines.ts'
@@ -55,7 +55,7 @@ export async function startApi(options: ApiOptions) {
     await store.close()
   }
   try {
-    const listenOptions = await sharedPlace({ host, port }, sharesPort)
+    const listenOptions = await sharedAddress({ host, port }, sharesPort)
     const address = await app.listen(listenOptions)
     sockets = await openMoreSockets(app.server, listenOptions)
     await warnOfSystem(options)

@@ -1,6 +1,6 @@
 /**
- * Delivers changes by outgoing webhooks. Each goes its own way: it reads the feed from its cursor, sends, and moves
- * the cursor after the answers. What a process had sent when it was killed is sent again: at most `sentAtOnce` changes.
+ * Delivers changes by outgoing webhooks, each webhook on its own. It reads the feed from its cursor, sends, and moves
+ * the cursor after the answers. After a killed process, at most `sentAtOnce` changes are sent again.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
@@ -22,14 +22,14 @@ const pausesMs = [
 ] as const
 export const maxAttempts = pausesMs.length + 1
 
-/** Different invoices of which changes are on their way at once. Those of one invoice follow each other. */
+/** Number of invoices whose changes are sent at the same time. Changes of one invoice are sent one after the other. */
 export const sentAtOnce = 10
 const readAtOnce = 100
-const lookEveryMs = 250
+const checkEveryMs = 250
 
 export interface DeliverOptions {
   store: Pick<WriteStore, 'listWebhooks' | 'readChanges' | 'transaction'>
-  /** Whether plain http and private addresses are allowed. */
+  /** Whether webhooks may use plain http and private addresses. */
   allowPrivate: boolean
   log: Logger
   signal: AbortSignal
@@ -37,7 +37,7 @@ export interface DeliverOptions {
   now?: () => number
 }
 
-/** Goes on until the signal, and then until what is on its way is answered. */
+/** Runs until the signal aborts and all requests on their way are answered. */
 export async function deliverChanges(options: DeliverOptions): Promise<void> {
   const { store, log, signal } = options
   const underway = new Map<string, Promise<void>>()
@@ -58,18 +58,18 @@ export async function deliverChanges(options: DeliverOptions): Promise<void> {
   await Promise.all(underway.values())
 }
 
-/** Until the webhook is not active any more, or the signal. */
+/** Delivers changes to one webhook until it is no longer active or the signal aborts. */
 async function followFeed(id: string, options: DeliverOptions): Promise<void> {
   const { store, log, signal, now = Date.now } = options
-  /** Changes beyond the cursor that were delivered: another before them was not. */
+  /** Changes that were delivered while an earlier change failed. The cursor cannot pass the failed change. */
   const delivered: Delivered = { life: '', seqs: new Set() }
   while (!signal.aborted) {
     const webhook = (await store.listWebhooks()).find(each => each.id === id)
     if (webhook === undefined || webhook.state !== 'active') return
-    const dueMs = leftOfPause(webhook, now())
-    const delivery = dueMs > 0 ? null : await deliverSome(webhook, delivered, options)
+    const dueMs = remainingPauseMs(webhook, now())
+    const delivery = dueMs > 0 ? null : await deliverBatch(webhook, delivered, options)
     if (delivery === null) {
-      await pause(dueMs > 0 ? Math.min(dueMs, second) : lookEveryMs, signal)
+      await pause(dueMs > 0 ? Math.min(dueMs, second) : checkEveryMs, signal)
       continue
     }
     if (delivery.error !== null)
@@ -82,20 +82,26 @@ async function followFeed(id: string, options: DeliverOptions): Promise<void> {
   }
 }
 
-/** A moment that is further ahead than the attempt's own pause comes from a clock that was ahead: nothing is left. */
-function leftOfPause({ next_at, attempts }: OutgoingWebhook, nowMs: number): number {
-  const left = (next_at ?? 0) - nowMs
-  return left > (pausesMs[attempts - 1] ?? 0) ? 0 : left
+/**
+ * Milliseconds that remain of the pause. A `next_at` beyond the whole pause comes from a clock that was ahead and
+ * counts as zero.
+ */
+function remainingPauseMs({ next_at, attempts }: OutgoingWebhook, nowMs: number): number {
+  const remainingMs = (next_at ?? 0) - nowMs
+  return remainingMs > (pausesMs[attempts - 1] ?? 0) ? 0 : remainingMs
 }
 
-/** Changes beyond a webhook's cursor that its receiver took already. In another life of the store, their places are those of others. */
+/**
+ * Changes beyond a webhook's cursor that its receiver already accepted. Sequence numbers are valid in one `life` of
+ * the store only.
+ */
 interface Delivered {
   life: string
   seqs: Set<number>
 }
 
-/** Null when there is nothing to deliver. */
-async function deliverSome(
+/** Returns null when there is nothing to deliver. */
+async function deliverBatch(
   webhook: OutgoingWebhook,
   delivered: Delivered,
   { store, allowPrivate, send = sendWebhook, now = Date.now }: DeliverOptions,
@@ -116,8 +122,8 @@ async function deliverSome(
     delivered.seqs.clear()
   }
   const wanted = customers && new Set(customers)
-  // After a failure, one attempt shows whether the receiver is back.
-  const { some, until } = chooseSome(page.changes, wanted, attempts === 0 ? sentAtOnce : 1)
+  // After a failure, a single attempt shows whether the receiver works again.
+  const { some, until } = chooseChanges(page.changes, wanted, attempts === 0 ? sentAtOnce : 1)
   const answers = await Promise.all(
     some.map(async (change): Promise<Answer> => {
       if (delivered.seqs.has(change.seq)) return { status: 200, outcome: '' }
@@ -151,13 +157,16 @@ async function deliverSome(
   }
 }
 
-/** The next changes to send, no two of one invoice, of the wanted customers or all; and the place that is reached with them. */
-function chooseSome(changes: readonly StoredChange[], wanted: Set<string> | null, atMost: number) {
+/**
+ * Chooses changes to send, at most one per invoice. The cursor may move to `until` when all of them are delivered.
+ * `customers` null means all customers.
+ */
+function chooseChanges(changes: readonly StoredChange[], customers: Set<string> | null, atMost: number) {
   const some = new Map<string, StoredChange>()
   let until = 0
   for (const change of changes) {
     const key = `${change.customer_id} ${change.invoice_id}`
-    if (wanted?.has(change.customer_id) ?? true) {
+    if (customers?.has(change.customer_id) ?? true) {
       if (some.size === atMost || some.has(key)) break
       some.set(key, change)
     }
@@ -166,7 +175,7 @@ function chooseSome(changes: readonly StoredChange[], wanted: Set<string> | null
   return { some: [...some.values()], until }
 }
 
-/** Thin: whoever wants more retrieves the invoice, as it is then. */
+/** The body holds no invoice data. A receiver retrieves the invoice and so gets its current state. */
 function writeBody({ customer_id, invoice_id, kind, at }: StoredChange, cursor: string): string {
   return JSON.stringify({
     type: `invoice.${kind}`,

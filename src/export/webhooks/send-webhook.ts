@@ -1,4 +1,7 @@
-/** one request of an outgoing webhook. Its address is an operator's, and its name may lead anywhere: only public addresses are connected to. */
+/**
+ * Sends one request of an outgoing webhook. An operator's URL may resolve to an internal host, so only public
+ * addresses are connected to.
+ */
 import { isIP } from 'node:net'
 import { isPublicAddress, NoResponse, requestOnce } from '../../sources/pdf/public-address.ts'
 import { SourceError } from '../../sources/source.ts'
@@ -7,11 +10,11 @@ const timeoutMs = 15_000
 
 export interface Answer {
   status: number | null
-  /** As in "answered 500". */
+  /** The outcome as a phrase, for example "answered 500". */
   outcome: string
 }
 
-/** The fault of an address, as in "must be …"; null when it may be sent to. */
+/** Returns the fault of a webhook's URL, for example "must not have a fragment". Null when the URL is valid. */
 export function findUrlProblem(text: string, allowPrivate: boolean): string | null {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol))
@@ -25,7 +28,7 @@ export function findUrlProblem(text: string, allowPrivate: boolean): string | nu
   return 'must be a public address; others need OUTGOING_WEBHOOKS_PRIVATE=on'
 }
 
-/** A redirect is an answer like any other: it is not followed. */
+/** A redirect is not followed. It is an answer like any other. */
 export async function sendWebhook(
   url: string,
   headers: Record<string, string>,
@@ -46,7 +49,7 @@ export async function sendWebhook(
   }
 }
 
-/** Only the code: the text of a network's error names hosts. */
+/** Returns only the error's code, because the text of a network error names hosts. */
 function explain(error: Error): string {
   const { code, name, cause } = error as Error & { code?: unknown }
   if (name === 'TimeoutError' || (cause as Error | undefined)?.name === 'TimeoutError')

@@ -1,4 +1,4 @@
-/** Signatures after Standard Webhooks: `v1` is HMAC-SHA256, `v1a` is Ed25519. */
+/** Signs webhooks after Standard Webhooks: `v1` is HMAC-SHA256, `v1a` is Ed25519. */
 import {
   createHmac,
   createPrivateKey,
@@ -21,7 +21,7 @@ export function createKeys(): Keys {
   }
 }
 
-/** `whpk_` and the raw key in base64. */
+/** The public key as Standard Webhooks writes it: `whpk_` and the raw key in base64. */
 export function publicKeyOf({ private_key }: Pick<Keys, 'private_key'>): string {
   const { x } = createPublicKey(readKey(private_key)).export({ format: 'jwk' })
   return `whpk_${Buffer.from(String(x), 'base64url').toString('base64')}`

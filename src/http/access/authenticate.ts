@@ -9,7 +9,6 @@ import { type CoversCustomer, cacheScopes } from './scopes.ts'
 import { type Answer, keepMs, ShortCache } from './short-cache.ts'
 import { hashToken, isToken, readTokenId } from './token.ts'
 
-/** A stored token. */
 export interface TokenRecord {
   id: string
   hash: string
@@ -18,7 +17,10 @@ export interface TokenRecord {
   revoked_at: number | null
 }
 
-/** A promise only when something has to be asked or verified. `findAddress` is called only for a token that has yet to prove right. */
+/**
+ * Returns a promise only when something must be asked or verified. `findAddress` is called only for a token that was
+ * not verified yet.
+ */
 export type Authenticate = (
   authorization: string | undefined,
   findAddress?: () => string,
@@ -26,40 +28,43 @@ export type Authenticate = (
 
 export interface AuthenticateOptions {
   findToken(id: string): TokenRecord | null | Promise<TokenRecord | null>
-  /** Unless given, a token that is not for every customer is for nobody. */
+  /** By default, a token that is not for every customer is valid for none. */
   coversCustomer?: CoversCustomer
-  /** Null: tokens of Fatura's own are the only ones. */
+  /** Null when only Fatura's own tokens are accepted. */
   verifyJwt?: VerifyJwt | null
   now?(): number
 }
 
-/** What a token grants. `expires_at` is in milliseconds since 1970. */
+/** The grant of a valid token. `expires_at` is in milliseconds since 1970. */
 interface Proven {
   grant: Grant
   expires_at: number
 }
 
-/** What is needed to prove a token that is not remembered. */
+/** The data that is needed to verify a token that is not remembered. */
 interface Bearer {
   token: string
   hash: string
   address: string
 }
 
-/** A longer token is remembered by its hash behind a space, which no token has: what is remembered must stay small. */
+/**
+ * A longer token is remembered by its hash, which keeps the memory small. A space before the hash marks it, because
+ * no token has a space.
+ */
 const maxKeyLength = 2_048
 
-/** A verified JWT is kept by its hash for this long, unless it expires before. */
+/** A verified JWT is kept by its hash for an hour. Its expiry is checked at each use. */
 const keepVerified = { ttl: 60 * 60 * 1000, max: 20_000, ttlResolution: 0 }
 
-/** A JWT that will never be right is kept for this long. */
+/** A JWT that will never be valid is kept for ten seconds. */
 const keepRefused = { ttl: 10_000, max: 10_000, ttlResolution: 0 }
 
 /**
- * Throws, or rejects with, `missing_token`, `invalid_token`, `insufficient_scope` or `rate_limited`. That a token proved right is
- * remembered for half a second: the store is then asked, and a key checked, twice a second, not for every request. A JWT's
- * signature is verified once. A lookup in a Map compares hashes that V8 seeds at random, so its time reveals nothing of the
- * secrets in it.
+ * Throws or rejects with `missing_token`, `invalid_token`, `insufficient_scope` or `rate_limited`. A valid token is
+ * remembered for half a second: the store is then asked, and a key checked, twice a second and not at every request.
+ * A JWT's signature is verified once. The duration of a lookup in a Map reveals nothing of a secret, because V8 seeds
+ * its hashes at random.
  */
 export function createAuthenticate(options: AuthenticateOptions): Authenticate {
   const { findToken, coversCustomer = () => false, verifyJwt = null, now = Date.now } = options
@@ -73,21 +78,21 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
     const isJwt = verifyJwt !== null && hasJwtForm(bearer.token)
     try {
       const answer = await (isJwt ? proveJwt(bearer, verifyJwt) : proveToken(bearer))
-      if (answer.value.expires_at > now()) guard.noteSuccess(bearer.hash)
+      if (answer.value.expires_at > now()) guard.recordSuccess(bearer.hash)
       return answer
     } catch (error) {
-      if (error instanceof TokenRefusal && error.isGuess) guard.noteFailure(bearer.address)
+      if (error instanceof TokenRefusal && error.isGuess) guard.recordFailure(bearer.address)
       throw error
     }
   }
 
   async function proveToken({ token, hash, address }: Bearer): Promise<Answer<Proven>> {
     const id = readTokenId(token)
-    const { found, until } = await guard.inTurn(address, id, hash, async () => {
+    const { found, until } = await guard.withSlot(address, id, hash, async () => {
       const until = performance.now() + keepMs
       return { found: await findToken(id), until }
     })
-    // Nothing more of a token is revealed until its secret proved right.
+    // Nothing more of a token is revealed until its secret is verified.
     if (found === null || !timingSafeEqual(Buffer.from(hash), Buffer.from(found.hash)))
       throw new TokenRefusal('The access token is not known.', { isGuess: true })
     if (found.revoked_at !== null) throw new TokenRefusal('The access token was revoked.')
@@ -107,7 +112,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
     if (jwt === null) throw new TokenRefusal(malformed)
     try {
       const kid = String(jwt.header.kid)
-      const proof = await verify(jwt, check => guard.inTurn(address, kid, hash, check))
+      const proof = await verify(jwt, check => guard.withSlot(address, kid, hash, check))
       verified.set(hash, proof)
       return proof
     } catch (error) {
@@ -142,12 +147,12 @@ function createGrant({ id, every_customer }: TokenRecord, covers: CoversCustomer
   }
 }
 
-/** The scheme as a whole: what may be part of a scheme's name (RFC 9110, section 5.6.2) does not follow it. */
+/** The whole word `Bearer`: another character of a scheme's name may not follow (RFC 9110, section 5.6.2). */
 const bearerScheme = /^bearer(?![\w!#$%&'*+.^`|~-])/i
 
 /**
- * The text behind the scheme and one or more spaces. Only spaces: no other character is white space here (RFC 9110). Without
- * one, it begins with a character that no token has.
+ * Returns the text after the scheme and its spaces. RFC 9110 allows no other white space here. Without a space, the
+ * text begins with a character that no token has.
  */
 function readBearer(authorization: string): string {
   const credentials = bearerScheme.test(authorization) ? authorization.slice('bearer'.length) : ''

@@ -1,33 +1,35 @@
 /**
- * A fair queue for something scarce, while clients wait: bounded at once and a second, for one member of a group, for one group
- * and in all. Groups are served in turn, and the members of each group in turn: no crowd stands before another's request.
- *
- * The check of new tokens needs both circles: a thousand forged tokens a second, which name one key, may come from the address of
- * good customers. Links of other keys then wait for one of them, and not for all.
+ * A fair queue for a scarce resource. Limits apply at once and per second: to a member of a group, to a group and to
+ * all. Groups are served in turn, and so are the members of each group. The check of new tokens needs both levels: a
+ * thousand forged tokens per second that name one key may come from the address of good customers. Links of other
+ * keys then wait for one forged token, and not for a thousand.
  */
 
-/** No limit where one is left out. */
+/** A limit that is left out does not apply. */
 export interface QueueLimits {
-  /** Maximum at once for one member of one group. */
+  /** Maximum of running requests of one member. */
   perMember?: number
-  /** Maximum starts a second for one member of one group; those of half a second may come together. */
+  /** Maximum of starts per second of one member. The starts of half a second may happen at once. */
   perMemberSecond?: number
-  /** Maximum at once for one group. */
+  /** Maximum of running requests of one group. */
   perGroup: number
-  /** Maximum at once in this process. */
+  /** Maximum of running requests in this process. */
   inAll?: number
-  /** Maximum starts a second in this process. */
+  /** Maximum of starts per second in this process. */
   inAllSecond?: number
-  /** Maximum waiting for one group. */
+  /** Maximum of waiting requests of one group. */
   waitingPerGroup: number
-  /** Maximum wait of a request. */
+  /** Milliseconds after which a waiting request is refused. */
   waitMs: number
 }
 
-/** Resolves with what frees the slot; more than once does no harm. */
+/** Resolves with a function that frees the slot. A second call of that function does nothing. */
 export type TakeSlot = (group: string, member: string, signal?: AbortSignal) => Promise<() => void>
 
-/** Rejects with the error of `refuse`. `isOwn`: the group's own requests are in the way, not all. */
+/**
+ * Rejects with the error of `refuse`. `isOwn` is true when the group's own requests are in the way, and not those of
+ * all groups.
+ */
 export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) => Error): TakeSlot {
   const queue = new FairQueue(limits, refuse)
   return (group, member, signal) => queue.take(group, member, signal)
@@ -35,13 +37,13 @@ export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) =>
 
 const unlimited = Number.POSITIVE_INFINITY
 
-/** Time by which a slot may be given earlier than its even pace. */
+/** Milliseconds by which a slot may be given earlier than at an even pace. */
 const aheadMs = 500
 
-/** Slots that are bounded together. */
+/** Slots that share one limit. */
 class Bound {
   private running = 0
-  /** Time of the next slot at an even pace. */
+  /** Time at which another slot is due at an even pace, by the monotonic clock. */
   private dueMs = 0
   private readonly atOnce: number
   private readonly perSecond: number
@@ -51,7 +53,7 @@ class Bound {
     this.perSecond = perSecond
   }
 
-  /** Milliseconds until a slot may be given; infinite when another has to end first. */
+  /** Milliseconds until a slot may be given. Infinite when a running request must end first. */
   waitMs(nowMs: number): number {
     return this.running >= this.atOnce ? unlimited : this.dueMs - aheadMs - nowMs
   }
@@ -65,7 +67,7 @@ class Bound {
     this.running--
   }
 
-  /** Milliseconds for which the slots so far have to be known, for the pace. */
+  /** Milliseconds for which the past starts still count for the pace. */
   paceMs(nowMs: number): number {
     return Math.max(0, this.dueMs - nowMs)
   }
@@ -77,9 +79,9 @@ class Group extends Bound {
 }
 
 class Member extends Bound {
-  /** Requests that wait or run, and those that the pace has to know of. */
+  /** Number of requests that wait, that run, or that still count for the pace. */
   requests = 0
-  /** What starts each request that waits. */
+  /** Functions that start the waiting requests. */
   readonly waiting = new Set<() => void>()
 }
 
@@ -87,7 +89,7 @@ class FairQueue {
   private readonly limits: QueueLimits
   private readonly refuse: (isOwn: boolean) => Error
   private readonly all: Bound
-  /** The next one to be served first, as in the members of each. */
+  /** The group to be served first stands first. The members of each group have the same order. */
   private readonly groups = new Map<string, Group>()
   private timer: NodeJS.Timeout | undefined
 
@@ -134,7 +136,7 @@ class FairQueue {
     })
   }
 
-  /** Returns what frees the slot. */
+  /** Returns a function that frees the slot. */
   private begin(group: Group, member: Member, forget: () => void): () => void {
     const bounds = [this.all, group, member]
     const nowMs = performance.now()
@@ -149,17 +151,20 @@ class FairQueue {
     }
   }
 
-  /** Starts every request that may start, and comes back when the next one only had to wait for its time. */
+  /** Starts every request that may start. Sets a timer when a request must wait only for the pace. */
   private startWaiting(): void {
     clearTimeout(this.timer)
     let waitMs: number
     do waitMs = this.startNext(performance.now())
     while (waitMs <= 0)
-    // Who waits keeps the process by a timer of its own.
+    // This timer need not keep the process alive, because each waiting request has a timer of its own.
     if (waitMs < unlimited) this.timer = setTimeout(() => this.startWaiting(), waitMs).unref()
   }
 
-  /** Starts one request, whose group and member become the last ones, and returns 0; or the milliseconds until one may start. */
+  /**
+   * Starts one request, moves its group and member to the end, and returns 0. If no request may start, returns the
+   * milliseconds until one may.
+   */
   private startNext(nowMs: number): number {
     const waitMs = this.all.waitMs(nowMs)
     if (waitMs > 0) return waitMs
@@ -182,7 +187,7 @@ class FairQueue {
     return soonestMs
   }
 
-  /** Why a request waited for too long: for others of its group, or because nobody was in the way any more. */
+  /** Whether a request waited too long for its own group or member, or although no limit was reached any more. */
   private isOwnFault(group: Group, member: Member): boolean {
     const nowMs = performance.now()
     return group.waitMs(nowMs) > 0 || member.waitMs(nowMs) > 0 || this.all.waitMs(nowMs) <= 0

@@ -3,12 +3,12 @@ import { ApiError, type ErrorCode } from '../../domain/errors.ts'
 import type { Jwt } from './parse-jwt.ts'
 
 export interface Grant {
-  /** Names the bearer in logs and is what the rate limit counts by; never the token itself, nor a part that is secret. */
+  /** Identifies the bearer in logs and for the rate limit. Never the token itself or a secret part of it. */
   token_id: string
-  /** The only invoice that may be read; null when all of the customer's may. */
+  /** The only invoice that may be read. Null when all invoices of the customer may be read. */
   invoice_id: string | null
   every_customer: boolean
-  /** A promise only when the store has to be asked. */
+  /** Returns a promise only when the store must be asked. */
   mayRead(customerId: string): boolean | Promise<boolean>
 }
 
@@ -17,11 +17,13 @@ export const unsigned = 'The access token is not signed by a known key.'
 export const expired = 'The access token expired.'
 export const early = 'The access token is not valid yet.'
 
-/** The refusal of a token. The message goes to the client, so it repeats nothing of the token. */
+/** The refusal of a token. Its message goes to the client, so it repeats nothing of the token. */
 export class TokenRefusal extends ApiError {
-  /** Whether it looks like guessing, and is counted. */
+  /** Whether the token looks like a guess. Guesses are counted by address. */
   readonly isGuess: boolean
-  /** Whether the same token will be refused again, for some seconds at least: then its signature is not checked again. */
+  /**
+   * Whether the same token will be refused again for at least some seconds. Its signature is then not checked again.
+   */
   readonly lasts: boolean
 
   constructor(message: string, { isGuess = false, lasts = false, code = 'invalid_token' as ErrorCode } = {}) {
@@ -31,17 +33,20 @@ export class TokenRefusal extends ApiError {
   }
 }
 
-/** Tolerated difference between another machine's clock and this one's. */
+/** Tolerated difference between the clocks of two machines. */
 export const clockSkewSeconds = 60
 
-/** A verified JWT. It holds until it expires, as long as its key does. */
+/** A verified JWT. It is valid until it expires, as long as its key is valid. */
 export interface Proof {
   grant: Grant
-  /** Milliseconds since 1970. */
+  /** Expiry in milliseconds since 1970. */
   expires_at: number
-  /** Time of the next check, by the monotonic clock. Throws, or rejects, when the key no longer holds. */
+  /**
+   * Checks the key again. Returns the time of another check, by the monotonic clock. Throws or rejects when the key
+   * is no longer valid.
+   */
   confirm(): number | Promise<number>
 }
 
-/** `inTurn` runs an expensive check when its turn comes. */
-export type VerifyJwt = (jwt: Jwt, inTurn: <T>(check: () => Promise<T>) => Promise<T>) => Promise<Proof>
+/** `withSlot` runs an expensive check when the queue gives it a slot. */
+export type VerifyJwt = (jwt: Jwt, withSlot: <T>(check: () => Promise<T>) => Promise<T>) => Promise<Proof>

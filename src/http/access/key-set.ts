@@ -1,6 +1,6 @@
 /**
- * The keys of an identity provider, kept in memory. They are read again by a timer; when that fails, those that are known
- * stay, for as long as it goes on. A key that the provider has no more is gone after the next success.
+ * Keeps the keys of an identity provider in memory, and reads them again by a timer. When that fails, the known keys
+ * stay valid. A key that the provider removed is gone after another successful reading.
  */
 import { ApiError } from '../../domain/errors.ts'
 import { importKeys, type VerificationKey } from './import-keys.ts'
@@ -8,11 +8,11 @@ import { importKeys, type VerificationKey } from './import-keys.ts'
 export type KeySet = ReturnType<typeof openKeySet>
 
 const defaultTimes = {
-  /** Time after a success until the set is read again. */
+  /** Time after a success until the keys are read again. */
   reloadMs: 5 * 60_000,
-  /** The same after a failure. */
+  /** Time after a failure until the keys are read again, when some keys are known. */
   retryMs: 60_000,
-  /** The same after a failure while no key is known at all. */
+  /** Time after a failure until the keys are read again, when no key is known. */
   firstRetryMs: 5_000,
   /** Minimum time between two readings that unknown key ids cause. */
   unknownMs: 60_000,
@@ -49,11 +49,12 @@ export function openKeySet(url: string, onProblem: (error: Error) => void, times
 
   read()
   return {
-    /** Null when there is no such key, or more than one. */
+    /** Null when no key or more than one key matches. */
     async find(kid: string | undefined, alg: string): Promise<VerificationKey | null> {
       const known = pickKey(keys, kid, alg)
       if (known !== null) return known
-      // At the start there is a reading to wait for; later, one of our own at most once in a while.
+      // At the start, waits for the first reading. Later, an unknown key id causes a reading at most once per
+      // `unknownMs`.
       if (keys.length > 0 && performance.now() - askedForUnknownMs >= times.unknownMs) {
         askedForUnknownMs = performance.now()
         await read()
@@ -70,7 +71,6 @@ export function openKeySet(url: string, onProblem: (error: Error) => void, times
   }
 }
 
-/** Null when there is no such key, or more than one. */
 function pickKey(
   keys: readonly VerificationKey[],
   kid: string | undefined,
@@ -87,7 +87,7 @@ function unreadable(retryMs: number): ApiError {
 
 const maxBytes = 256 * 1024
 
-/** Bounded in time and in size. Errors give the reason, and nothing of the address. */
+/** Bounded in time and in size. Errors give the reason, and nothing of the URL. */
 async function fetchKeySet(url: string, signal: AbortSignal): Promise<string> {
   const response = await fetch(url, {
     headers: { accept: 'application/jwk-set+json, application/json' },
@@ -102,7 +102,7 @@ async function fetchKeySet(url: string, signal: AbortSignal): Promise<string> {
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.length
-    // Leaving the loop cancels the rest.
+    // Leaving the loop cancels the rest of the body.
     if (size > maxBytes) throw new Error(`the answer is larger than ${maxBytes} bytes`)
     chunks.push(chunk)
   }

@@ -1,12 +1,12 @@
 /**
- * The token of a customer link: a JWT that an operator's own key signed. Signing and verification both follow this.
+ * The token of a customer link: a JWT that an operator's own key signed. Signing and verification both use this form.
  *
  *     header   { "alg": "EdDSA", "typ": "fatura-link+jwt", "kid": "key_…" }             and no other member
  *     payload  { "sub": "cus_…", "aud": PUBLIC_URL, "iat": seconds, "exp": seconds, "invoice"?: "in_…" }
  *
- * It is good when its key is known, not revoked, may sign for `sub`, and signed it; `aud` is exactly PUBLIC_URL, one text;
- * `iat` is not in the future; `exp` is in the future, and at most 24 h after `iat`. Both are whole seconds. Other claims are
- * not looked at. A clock may differ by a minute.
+ * The key must be known and not revoked, must have signed the token, and must be allowed to sign for `sub`. `aud` is
+ * exactly PUBLIC_URL, as one text. `iat` and `exp` are whole seconds. `iat` is not in the future. `exp` is in the
+ * future, and at most 24 h after `iat`. Other claims are ignored. A clock may differ by a minute.
  */
 import { randomText } from './token.ts'
 

@@ -1,31 +1,32 @@
-/** Bounds the cost of tokens that have not proven right yet: each is checked, but in turn. Only failures are counted. */
+/** Bounds the cost of tokens that were not verified yet. Each is checked in a fair queue. Only failures are counted. */
 import { isIPv6 } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../domain/errors.ts'
 import { createFairQueue } from './fair-queue.ts'
-import { createWindows, secondsLeft } from './windows.ts'
+import { createWindows, remainingSeconds } from './windows.ts'
 
-/** Wrong tokens of one address that are answered as such within the window. */
+/** Wrong tokens that one address may send within the window. Further wrong tokens are answered with `rate_limited`. */
 const failureLimit = { failures: 100, seconds: 10 }
 
 /**
- * Checks in a circle of addresses, and of the keys or token ids that an address names. A signature takes some 0.3 ms of CPU.
- * Good tokens that come together, as after a restart, wait for each other and are not refused.
+ * Limits of token checks. Addresses are served in turn, and so are the keys or token ids that one address names. A
+ * signature takes about 0.3 ms of CPU. Many good tokens at once, for example after a restart, wait and are not
+ * refused.
  */
 const checkLimits = { perGroup: 20, inAll: 200, inAllSecond: 2_000, waitingPerGroup: 1_000, waitMs: 1_000 }
 
 export function createLookupGuard() {
   const failures = createWindows(failureLimit.seconds)
-  /** These do not queue. */
+  /** Hashes of tokens that were valid. Such tokens do not queue. */
   const succeeded = new LRUCache<string, true>({ ttl: 60 * 60 * 1000, max: 100_000, ttlResolution: 0 })
   const takeSlot = createFairQueue(
     checkLimits,
     () => new ApiError('unavailable', 'The token could not be checked in time.', { retryAfter: 1 }),
   )
   return {
-    noteSuccess: (hash: string) => succeeded.set(hash, true),
-    /** `name` is the key's or the token's own, as the token gives it. */
-    async inTurn<T>(address: string, name: string, hash: string, check: () => Promise<T>): Promise<T> {
+    recordSuccess: (hash: string) => succeeded.set(hash, true),
+    /** `name` is the id of the token or of its key, as the token states it. */
+    async withSlot<T>(address: string, name: string, hash: string, check: () => Promise<T>): Promise<T> {
       if (succeeded.get(hash) === true) return check()
       const end = await takeSlot(address, name)
       try {
@@ -35,20 +36,23 @@ export function createLookupGuard() {
       }
     },
     /** Counts a wrong token. Throws `rate_limited` when its address sent too many. */
-    noteFailure(address: string): void {
+    recordFailure(address: string): void {
       const nowMs = performance.now()
       const window = failures.add(address, nowMs)
       if (window.count <= failureLimit.failures) return
       throw new ApiError(
         'rate_limited',
         `This address sent ${failureLimit.failures} unknown access tokens within ${failureLimit.seconds} s.`,
-        { retryAfter: secondsLeft(window, nowMs) },
+        { retryAfter: remainingSeconds(window, nowMs) },
       )
     },
   }
 }
 
-/** The key of the count: an IPv4 address, or the /64 network of an IPv6 one, since anybody has a whole one. */
+/**
+ * The address by which failures are counted: an IPv4 address, or the /64 network of an IPv6 address, because every
+ * client has a whole /64.
+ */
 export function networkOf(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address
   const [first = [], last = []] = address.split('::').map(part => (part === '' ? [] : part.split(':')))

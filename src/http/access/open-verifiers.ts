@@ -1,4 +1,4 @@
-/** Verification of JWTs. Imported only where it is configured: jose takes its time to load. */
+/** Verifies JWTs. This module is imported only where JWTs are configured, because jose is slow to load. */
 import { TokenRefusal, type VerifyJwt } from './grant.ts'
 import { openKeySet } from './key-set.ts'
 import { linkType } from './link-form.ts'
@@ -6,12 +6,12 @@ import { createVerifyLink, type LinkOptions } from './verify-link.ts'
 import { createVerifyProvider, type ProviderOptions } from './verify-provider.ts'
 
 export interface VerifierOptions {
-  /** Null: no identity provider is configured. */
+  /** Null when no identity provider is configured. */
   provider: ProviderOptions | null
-  /** Null: customer links are for no address, and none works. */
+  /** Null when PUBLIC_URL is not set. No customer link is valid then. */
   publicUrl: string | null
   findKey: LinkOptions['findKey']
-  /** Unless given, a key that is not for every customer is for nobody. */
+  /** By default, a key that is not for every customer is valid for none. */
   coversCustomer?: LinkOptions['coversCustomer']
   onProblem(error: Error): void
   now?(): number
@@ -23,13 +23,16 @@ export function openVerifiers(options: VerifierOptions) {
   const verifyProvider = keys && createVerifyProvider(provider, keys, now)
   const verifyLink = publicUrl === null ? null : createVerifyLink({ publicUrl, findKey, coversCustomer, now })
 
-  /** A token's type decides whether it is a link or the provider's; the other's keys and rules are never tried. */
-  const verifyJwt: VerifyJwt = async (jwt, inTurn) => {
+  /**
+   * The token's type decides whether it is a link or a token of the provider. The keys and rules of the other kind
+   * are never tried.
+   */
+  const verifyJwt: VerifyJwt = async (jwt, withSlot) => {
     if (Object.hasOwn(jwt.header, 'crit'))
       throw new TokenRefusal('The access token asks for an extension that is not supported.')
     const verify = jwt.header.typ === linkType ? verifyLink : verifyProvider
     if (verify === null) throw new TokenRefusal('The access token is of a kind that is not accepted here.')
-    return verify(jwt, inTurn)
+    return verify(jwt, withSlot)
   }
 
   return { verifyJwt, close: () => keys?.close() }

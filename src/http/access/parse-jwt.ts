@@ -1,6 +1,7 @@
 /**
- * Reads a JWT, strictly: three parts of canonical base64url (RFC 7515, section 2), the first two of them UTF-8 JSON objects
- * that name no member twice. A text that two readers could understand in two ways is refused before its signature is checked.
+ * Reads a JWT strictly: three parts of canonical base64url (RFC 7515, section 2). The first two parts are UTF-8 JSON
+ * objects without repeated members. A text that two readers could understand differently is refused before its
+ * signature is checked.
  */
 import { isUtf8 } from 'node:buffer'
 import { parseObject } from './parse-object.ts'
@@ -11,17 +12,17 @@ export interface Jwt {
   payload: Readonly<Record<string, unknown>>
 }
 
-/** In characters. A longer text is refused before anything else is done with it. */
+/** Maximum length in characters. A longer text is refused before anything else happens. */
 const maxJwtLength = 8_192
 
 const form = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
-/** Whether a text looks like a JWT: length and alphabet alone. */
+/** Whether a text looks like a JWT, by its length and alphabet alone. */
 export function hasJwtForm(text: string): boolean {
   return text.length <= maxJwtLength && form.test(text)
 }
 
-/** Null when a text of that form is no JWT all the same. */
+/** Null when a text has the form of a JWT but is none. */
 export function parseJwt(text: string): Jwt | null {
   const parts = text.split('.')
   if (!parts.every(isCanonical)) return null
@@ -29,7 +30,7 @@ export function parseJwt(text: string): Jwt | null {
   return header && payload ? { text, header, payload } : null
 }
 
-/** Whether no bits are left over behind the last byte, and no single character is. */
+/** Whether the part is canonical: its bytes, encoded again, give the same text. */
 function isCanonical(part: string): boolean {
   return Buffer.from(part, 'base64url').toString('base64url') === part
 }

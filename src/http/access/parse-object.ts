@@ -1,10 +1,10 @@
-/** Reads JSON objects, strictly: a text that two readers could understand in two ways is refused. */
+/** Reads JSON objects strictly. A text that two readers could understand differently is refused. */
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Null for what is no JSON, no object, or names a member twice. */
+/** Null when the text is no JSON, no object, or repeats a member. */
 export function parseObject(json: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(json)
@@ -16,7 +16,9 @@ export function parseObject(json: string): Record<string, unknown> | null {
 
 const tokens = /"(?:[^"\\]|\\.)*"(\s*:)?|[{}]/g
 
-/** Whether an object anywhere in the JSON text of an object has two members of one name, however they are spelled. */
+/**
+ * Whether any object in the JSON text has two members of the same name, also when their spelling differs by escapes.
+ */
 function repeatsMember(json: string): boolean {
   const open: Set<string>[] = []
   for (const [token, colon] of json.matchAll(tokens))

@@ -1,11 +1,11 @@
-/** The customers of a token or a key: looked up one by one, since they may be many. */
+/** The customers that a token or a key may read. They are looked up one by one, because there may be many. */
 import { isCustomerId } from '../../domain/invoice.ts'
 import { cacheShortly } from './short-cache.ts'
 
-/** A promise only when the store has to be asked. */
+/** Returns a promise only when the store must be asked. */
 export type CoversCustomer = (id: string, customerId: string) => boolean | Promise<boolean>
 
-/** Remembers each answer as long as tokens and keys. A text that is no customer's id is covered by none. */
+/** Remembers each answer as long as tokens and keys are remembered. A text that is no customer id is never covered. */
 export function cacheScopes(ask: CoversCustomer): CoversCustomer {
   const scopes = cacheShortly(pair => {
     const [id = '', customerId = ''] = pair.split(' ')

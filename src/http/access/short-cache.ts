@@ -1,19 +1,19 @@
-/** What is remembered for half a second, so that the store is not asked at every request. */
+/** Remembers answers for half a second, so that the store is not asked at every request. */
 import { LRUCache } from 'lru-cache'
 
-/** A revocation must be seen within a second; half of one leaves room for the request itself. */
+/** A revocation must take effect within a second. Half a second leaves time for the request itself. */
 export const keepMs = 500
 const maxRemembered = 10_000
 
-/** The answer to a question, and until when it is believed, by the monotonic clock. */
+/** An answer, and the time until which it is valid by the monotonic clock. */
 export interface Answer<T> {
   value: T
   until: number
 }
 
 /**
- * Asks once for all who want to know the same at the same time, and remembers the answer until it says, at most for `keepMs`
- * from when it was asked for. A failure is not remembered.
+ * Asks once for all callers that want the same answer at the same time. Remembers the answer until its `until`.
+ * Failures are not remembered.
  */
 export class ShortCache<T, Context = undefined> {
   private readonly answers: LRUCache<string, Answer<T>, Context>
@@ -23,14 +23,14 @@ export class ShortCache<T, Context = undefined> {
       ...{ max: maxRemembered, ttl: keepMs, ttlResolution: 0, ignoreFetchAbort: true },
       async fetchMethod(key: string, _stale, { context, options }) {
         const answer = await ask(key, context)
-        // Without a time, it would be kept for ever.
+        // With a `ttl` of 0, the answer would be kept for ever.
         options.ttl = Math.max(Number.MIN_VALUE, answer.until - performance.now())
         return answer
       },
     })
   }
 
-  /** Undefined when it has to be asked for. */
+  /** Undefined when the answer is not remembered. */
   known(key: string): Answer<T> | undefined {
     return this.answers.get(key)
   }
@@ -40,7 +40,7 @@ export class ShortCache<T, Context = undefined> {
   }
 }
 
-/** Remembers what `read` finds of an id. */
+/** Creates a cache of the values that `read` returns. */
 export function cacheShortly<T>(read: (id: string) => T | Promise<T>): ShortCache<T> {
   return new ShortCache<T>(async id => {
     const until = performance.now() + keepMs

@@ -1,7 +1,7 @@
 /**
- * Access tokens: `fat_`, 12 characters that name the token, 30 that are its secret (178 random bits), and 6 of
- * checksum. The name may be shown and logged; of the whole only a SHA-256 is kept. The checksum reveals a typing error, and
- * a token in leaked text, without a query of the database.
+ * Access tokens: `fat_`, an id of 12 characters, a secret of 30 characters (178 random bits), and a checksum of 6
+ * characters. The id may be shown and logged. Of the whole token, only a SHA-256 is stored. The checksum reveals
+ * typing errors, and tokens in leaked text, without a database query.
  */
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -19,12 +19,12 @@ export function createToken() {
   return { id: readTokenId(token), token, hash: hashToken(token) }
 }
 
-/** Whether a text has a token's form and checksum; the token need not exist. */
+/** Whether a text has a token's form and checksum. The token need not exist. */
 export function isToken(text: string): boolean {
   return form.test(text) && text.endsWith(checksum(text.slice(0, -checksumLength)))
 }
 
-/** The part of a well-formed token that names it. */
+/** Returns the id of a well-formed token. */
 export function readTokenId(token: string): string {
   return token.slice(0, prefix.length + idLength)
 }

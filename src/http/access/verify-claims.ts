@@ -1,4 +1,4 @@
-/** A JWT's signature and registered claims, by jose; its errors in our words. */
+/** Verifies a JWT's signature and registered claims with jose. Errors of jose become refusals. */
 import { type CryptoKey, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import { isCustomerId } from '../../domain/invoice.ts'
 import { clockSkewSeconds, early, expired, TokenRefusal, unsigned } from './grant.ts'
@@ -38,12 +38,12 @@ const claimProblems: Record<string, string> = {
   aud: 'The access token is not meant for this service.',
 }
 
-/** A token's expiry with the tolerated skew, in milliseconds since 1970: the same as jose's. */
+/** A token's expiry plus the tolerated clock skew, in milliseconds since 1970. jose uses the same limit. */
 export function endOf({ exp }: { exp: number }): number {
   return (exp + clockSkewSeconds) * 1000
 }
 
-/** A claim may be anything: only a text names a customer. */
+/** Whether a claim is a customer id. A claim may have any type. */
 export function namesCustomer(claim: unknown): claim is string {
   return typeof claim === 'string' && isCustomerId(claim)
 }

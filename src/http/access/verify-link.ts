@@ -1,4 +1,4 @@
-/** Verification of customer links: see link-form.ts for the rules. */
+/** Verifies customer links by the rules in link-form.ts. */
 import { type CryptoKey, importJWK } from 'jose'
 import { isInvoiceId } from '../../domain/invoice.ts'
 import { clockSkewSeconds, early, TokenRefusal, unsigned, type VerifyJwt } from './grant.ts'
@@ -30,11 +30,11 @@ export function createVerifyLink({ publicUrl, findKey, coversCustomer, now }: Li
     return { ...found, key: (await importJWK(jwk, linkAlgorithm)) as CryptoKey }
   })
 
-  return async ({ text, header }, inTurn) => {
+  return async ({ text, header }, withSlot) => {
     const { alg, typ, kid, ...others } = header
     if (alg !== linkAlgorithm || Object.keys(others).length > 0 || !isKeyId(kid))
       throw new TokenRefusal('The header of the link is not the one of a customer link.')
-    const claims = await inTurn(async () => {
+    const claims = await withSlot(async () => {
       const { value: found } = await keys.find(kid, undefined)
       if (found === null) throw new TokenRefusal(unsigned, { isGuess: true })
       const rules = { algorithms: [linkAlgorithm], audience: publicUrl }
@@ -49,7 +49,7 @@ export function createVerifyLink({ publicUrl, findKey, coversCustomer, now }: Li
       throw new TokenRefusal('The link is made for longer than 24 hours.', { lasts: true })
     if (iat > now() / 1000 + clockSkewSeconds) throw new TokenRefusal(early)
     return {
-      // All links of one key for one customer are one bearer.
+      // All links of one key for one customer count as one bearer.
       grant: {
         token_id: `${kid}:${sub}`,
         invoice_id: invoice ?? null,

@@ -1,4 +1,4 @@
-/** JWTs of the identity provider that the operator configured. */
+/** Verifies JWTs of the identity provider that the operator configured. */
 import { hash } from 'node:crypto'
 import { malformed, TokenRefusal, unsigned, type VerifyJwt } from './grant.ts'
 import { isAlgorithm } from './import-keys.ts'
@@ -10,11 +10,11 @@ export interface ProviderOptions {
   jwksUrl: string
   issuer: string
   audience: string
-  /** The claim that names the customer, or several. */
+  /** Name of the claim that holds one customer id or several. */
   customerClaim: string
-  /** A scope that every token must have; null: none. */
+  /** Scope that every token must have. Null when none is required. */
   scope: string | null
-  /** The `typ` that every token must have; null: none, `JWT` or `at+jwt`. */
+  /** `typ` that every token must have. Null accepts `JWT`, `at+jwt` and tokens without `typ`. */
   typ: string | null
 }
 
@@ -22,7 +22,7 @@ export function createVerifyProvider(options: ProviderOptions, keys: KeySet, now
   const { issuer, audience, customerClaim, scope } = options
   const types = options.typ === null ? defaultTypes : [plainType(options.typ)]
 
-  return async ({ text, header }, inTurn) => {
+  return async ({ text, header }, withSlot) => {
     const { alg, typ, kid } = header
     if (!types.includes(plainType(typ)))
       throw new TokenRefusal('The access token is of a type that is not accepted here.')
@@ -32,7 +32,7 @@ export function createVerifyProvider(options: ProviderOptions, keys: KeySet, now
     const key = await keys.find(kid, alg)
     if (key === null) throw new TokenRefusal(unsigned, { isGuess: true })
     const rules = { algorithms: [alg], issuer, audience }
-    const claims = await inTurn(() => verifyClaims(text, key.key, now, rules))
+    const claims = await withSlot(() => verifyClaims(text, key.key, now, rules))
     if (scope !== null && !scopesOf(claims).includes(scope))
       throw new TokenRefusal(`The access token lacks the scope ${scope}.`, {
         code: 'insufficient_scope',
@@ -55,21 +55,21 @@ export function createVerifyProvider(options: ProviderOptions, keys: KeySet, now
   }
 }
 
-/** Accepted `typ` of access tokens where none is configured: RFC 9068's, the general one, or none. */
+/** Accepted `typ` when none is configured: the type of RFC 9068, the general type `JWT`, or none. */
 const defaultTypes: readonly unknown[] = [undefined, 'jwt', 'at+jwt']
 
-/** Media types are compared like this (RFC 7515, section 4.1.9). */
+/** Normalizes a media type for comparison (RFC 7515, section 4.1.9). */
 function plainType(typ: unknown): unknown {
   return typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ
 }
 
-/** `scope` after RFC 9068; some providers use `scp` instead. */
+/** RFC 9068 defines `scope`. Some providers use `scp` instead. */
 function scopesOf(claims: Readonly<Record<string, unknown>>): unknown[] {
   const given = claims.scope ?? claims.scp
   return Array.isArray(given) ? given : String(given ?? '').split(' ')
 }
 
-/** None, when the claim is missing: such a token is genuine, but reads nothing. */
+/** Returns an empty set when the claim is missing. Such a token is genuine, but reads nothing. */
 function readCustomers(claims: Readonly<Record<string, unknown>>, claim: string): Set<string> {
   const given = Object.hasOwn(claims, claim) ? claims[claim] : []
   const customers: unknown[] = Array.isArray(given) ? given : [given]
@@ -80,7 +80,7 @@ function readCustomers(claims: Readonly<Record<string, unknown>>, claim: string)
   return new Set(customers)
 }
 
-/** All tokens of one subject are one bearer. Its name is a hash: a subject may be an e-mail address. */
+/** All tokens of one subject count as one bearer. Its name is a hash, because a subject may be an e-mail address. */
 function nameBearer(issuer: string, subject: string): string {
   return `jwt_${hash('sha256', `${issuer}\n${subject}`).slice(0, 16)}`
 }

@@ -1,21 +1,24 @@
-/** Counts by key, each within a window of time that begins with the key's first count. */
+/** Counts by key. Each count belongs to a window of time that begins with the key's first count. */
 import { LRUCache } from 'lru-cache'
 
 interface Window {
   count: number
-  /** Its end by the monotonic clock: setting the machine's clock neither opens nor closes one. */
+  /** End of the window by the monotonic clock, so that setting the machine's clock does not change it. */
   endsMs: number
 }
 
-/** Maximum of windows at a time. When more begin, the oldest are forgotten: those keys are counted from 0 early. */
+/**
+ * Maximum of windows at a time. Beyond it, the least recently used windows are forgotten, and their keys are counted
+ * from 0 again.
+ */
 const maxWindows = 100_000
 
-/** Each `nowMs` is `performance.now()`. */
+/** Every `nowMs` is a value of `performance.now()`. */
 export function createWindows(seconds: number) {
   const lengthMs = seconds * 1000
   const windows = new LRUCache<string, Window>({ ttl: lengthMs, max: maxWindows, ttlResolution: 0 })
 
-  /** The key's window; undefined when there is none, or it ended. */
+  /** Returns the key's window. Undefined when there is none, or when it has ended. */
   function find(key: string, nowMs: number): Window | undefined {
     const window = windows.get(key)
     return window !== undefined && window.endsMs > nowMs ? window : undefined
@@ -36,7 +39,7 @@ export function createWindows(seconds: number) {
 }
 
 /** Whole seconds until a window ends, for `Retry-After`. */
-export function secondsLeft({ endsMs }: Window, nowMs: number): number {
-  // Rounded to milliseconds first: the difference is not exact, and a hair above 60 s would become 61.
+export function remainingSeconds({ endsMs }: Window, nowMs: number): number {
+  // Rounded to milliseconds first. Otherwise an inexact difference just above 60 s would become 61.
   return Math.max(1, Math.ceil(Math.round(endsMs - nowMs) / 1000))
 }

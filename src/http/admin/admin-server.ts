@@ -1,4 +1,4 @@
-/** The admin port: for operators, never for clients. */
+/** The admin port. It is for operators, never for clients. */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
@@ -7,7 +7,7 @@ import { isCustomerId, isInvoiceId } from '../../domain/invoice.ts'
 import { createLinkToken, type LinkKey } from '../../sdk/link.ts'
 import { maxLinkSeconds } from '../access/link-form.ts'
 import { parseObject } from '../access/parse-object.ts'
-import { createWindows, secondsLeft } from '../access/windows.ts'
+import { createWindows, remainingSeconds } from '../access/windows.ts'
 import { createRequestId } from '../request-id.ts'
 import { securityHeaders, writeBareAnswer } from '../server/bare-answer.ts'
 import type { UnreadableRequest } from '../server/connection.ts'
@@ -16,10 +16,10 @@ import { createGuardedServer, type EndWith, faultyRequest } from '../server/guar
 
 export interface AdminOptions {
   token: string
-  /** Signs links; null where none are made. */
+  /** Key that signs links. Null when this port makes no links. */
   key: LinkKey | null
   publicUrl: string | null
-  /** The reason why requests should go elsewhere, or null. */
+  /** Returns the reason why requests should go to another process, or null. */
   askReady(): Promise<string | null>
   writeMetrics(): Promise<string>
   log: Logger
@@ -38,7 +38,7 @@ const adminErrors = {
   not_configured: { status: 503 },
 } as const
 
-/** In the API's form, with its codes where they fit. */
+/** An error in the API's form. It uses the API's codes where they fit. */
 class AdminError extends Error {
   readonly code: keyof typeof adminErrors
   readonly headers: Readonly<Record<string, string>>
@@ -58,14 +58,14 @@ class AdminError extends Error {
   }
 }
 
-/** Prometheus' own, of the only answer that is a text. */
+/** Content type of Prometheus metrics, which are the only answer that is not JSON. */
 const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** Far more than any valid body has. */
 const maxBodyBytes = 4_096
 const keepAliveMs = 5_000
 
-/** Wrong tokens of one address that are answered as such within the window. The right one is never refused for them. */
+/** Wrong tokens that one address may send within the window. The right token is never refused because of wrong ones. */
 const guesses = { max: 20, seconds: 60 }
 
 export function createAdminServer(options: AdminOptions): Server {
@@ -112,7 +112,7 @@ export function createAdminServer(options: AdminOptions): Server {
   })
 }
 
-/** The body of the answer; rejects with an `AdminError`. */
+/** Returns the body of the answer. Rejects with an `AdminError`. */
 async function answer(
   request: IncomingMessage,
   routes: ReadonlyMap<string, Route>,
@@ -128,7 +128,7 @@ async function answer(
   return route.answer(request)
 }
 
-/** Returns the status. */
+/** Sends the answer and returns its status. */
 function send(
   found: object | string,
   requestId: string,
@@ -139,7 +139,7 @@ function send(
   const status = refusal?.status ?? 200
   const body = refusal?.write(requestId) ?? (typeof found === 'string' ? found : JSON.stringify(found))
   const headers = { 'cache-control': 'no-store', 'request-id': requestId, ...refusal?.headers }
-  // The rest of a body is not read, so the next request could not be found.
+  // The rest of the request's body is not read, so the connection cannot serve another request.
   if (!request.complete) endWith(writeBareAnswer(status, headers, body))
   else
     response
@@ -153,7 +153,7 @@ function send(
   return status
 }
 
-/** Knows ADMIN_TOKEN, and counts what is wrong by address. */
+/** Compares tokens with ADMIN_TOKEN, and counts wrong tokens by address. */
 class TokenGuard {
   private readonly expected: Buffer
   private readonly log: AdminOptions['log']
@@ -164,7 +164,7 @@ class TokenGuard {
     this.log = log
   }
 
-  /** In constant time, which reveals nothing of the right token. */
+  /** Compares in constant time, so that the duration reveals nothing of ADMIN_TOKEN. */
   check(request: IncomingMessage): void {
     const { authorization } = request.headers
     if (isRepeated('authorization', request.rawHeaders))
@@ -181,7 +181,7 @@ class TokenGuard {
     })
   }
 
-  /** Throws `rate_limited` when the address sent too many. */
+  /** Throws `rate_limited` when the address sent too many wrong tokens. */
   private countGuess(client: string): void {
     const { log } = this
     const nowMs = performance.now()
@@ -189,7 +189,7 @@ class TokenGuard {
     if (window.count <= guesses.max) return
     if (window.count === guesses.max + 1) log.warn({ client }, 'ADMIN_TOKEN was guessed wrong too often')
     const message = `This address sent ${guesses.max} wrong tokens within ${guesses.seconds} s.`
-    throw new AdminError('rate_limited', message, { 'retry-after': String(secondsLeft(window, nowMs)) })
+    throw new AdminError('rate_limited', message, { 'retry-after': String(remainingSeconds(window, nowMs)) })
   }
 }
 
@@ -197,7 +197,7 @@ function pathOf({ url = '' }: IncomingMessage): string {
   return withoutOrigin(url).split('?')[0] ?? ''
 }
 
-/** IPv4 as such, also where the port listens on both. */
+/** Returns an IPv4 address without the prefix `::ffff:`, which it has where the port listens on IPv4 and IPv6. */
 function addressOf({ socket }: IncomingMessage): string {
   return (socket.remoteAddress ?? '').replace(/^::ffff:(?=[\d.]+$)/, '')
 }
@@ -215,7 +215,7 @@ async function readJson(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
   try {
-    // What is too large is not read to its end, but answered.
+    // A body that is too large is not read to its end, but still gets an answer.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       length += chunk.length
       if (length > maxBodyBytes) break
@@ -230,7 +230,7 @@ async function readJson(request: IncomingMessage): Promise<string> {
 
 const members = ['customer', 'invoice', 'ttl']
 
-/** For backends that cannot sign links themselves: from the text of a body to a link. */
+/** Creates a link from the JSON text of a request's body, for backends that cannot sign links themselves. */
 async function createLinkFor(body: string, { key, publicUrl }: AdminOptions): Promise<object> {
   const request = readBody(body)
   if (key === null || publicUrl === null)

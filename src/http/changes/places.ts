@@ -1,7 +1,10 @@
-/** Places for those who wait, shared among their owners: nobody keeps newcomers out by taking all of them. */
+/**
+ * A limited number of places for waiting requests, shared among owners. No owner can keep new owners out by taking
+ * all places.
+ */
 export class Places<Holder> {
   private readonly max: number
-  /** Each owner's holders, the oldest first. */
+  /** The holders of each owner, oldest first. */
   private readonly holders = new Map<string, Set<Holder>>()
   private taken = 0
 
@@ -14,8 +17,9 @@ export class Places<Holder> {
   }
 
   /**
-   * Takes a place for the owner's holder. When all are taken, the oldest holder of the greediest owner loses its own, and is
-   * returned. An owner who would then have more than the other gets none: else both would push each other out for ever.
+   * Takes a place for the owner's holder. When all places are taken, the oldest holder of the owner with the most
+   * places loses its place and is returned as `gaveWay`. A new owner gets no place if it would then have more places
+   * than that owner. Otherwise both would push each other out for ever.
    */
   take(owner: string, holder: Holder): { isTaken: boolean; gaveWay: Holder | null } {
     let gaveWay: Holder | null = null
@@ -31,7 +35,7 @@ export class Places<Holder> {
     return { isTaken: true, gaveWay }
   }
 
-  /** Of a holder without a place, it does nothing. */
+  /** Frees the holder's place. Does nothing when the holder has no place. */
   leave(owner: string, holder: Holder): void {
     const own = this.holders.get(owner)
     if (!own?.delete(holder)) return

@@ -1,4 +1,7 @@
-/** Requests that wait for a change: the feed of all customers is read twice a second for all of them, and those whose customer changed go on. */
+/**
+ * Lets requests wait for a change. The feed of all customers is read twice a second for all waiting requests, and
+ * those whose customer changed go on.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { changeWaiting } from '../../sources/calls/telemetry.ts'
 import type { ChangePage } from '../../store/change-store.ts'
@@ -6,16 +9,19 @@ import type { ReadStore } from '../../store/store.ts'
 import { Places } from './places.ts'
 
 const checkEveryMs = 500
-/** More changes than these between two checks wake everybody. */
+/** A check that reads this many changes wakes all requests, because there may be more changes. */
 const readAtOnce = 1_000
 const defaultMaxWaiting = 2_000
 
 const anyone = ''
 
 export interface Waiter {
-  /** Resolves with true at a change since it joined or was last woken; with false after the given time, or at the signal. */
+  /**
+   * Resolves with true after a change since the request joined or was last woken. Resolves with false after `ms`, or
+   * when the signal aborts.
+   */
   wait(ms: number, signal: AbortSignal): Promise<boolean>
-  /** Whether it is to be answered now, whatever it waits for. */
+  /** Whether the request must be answered now, even without a change. */
   isOver(): boolean
   leave(): void
 }
@@ -23,11 +29,11 @@ export interface Waiter {
 export class ChangeWaiters {
   private readonly store: Pick<ReadStore, 'readChanges'>
   private readonly places: Places<Member>
-  /** Those who wait, by the customer whose changes they want, or `anyone`. */
+  /** The waiting requests, by the customer whose changes they want, or by `anyone`. */
   private readonly members = new Map<string, Set<Member>>()
   private released = false
   private timer: NodeJS.Timeout | undefined
-  /** The position up to which the feed is known to the present members; null while there are none. */
+  /** Position in the feed up to which the waiting requests know all changes. Null while no request waits. */
   private position: Promise<ChangePage | null> | null = null
 
   constructor(store: Pick<ReadStore, 'readChanges'>, maxWaiting = defaultMaxWaiting) {
@@ -35,7 +41,10 @@ export class ChangeWaiters {
     this.places = new Places(maxWaiting)
   }
 
-  /** Resolves once every later change is noticed: read changes after this, then wait. Null when there is no place for the owner. */
+  /**
+   * Resolves once every later change will be noticed. The caller reads the changes after this, then waits. Null when
+   * there is no place for the owner.
+   */
   async join(customerId: string | null, owner: string): Promise<Waiter | null> {
     const member = this.enter(customerId ?? anyone, owner)
     if (member === null) return null
@@ -50,7 +59,7 @@ export class ChangeWaiters {
     }
   }
 
-  /** Ends all waits, and those to come. */
+  /** Ends all current and future waits. */
   release(): void {
     this.released = true
     this.wakeAll()
@@ -92,15 +101,15 @@ export class ChangeWaiters {
     this.timer = setTimeout(() => void this.check(), checkEveryMs).unref()
   }
 
-  /** Reads what changed since the last check, and wakes those whose customer it is. */
+  /** Reads the changes since the last check, and wakes the requests that want them. */
   private async check(): Promise<void> {
     const seen = this.position
     const after = await seen
-    // A store that cannot be read is reported to the requests themselves, when they read.
+    // A failure is not thrown here. It wakes all requests, and each meets the failure when it reads the store itself.
     const page = await this.store
       .readChanges(null, after?.next ?? null, readAtOnce, after?.life)
       .catch(() => null)
-    // All have left meanwhile; for others who came, another check is planned.
+    // All requests left meanwhile. If others joined since, another check is planned for them.
     if (this.position !== seen) return
     if (page === null || after === null || page.changes.length === readAtOnce) this.wakeAll()
     for (const { customer_id } of page?.changes ?? []) this.wake(customer_id)
@@ -118,7 +127,6 @@ export class ChangeWaiters {
   }
 }
 
-/** A request that waits. */
 class Member implements Waiter {
   readonly leave: () => void
   private readonly waiters: ChangeWaiters
@@ -146,7 +154,7 @@ class Member implements Waiter {
     this.woken.resolve(true)
   }
 
-  /** Ends the wait: another takes its place. */
+  /** Ends the wait, because another request takes this place. */
   giveWay(): void {
     this.hasGivenWay = true
     this.wake()

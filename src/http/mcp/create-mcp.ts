@@ -1,4 +1,4 @@
-/** Read-only tools for assistants, by the Model Context Protocol. Stateless: each request stands alone. */
+/** Read-only tools for assistants, by the Model Context Protocol. No state is kept between requests. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
 import type * as Library from '@modelcontextprotocol/server'
@@ -14,7 +14,7 @@ import { writeRefusal, writeResult } from './answer.ts'
 import { createExplain, type ExplainOptions } from './explain.ts'
 import { describeTool, instructions, type ReadAnswer, readArguments, type Tool, tools } from './tools.ts'
 
-/** In the one file that scripts/build.ts makes of it: the package itself is needed only for its types. */
+/** The library, built into one file by scripts/build.ts. The package itself is needed only for its types. */
 const sdk: typeof Library = await import(locateFile('build/mcp.js').href)
 
 const maxRequestBytes = 65_536
@@ -39,7 +39,10 @@ export function createMcp(options: ExplainOptions): AddPost {
   }
 }
 
-/** Against DNS rebinding: a page of another site reaches nothing here, whatever name it has for this machine. */
+/**
+ * Protects against DNS rebinding. A page of another site cannot reach this server, whatever host name the page uses
+ * for it.
+ */
 function refuseForeign(scope: FastifyInstance, { identity }: RouteDependencies): void {
   const { publicUrl = null } = identity ?? {}
   const hosts = [
@@ -54,7 +57,7 @@ function refuseForeign(scope: FastifyInstance, { identity }: RouteDependencies):
   })
 }
 
-/** Before Fastify reads the header, which calls a type that it cannot read a failure. */
+/** Runs before Fastify reads Content-Type, because Fastify reports an unreadable type as a failure. */
 function refuseOtherTypes(scope: FastifyInstance): void {
   const message = 'Unsupported Media Type: Content-Type must be application/json'
   scope.addHook('onRequest', (request, reply, done) => {
@@ -69,11 +72,11 @@ function refuseOtherTypes(scope: FastifyInstance): void {
   })
 }
 
-/** A request of HTTP, and how far it was dealt with. */
+/** An HTTP request, and how far it was answered. */
 interface Exchange {
   request: FastifyRequest
   reply: FastifyReply
-  /** Of the messages of a batch. */
+  /** Number of messages that were answered, of those in the request's batch. */
   answered: number
   isRefusalLogged: boolean
 }
@@ -91,7 +94,7 @@ class McpHandler {
     this.explain = createExplain(options)
     this.handler = sdk.createMcpHandler(context => this.createServer(context), {
       maxRequestBodySize: maxRequestBytes,
-      // Nothing can be subscribed to: the tools are always the same.
+      // The tools never change, so nothing can be subscribed to.
       maxSubscriptions: 0,
       onerror: error => this.logRefusal(error),
     })
@@ -100,7 +103,7 @@ class McpHandler {
   async handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const gone = new AbortController()
     reply.raw.once('close', () => gone.abort())
-    // Under another spelling of the path, the server has read the body already.
+    // Under another spelling of the path, the server has already read the body.
     const body = request.body === undefined || request.raw.readableEnded ? null : Readable.toWeb(request.raw)
     const init = { method: 'POST', headers: headersOf(request), body, duplex: 'half', signal: gone.signal }
     const exchange: Exchange = { request, reply, answered: 0, isRefusalLogged: false }
@@ -135,26 +138,26 @@ class McpHandler {
       this.countMessage(exchange)
       if (!mayCall(tool, request))
         throw new ApiError('insufficient_scope', 'This tool needs a token of all customers.')
-      // Without PUBLIC_URL, links are paths: nothing repeats `Host`.
+      // Without PUBLIC_URL, links are paths, because no answer may repeat the `Host` header.
       const publicUrl = identity?.publicUrl ?? ''
       const read = (path: string) => readApi(this.app, request, path, signal)
       const context = { store, explain: this.explain, publicUrl, read }
       return writeResult(await tool.run(readArguments(tool.input, given), context))
     } catch (error) {
-      // Nobody waits for the answer any more.
+      // The client is gone, so nobody waits for an answer.
       if (signal.aborted) throw error
       return writeRefusal(logError(error as Error, request.id, { log, outage }), request.id)
     }
   }
 
-  /** The first message was counted with its request. */
+  /** Counts a message against the rate limit. The first message of a batch was already counted with its request. */
   private countMessage(exchange: Exchange): void {
     const { request, reply } = exchange
     if (exchange.answered++ > 0 && request.grant !== null)
       this.dependencies.spendRequest?.(request.grant, reply)
   }
 
-  /** Once a request: the library tells of some refusals twice. */
+  /** Logs at most once per request, because the library reports some refusals twice. */
   private logRefusal(error: Error): void {
     const { log } = this.dependencies
     const exchange = this.exchanges.getStore()
@@ -166,16 +169,19 @@ class McpHandler {
 
 const longestReason = 200
 
-/** Without what a client sent, as far as that can be told: a header is cut and cleaned, and a parser quotes the body. */
+/**
+ * Leaves out what a client sent, as far as possible: a header is cut and cleaned. The message of a JSON parser is
+ * replaced, because it quotes the body.
+ */
 function reasonOf(error: Error): string {
   if (error instanceof SyntaxError) return 'the body is not valid JSON'
   return error.message.replace(/[^\x20-\x7e]+/g, ' ').slice(0, longestReason)
 }
 
-/** Headers that the inner request takes over: the token, and the way that the request came. */
+/** Headers that the inner request takes over: the token, the trace and the client's address. */
 const passedOn = ['authorization', 'traceparent', 'x-forwarded-for']
 
-/** Reads the API's own routes: every check, limit and wall of theirs holds for the tools. */
+/** Reads the API's own routes, so that every check and limit of theirs also applies to the tools. */
 async function readApi(
   app: FastifyInstance,
   { headers, raw }: FastifyRequest,
@@ -211,15 +217,15 @@ function headersOf({ headers }: FastifyRequest): Headers {
 
 async function sendResponse(request: FastifyRequest, reply: FastifyReply, response: Response) {
   reply.code(response.status).header('cache-control', 'no-store')
-  // Not the others: whether the connection stays is not the library's affair.
+  // Other headers are not copied, because the library must not decide whether the connection stays open.
   const type = response.headers.get('content-type')
   if (type !== null) reply.header('content-type', type)
-  // Nobody reads the rest of the body.
+  // The rest of the request's body is not read, so the connection cannot serve another request.
   if (!request.raw.complete) reply.header('connection', 'close')
   return reply.send(Buffer.from(await response.arrayBuffer()))
 }
 
-// A hook answers before a body would be read.
+// Also used as an `onRequest` hook, because a hook answers before a body would be read.
 async function refuseMethod({ method }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   reply.header('allow', allow)
   if (method === 'OPTIONS') return reply.code(204).send()

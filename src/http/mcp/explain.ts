@@ -9,19 +9,22 @@ import { type OperatorStore, StoreError, StoreUnavailable } from '../../store/st
 import { plain, showRecord } from './answer.ts'
 
 export interface ExplainOptions {
-  /** The address of the store, with a role that may read its tables. */
+  /** URL of the store, with a role that may read its tables. */
   operatorUrl: string
   rules: Omit<LinkRules, 'isConnected'>
 }
 
-/** Entries of the journal, documents and sentences that are shown. */
+/** Maximum of journal entries, of documents and of sentences that are shown. */
 const maxEntries = 5
 
-/** One call after the other, each with the store opened for it: a failure is that call's alone, and connections stay few. */
+/**
+ * Calls run one after the other, and each opens the store for itself. So a failure affects one call only, and
+ * connections stay few.
+ */
 export function createExplain({ operatorUrl, rules }: ExplainOptions) {
   let last: Promise<unknown> = Promise.resolve()
 
-  /** One for each customer that has, or had, an invoice of this id. */
+  /** Returns one entry for each customer that has, or had, an invoice of this id. */
   async function explain(store: OperatorStore, invoiceId: string): Promise<object[]> {
     const { found, deleted, aside } = await explainInvoice(store, invoiceId, rules)
     const gone = deleted && { customer_id: deleted.customer_id, journal: showJournal(deleted.journal) }
@@ -33,15 +36,15 @@ export function createExplain({ operatorUrl, rules }: ExplainOptions) {
   }
 
   return (invoiceId: string): Promise<object[]> => {
-    const turn = last
+    const call = last
       .then(() => useStore(openOperatorStore(operatorUrl), store => explain(store, invoiceId)))
       .catch(error => {
         if (!(error instanceof StoreError) || error instanceof StoreUnavailable) throw error
         const message = 'The database role that serves may not read this; fatura explain shows it.'
         throw new ApiError('unavailable', message, { cause: error })
       })
-    last = turn.catch(() => {})
-    return turn
+    last = call.catch(() => {})
+    return call
   }
 }
 
@@ -57,7 +60,7 @@ function show({ invoice, derived, documents, journal, next, references, isStale 
       .map(plain),
     documents: documents.slice(0, maxEntries).map(({ id, document, misses }) => ({
       ...{ id, misses, ...(document && showRecord(document, ['type', 'status', 'number'])) },
-      // With its currency, which need not be the invoice's.
+      // The amount contains its currency, which may differ from the invoice's.
       ...(document && { charges: plain(describeCharged(document)) }),
     })),
     journal: showJournal(journal),

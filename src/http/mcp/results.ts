@@ -1,4 +1,4 @@
-/** What results of tools are made of: the schemas of their parts, and the members that `expand` adds. */
+/** Building blocks of tool results: the schemas of their parts, and the members that `expand` adds. */
 import { agingBuckets } from '../../domain/balance.ts'
 import type { Expanded } from '../../domain/expanded.ts'
 import { showRecord } from './answer.ts'
@@ -49,7 +49,7 @@ const documentFields = 'number type atcud date due_date status pdf'.split(' ')
 const taxFields = 'rate_percent base_cents tax_cents'.split(' ')
 const paymentFields = 'due_date paid_cents remaining_cents overdue payable credited_cents'.split(' ')
 
-/** The members that were asked for. */
+/** Returns the expanded members that were asked for. */
 export function showExpanded({ currency, document, payment, taxes }: Expanded & { currency: string }) {
   return {
     ...(document !== undefined && { document: document && showRecord(document, documentFields) }),
@@ -60,7 +60,7 @@ export function showExpanded({ currency, document, payment, taxes }: Expanded & 
   }
 }
 
-/** The fields that are shown, in their order. */
+/** Fields of an invoice that tools show, in their order. */
 export const shownFields =
   'id number issued_at status total_cents currency ix_sync_state ix_id ix_status display_name'.split(' ')
 export const moreFields = 'customer_id subtotal_cents discount_cents tax_cents tax_percent'.split(' ')

@@ -1,4 +1,7 @@
-/** The seven tools: input, output, and the reads that each is made of. The input's properties are the API's own parameters. */
+/**
+ * The seven tools with their input, their output and their reads. The properties of an input are the API's own
+ * parameters.
+ */
 import type { Tool as ListedTool } from '@modelcontextprotocol/server'
 import type { AccountStatement } from '../../domain/account.ts'
 import { agingBuckets, type CustomerBalance } from '../../domain/balance.ts'
@@ -44,14 +47,14 @@ import {
 } from './results.ts'
 
 export interface ReadAnswer {
-  /** Integers beyond 2^53 are bigints. */
+  /** An integer beyond 2^53 is a bigint. */
   // biome-ignore lint/suspicious/noExplicitAny: a shape of the contract, which the tool knows
   json: any
   synced_at: string | null
 }
 
 interface ToolContext {
-  /** Reads a route of the API, as the bearer of the token. */
+  /** Reads a route of the API with the rights of the request's token. */
   read(path: string): Promise<ReadAnswer>
   store: Pick<ReadStore, 'readFreshness'>
   explain(invoiceId: string): Promise<object[]>
@@ -64,10 +67,10 @@ export interface Tool {
   name: string
   title: string
   description: string
-  /** IDs are required; everything else may be left out. */
+  /** Properties that are IDs are required. All others may be left out. */
   input: Readonly<Record<string, object>>
   output: object
-  /** Whether it needs a token of all customers. */
+  /** Set on tools that need a token of all customers. */
   isForOperators?: true
   run(given: Arguments, context: ToolContext): Promise<Answer>
 }
@@ -153,7 +156,7 @@ export const tools: readonly Tool[] = [
         ...statuses.map(sum => ({ currency, month: null, ...sum })),
         ...months.map(sum => ({ currency, ...sum })),
       ])
-      // Those of all months first.
+      // Sums over all months come first. Their `month` is null.
       sums.sort((a, b) => (b.month ?? '9').localeCompare(a.month ?? '9'))
       const rows = sums.map(sum => showRecord(sum, sumFields))
       return { synced_at, rows: pageOf('sums', rows, wanted) }
@@ -249,7 +252,7 @@ export const tools: readonly Tool[] = [
 
 const hints = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
-/** A tool's schema stands alone: without references. */
+/** Resolves all references, because a tool's schema must stand alone. */
 export function describeTool({ name, title, description, input, output }: Tool) {
   const properties = Object.entries(input).map(([key, schema]) => [key, resolveReference(schema)])
   const inputSchema = { type: 'object', required: requiredOf(input), additionalProperties: false }
@@ -263,7 +266,7 @@ function requiredOf(input: Tool['input']): string[] {
   return Object.keys(input).filter(name => name.endsWith('_id'))
 }
 
-/** Reads a tool's arguments as the API reads its parameters. Throws an `ApiError` that shows what is allowed. */
+/** Reads a tool's arguments by the rules of the API's parameters. Throws an `ApiError` that shows what is allowed. */
 export function readArguments(properties: Tool['input'], given: object): Arguments {
   const refuse = (message: string) => new ApiError('invalid_parameter', message)
   const texts: Record<string, string> = {}

@@ -1,4 +1,4 @@
-/** The one invoice that every example of the OpenAPI document shows. */
+/** Example bodies for the OpenAPI document. Most of them show the same invoice. */
 import type { AccountStatement } from '../../domain/account.ts'
 import type { CustomerBalance } from '../../domain/balance.ts'
 import type { ChangeList } from '../../domain/change.ts'
@@ -75,7 +75,7 @@ export const exampleDocument: InvoiceDocument = {
 const { customer_name, customer_email, company_name, customer_tax_id, ix_created_at, ...detailFields } =
   exampleInvoice
 
-/** By the name of the body that each is an example of. */
+/** Example bodies, by the name of their schema. */
 export const examples: Record<string, object> = {
   InvoiceSummary: exampleInvoice,
   InvoiceList: {

@@ -1,4 +1,4 @@
-/** The bodies that `expand` adds to an invoice. */
+/** Schemas of the members that `expand` adds to an invoice. */
 import type { Expansion } from '../../domain/expanded.ts'
 import {
   cents,
@@ -12,7 +12,7 @@ import {
   textOrNull,
 } from './schema-parts.ts'
 
-/** What every document has printed. */
+/** Fields that every printed document has. */
 export const printedFields = {
   type: text("The external system's own word, for example `InvoiceReceipt` or `CreditNote`."),
   status: text("The external system's own word, for example `final` or `settled`."),
@@ -29,7 +29,7 @@ export const payable = {
     "Whether it can be paid on the payment platform's page: something is to be paid, and its certified document is not credited in full.",
 }
 
-/** Of lists and details alike. */
+/** Members that `expand` adds to invoices in lists and in details. */
 export const expandedFields = {
   document: {
     anyOf: [refer('DocumentBrief'), { type: 'null' }],

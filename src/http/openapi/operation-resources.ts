@@ -1,4 +1,4 @@
-/** Bodies beside those of the contract's resources: errors, health, metadata. */
+/** Schemas of bodies that belong to no customer: errors, health, metadata. */
 import { errorCodes } from '../../domain/errors.ts'
 import { object, oneOf, refer, resource, text, texts } from './schema-parts.ts'
 
@@ -9,7 +9,6 @@ const error = {
   request_id: text('Names this request in the logs.'),
 }
 
-/** What concerns every route, and none of a customer's. */
 export const operationResources = [
   resource('Health', 'The answer of a healthy process.', {
     status: oneOf(['ok'], 'Always `ok`; a failure is an error.'),

@@ -1,4 +1,4 @@
-/** Routes for operators, and for exploring the API: without a token. */
+/** Schemas of the routes that need no token, for operators and for exploring the API. */
 import type { ErrorCode } from '../../domain/errors.ts'
 import { errorResponses, jsonContent, requestIdHeader } from './responses.ts'
 

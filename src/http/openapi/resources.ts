@@ -1,4 +1,4 @@
-/** The bodies that go out: the contract's resources, as the OpenAPI document describes them, and the JSON Schemas of their fields. */
+/** Schemas of the bodies of answers and of their fields, as the OpenAPI document describes them. */
 import { openInvoicesShown } from '../../domain/balance.ts'
 import { changeKinds } from '../../domain/change.ts'
 import { expansions } from '../../domain/expanded.ts'
@@ -89,7 +89,6 @@ const documentFields = {
 const openOrder =
   'The oldest due day first; an invoice without one comes after those that are overdue, and before the others.'
 
-/** The schemas that routes refer to by name. */
 export const components = [
   resource(
     'InvoiceSummary',

@@ -25,8 +25,7 @@ const readHeaders = {
 
 export const jsonContent = (schema: string) => ({ 'application/json': { schema: refer(schema) } })
 
-/** Errors of every route behind a token. */
-const guarded = [
+const tokenErrors = [
   'invalid_parameter',
   'missing_token',
   'invalid_token',
@@ -38,7 +37,7 @@ const guarded = [
 
 const guardedResponses = (success: object, codes: readonly ErrorCode[]) => ({
   200: success,
-  ...errorResponses(...guarded, ...codes),
+  ...errorResponses(...tokenErrors, ...codes),
 })
 
 export const jsonResponses = (description: string, schema: string, ...codes: ErrorCode[]) =>
@@ -55,7 +54,7 @@ export const readResponses = (description: string, schema: string, ...codes: Err
 })
 
 /** Errors of routes that pass on a file. */
-const transferred = [
+const fileErrors = [
   'invoice_not_found',
   'document_not_found',
   'upstream_failed',
@@ -70,7 +69,7 @@ export const fileResponses = (description: string, type: string, headers = {}, .
       headers: { ...headers, ...tokenHeaders },
       content: { [type]: { schema: { type: 'string', contentMediaType: type } } },
     },
-    [...transferred, ...codes],
+    [...fileErrors, ...codes],
   )
 
 export const nameHeader = {
@@ -78,7 +77,7 @@ export const nameHeader = {
 }
 
 /** Errors of every route. */
-const everywhere: readonly ErrorCode[] = [
+const commonErrors: readonly ErrorCode[] = [
   'invalid_request',
   'request_timeout',
   'payload_too_large',
@@ -87,10 +86,12 @@ const everywhere: readonly ErrorCode[] = [
   'internal',
 ]
 
-/** A route's error responses, those that every route shares included: one for each status, each code explained. */
+/**
+ * The error responses of a route, one for each status. They include the errors of every route, and explain each code.
+ */
 export function errorResponses(...codes: ErrorCode[]) {
   const isLimited = codes.includes('rate_limited')
-  const byStatus = Object.groupBy([...codes, ...everywhere], code => errorCodes[code].status)
+  const byStatus = Object.groupBy([...codes, ...commonErrors], code => errorCodes[code].status)
   return Object.fromEntries(
     Object.entries(byStatus).map(([status, alike]) => [
       status,
@@ -101,7 +102,7 @@ export function errorResponses(...codes: ErrorCode[]) {
 
 const wrongPage = { message: 'page must be a whole number, written in digits.', param: 'page' }
 
-/** Statuses that are answered before a request counts. */
+/** Statuses of requests that are answered before the rate limit counts them. */
 const beforeLimit = [401, 408, 413, 414, 431]
 
 function errorResponse(status: number, codes: readonly ErrorCode[], isLimited: boolean) {
@@ -109,7 +110,7 @@ function errorResponse(status: number, codes: readonly ErrorCode[], isLimited: b
     description: codes.map(code => `\`${code}\`: ${errorCodes[code].meaning}`).join(' '),
     headers: {
       ...statusHeaders[status],
-      // On a route behind a token, a 400 may be about the way the token was sent (RFC 6750).
+      // On a route behind a token, a 400 may concern the way the token was sent (RFC 6750).
       ...(isLimited && status === 400 && challengeHeader),
       ...(isLimited && limitHeaders),
       ...requestIdHeader,

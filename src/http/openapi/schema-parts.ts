@@ -1,4 +1,4 @@
-/** The JSON Schemas that bodies are put together from. */
+/** JSON Schemas of which the schemas of bodies are made. */
 import { examples } from './examples.ts'
 
 const ofType =
@@ -30,7 +30,7 @@ export const moment = {
 }
 export const currency = text('Lower-case ISO 4217 currency code.', { pattern: '^[a-z]{3}$' })
 
-/** Every field is required, but those of `optional`. */
+/** Every field is required, except those in `optional`. */
 export const object = (properties: Record<string, object>, optional: readonly string[] = []) => ({
   type: 'object',
   required: Object.keys(properties).filter(name => !optional.includes(name)),
@@ -38,7 +38,7 @@ export const object = (properties: Record<string, object>, optional: readonly st
   additionalProperties: false,
 })
 
-/** A body, or a part of one, with a name. */
+/** A named schema of a body, or of a part of a body. */
 export const resource = (
   name: string,
   description: string,

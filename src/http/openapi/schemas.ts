@@ -1,4 +1,7 @@
-/** Input and output of each route: what parameters are read by, and the source of the OpenAPI document. */
+/**
+ * Schemas of the parameters and answers of each route. Parameters are read by them, and the OpenAPI document is made
+ * from them.
+ */
 import { entriesOfPage, type StatementQuery } from '../../domain/account.ts'
 import { expansions } from '../../domain/expanded.ts'
 import {
@@ -70,7 +73,7 @@ const listQuery = parameters({
   expand,
 } satisfies Record<keyof ListQuery, object>)
 
-/** Bounds of a page of changes, and of a wait for the next. */
+/** Bounds of one page of changes, and of the wait for a change. */
 export const changeLimits = { default: 100, max: 1_000, waitSeconds: 25 } as const
 const changesQuery = parameters({
   after: text(
@@ -87,7 +90,6 @@ const changesQuery = parameters({
   }),
 })
 
-/** What the parameters are once they are read. */
 export interface CustomerParams {
   customerId: string
 }

@@ -1,4 +1,4 @@
-/** The bodies of a customer's account. */
+/** Schemas of the bodies of a customer's account. */
 import { entriesOfPage, entryProofs, entryTypes } from '../../domain/account.ts'
 import { invoiceIdPattern } from '../../domain/invoice.ts'
 import {

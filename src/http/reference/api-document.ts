@@ -38,7 +38,7 @@ export function nameOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1)
 }
 
-/** Every error that the operations may answer, by status. */
+/** Lists every error that the operations may return, sorted by status. */
 export function listErrors(operations: readonly Operation[]) {
   const errors = new Map<string, { code: string; status: string; meaning: string }>()
   for (const { responses } of operations)
@@ -48,12 +48,12 @@ export function listErrors(operations: readonly Operation[]) {
   return [...errors.values()].sort((a, b) => Number(a.status) - Number(b.status))
 }
 
-/** The operations in the order of their tags, each with the parameters of its path first. */
+/** Lists the operations in the order of their tags. Each operation has the parameters of its path first. */
 export function listOperations({ tags, paths }: ApiDocument) {
-  const isElsewhere = (parameter: Parameter) => Number(parameter.in !== 'path')
+  const isOutsidePath = (parameter: Parameter) => Number(parameter.in !== 'path')
   const found = Object.entries(paths).map(([path, { get }]) => {
     const { parameters = [] } = get
-    return { path, ...get, parameters: parameters.toSorted((a, b) => isElsewhere(a) - isElsewhere(b)) }
+    return { path, ...get, parameters: parameters.toSorted((a, b) => isOutsidePath(a) - isOutsidePath(b)) }
   })
   return tags.flatMap(({ name }) => found.filter(operation => operation.tags.includes(name)))
 }

@@ -1,4 +1,4 @@
-/** The API for language models, after llmstxt.org: what it is, how to call it, where the rest stands. */
+/** Describes the API for language models, after llmstxt.org: what it is, how to call it, and where to read more. */
 import {
   type ApiDocument,
   endSentence,

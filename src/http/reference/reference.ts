@@ -6,7 +6,7 @@ import { writeLlmsText } from './llms-text.ts'
 
 const html = 'text/html; charset=utf-8'
 
-/** `folder` holds the script, as `scripts/build-reference.ts` made it. */
+/** `folder` holds the script that `scripts/build-reference.ts` made. */
 export function loadReference(apiDescription: Buffer, folder: URL): StaticFile[] {
   const document: ApiDocument = JSON.parse(apiDescription.toString())
   return [
@@ -19,7 +19,7 @@ export function loadReference(apiDescription: Buffer, folder: URL): StaticFile[]
   ]
 }
 
-/** No request goes to another host: no fonts, no proxy, no telemetry, no assistant. */
+/** The page sends no request to another host: no fonts, no proxy, no telemetry, no assistant. */
 const configuration = {
   withDefaultFonts: false,
   telemetry: false,
@@ -33,7 +33,10 @@ const configuration = {
   documentDownloadType: 'json',
 }
 
-/** A request to try begins with the required parameters of the access in `#t=TOKEN&c=cus_…`, or of the page's session. */
+/**
+ * The script that starts the page. It fills in the required parameters of a request from `#t=TOKEN&c=cus_…` in the
+ * URL, or from the session of the billing page.
+ */
 const startReference = `const read = text => { try { return JSON.parse(text) } catch { return null } }
 const claimsOf = token => read(atob((token.split('.')[1] ?? '').replace(/-/g, '+').replace(/_/g, '/')))
 function takeAccess() {
@@ -54,13 +57,13 @@ async function findValues({ token, customer, invoice }) {
   const { invoices = [] } = invoice ? {} : await ask(path, { authorization: 'Bearer ' + token })
   return { customerId: customer, invoiceId: invoice ?? invoices[0]?.id }
 }
-// What most come for stands first.
+// The list of invoices stands first, because most readers look for it.
 function listFirst(paths) {
   const found = Object.entries(paths)
   const list = found.findIndex(([path]) => path.endsWith('/{customerId}/invoices'))
   return Object.fromEntries([...found.slice(list), ...found.slice(0, list)])
 }
-// In a shell, these stand for themselves.
+// Only characters that a shell does not interpret are copied into the command.
 const plain = (text, other) => (/^[\\w.~-]+$/.test(text ?? '') ? text : other)
 function introduce({ token, customer }) {
   const path = '/api/v1/client/' + plain(customer, 'cus_…') + '/invoices?page_size=3'
@@ -84,7 +87,7 @@ addEventListener('DOMContentLoaded', async () => {
 })
 `
 
-/** As Markdown, behind the introduction. */
+/** Returns the table of errors as Markdown. The page shows it after the introduction. */
 function explainErrors(document: ApiDocument): string {
   const rows = listErrors(listOperations(document)).map(
     ({ code, status, meaning }) => `| \`${code}\` | ${status} | ${meaning} |`,
@@ -105,7 +108,7 @@ function interactivePage(document: ApiDocument, folder: URL): StaticFile[] {
     .find(file => /^scalar-\w+\.js\.br$/.test(file))
     ?.slice(0, -'.br'.length)
   const read = (ending: string) => readFileSync(new URL(name + ending, folder))
-  // A part of the script would try to compile code; the policy would refuse that, and report it.
+  // Without `jitless`, a part of the script would try to compile code. The policy would refuse and report that.
   const start = `globalThis.__zod_globalConfig = { jitless: true }
 const configuration = ${JSON.stringify(configuration)}
 const errors = ${JSON.stringify(explainErrors(document))}
@@ -131,7 +134,7 @@ ${startReference}`
       content: page,
       policy: {
         'script-src': "'self'",
-        // The reference sets its styles one by one.
+        // The reference sets inline styles.
         'style-src': "'unsafe-inline'",
         'img-src': "'self' data:",
         'font-src': "'self' data:",

@@ -1,13 +1,16 @@
 import { STATUS_CODES } from '../../sources/calls/node-http.ts'
 
-/** Lines of an answer's head, each with its CRLF. */
+/** Header lines of an answer, each ended by CRLF. */
 function writeLines(headers: Readonly<Record<string, string>>): string {
   return Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
 }
 
-/** Headers of every answer of every port: it is data for programs, never a page, and may not be embedded. */
+/**
+ * Security headers of every answer on every port, unless a route sets its own policy. Answers are data for programs,
+ * never a page, and may not be embedded.
+ */
 export const securityHeaders = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -15,7 +18,7 @@ export const securityHeaders = {
   'referrer-policy': 'no-referrer',
 }
 
-/** A whole answer of JSON that ends its connection, for a socket on which there is no request to answer. */
+/** A complete JSON answer that ends its connection. Used on a raw socket, where there is no request to answer. */
 export function writeBareAnswer(status: number, headers: Record<string, string>, body: string): string {
   const lines = writeLines({
     date: new Date().toUTCString(),

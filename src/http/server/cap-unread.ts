@@ -2,7 +2,9 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** All that waits to be read, over all connections: beyond it, the clients with the most are cut off. */
+/**
+ * Maximum of unread bytes over all connections. Beyond it, the connections with the most unread bytes are destroyed.
+ */
 const maxUnreadBytes = 48 * 1024 * 1024
 
 const intervalMs = 500
@@ -10,14 +12,14 @@ const intervalMs = 500
 export function capUnread(server: Server, connections: ReadonlyMap<Socket, unknown>): void {
   let timer: NodeJS.Timeout | undefined
   server.on('listening', () => {
-    timer = setInterval(look, intervalMs).unref()
+    timer = setInterval(check, intervalMs).unref()
   })
   server.on('close', () => clearInterval(timer))
 
-  function look(): void {
-    const most = [...connections.keys()].sort((a, b) => b.writableLength - a.writableLength)
-    let unreadBytes = most.reduce((sum, { writableLength }) => sum + writableLength, 0)
-    for (const socket of most) {
+  function check(): void {
+    const largestFirst = [...connections.keys()].sort((a, b) => b.writableLength - a.writableLength)
+    let unreadBytes = largestFirst.reduce((sum, { writableLength }) => sum + writableLength, 0)
+    for (const socket of largestFirst) {
       if (unreadBytes <= maxUnreadBytes) return
       unreadBytes -= socket.writableLength
       socket.destroy()

@@ -1,4 +1,4 @@
-/** Ends the connections of a server without the loss of a request. */
+/** Ends the connections of a server without losing a request. */
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { Socket, Server as SocketServer } from 'node:net'
@@ -6,10 +6,13 @@ import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/prom
 import { leaving } from './guarded-server.ts'
 import { type MoreSockets, noMoreSockets } from './more-sockets.ts'
 
-/** Silence of all connections before those without a request are closed. */
+/** Idle connections are closed after all connections were silent for this long. */
 const graceMs = 1_000
 
-/** From now on every answer carries `Connection: close`, and ends its connection. Every request is still answered. */
+/**
+ * Makes every answer from now on carry `Connection: close`, which ends its connection. Every request is still
+ * answered.
+ */
 export function endConnectionsByAnswers(server: Server): void {
   server.prependListener('request', (_request, response) => {
     response.setHeader('connection', 'close')
@@ -18,12 +21,13 @@ export function endConnectionsByAnswers(server: Server): void {
 }
 
 /**
- * When a server closes, Node closes every connection without a request under way, though its client may be about to send
- * one, or still be reading the last answer. Here, such connections stay open until nothing was written, nothing waited to
- * be read and no client connected for a while. Connections are looked at only then: a request costs nothing for it.
+ * Keeps idle connections open for a while when a server closes. Node would close them at once, although a client may
+ * be about to send a request or still be reading an answer. Here, they stay open until nothing was written, nothing
+ * waited to be read and no client connected for `graceMs`. The connections are checked only during the close, so
+ * requests cost nothing extra.
  */
 export function holdConnections(server: Server): void {
-  /** With the bytes written at the last look. */
+  /** The bytes that each connection had written at the last check. */
   const connections = new Map<Socket, number>()
   let quietSince: number | undefined
   server.on('connection', (socket: Socket) => {
@@ -40,31 +44,31 @@ export function holdConnections(server: Server): void {
     }
     if (now - quietSince < graceMs) return
     closeIdleConnections()
-    // Node 24 leaves out connections that never sent anything.
+    // Node 24 does not close connections that never sent anything.
     for (const socket of connections.keys()) if (socket.bytesRead === 0) socket.destroy()
   }
 }
 
-/** Longer than a request takes; the rest is cut off then. */
+/** Time after which all remaining connections are cut off. Longer than any request takes. */
 const patienceMs = 8_500
 
-/** The port is closed after this silence; and in any case after the longest wait. */
+/** The port is closed after `quietMs` without a new connection, and after `longestMs` in any case. */
 const quietMs = 100
 const longestMs = 500
 
-/** Connections that may wait to be taken, as Node asks the system for. */
+/** Node's default for the number of connections that may wait to be accepted. */
 const backlog = 511
 
 /**
- * Stops listening without the loss of a connection: the system resets connections that were not accepted yet. Until no client
- * connects for a moment, connections are accepted and not read: a client that waits for an answer does not connect again
- * meanwhile. Then all are read.
+ * Stops listening without losing a connection, because the system resets connections that were not accepted yet. New
+ * connections are accepted but not read until no client connects for a moment. A client that waits for an answer does
+ * not connect again meanwhile. Then all connections are read.
  */
 async function stopListening(server: Server, sockets: MoreSockets) {
   const taken: Socket[] = []
   const take = (socket: Socket) => {
     taken.push(socket)
-    // After Node began to read.
+    // Deferred, because Node begins to read the socket after this event.
     process.nextTick(() => socket.pause())
   }
   server.on('connection', take)
@@ -77,26 +81,26 @@ async function stopListening(server: Server, sockets: MoreSockets) {
 }
 
 /**
- * Stops listening on a port on which other processes go on: clients never stop connecting there. Each socket is closed right
- * after a turn of the event loop in which nobody came by it; who connects between the two is lost, unless the system hands
- * waiting connections on to the others (`net.ipv4.tcp_migrate_req`).
+ * Stops listening on a port that other processes share. Clients never stop connecting there. So each socket is closed
+ * right after a turn of the event loop without a new connection. A connection that arrives in between is lost, unless
+ * the system passes waiting connections to other sockets (`net.ipv4.tcp_migrate_req`).
  */
 async function leavePort(server: Server, sockets: MoreSockets) {
   const closed = sockets.close(untilEmpty)
   await untilEmpty(server)
   server.close()
-  // Not before: whoever connects again for the next request would come here again.
+  // Not earlier: a client that connects again for its next request could reach this process again.
   endConnectionsByAnswers(server)
   return { closed }
 }
 
-/** Until a turn of the event loop took nobody, or the longest wait is over. */
+/** Resolves when a turn of the event loop accepted no connection, or after `longestMs`. */
 async function untilEmpty(socket: SocketServer): Promise<void> {
   const started = performance.now()
   let taken = 0
   const count = () => taken++
   socket.on('connection', count)
-  // The first turn may have been looked at before.
+  // The current turn may have accepted its connections before the listener was added.
   await immediate()
   for (let before = -1; before < taken && performance.now() < started + longestMs; ) {
     before = taken
@@ -105,13 +109,14 @@ async function untilEmpty(socket: SocketServer): Promise<void> {
   socket.off('connection', count)
 }
 
-/** Until nobody connects for a moment, or the longest wait is over. */
+/** Resolves when no client connected for `quietMs`, or after `longestMs`. */
 async function untilQuiet(taken: readonly Socket[]): Promise<void> {
   const started = performance.now()
   let [last, seen] = [started, taken.length]
   do {
     await sleep(quietMs / 4)
-    // Until all that had connected were taken, however late that is: a turn of the event loop takes one of each socket.
+    // Waits until all queued connections are accepted, however long that takes. A turn of the event loop accepts one
+    // connection of each socket.
     for (let before = -1; before < taken.length && taken.length < seen + backlog; ) {
       before = taken.length
       await immediate()
@@ -121,7 +126,7 @@ async function untilQuiet(taken: readonly Socket[]): Promise<void> {
   } while (performance.now() < Math.min(last + quietMs, started + longestMs))
 }
 
-/** Closes the server and lets connections go as they fall silent; `close` waits for the last of them. */
+/** Closes the server and ends connections when they fall silent. `close` waits for the last connection. */
 export async function closeGently(
   server: Server,
   close: () => Promise<unknown> = () => once(server.close(), 'close'),
@@ -129,7 +134,7 @@ export async function closeGently(
 ): Promise<void> {
   const cutOff = setTimeout(() => server.closeAllConnections(), patienceMs)
   const { closed } = await (sockets.isAlone ? stopListening : leavePort)(server, sockets)
-  // Right after what has arrived was read.
+  // `setImmediate` runs after the event loop has read what arrived.
   const letGo = setInterval(() => setImmediate(() => server.closeIdleConnections()), 50)
   await close()
   await closed

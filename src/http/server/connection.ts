@@ -1,15 +1,18 @@
-/** One client's connection: the request that is being answered, and those that wait. */
+/** One client's connection, with the request that is being answered and the requests that wait. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Why bytes did not become a request, as Node tells it; or a request that is none, in our words. */
+/** Bytes that did not become a valid request, with the reason from Node's parser or from `findFault`. */
 export type UnreadableRequest = Error & {
   code?: string
   rawPacket?: Buffer
   bytesParsed?: number
 }
 
-/** The last answer of a connection, made when it is sent, to a request that may not be read to its end. */
+/**
+ * The last answer of a connection, to a request that may not be read to its end. `write` runs when the answer is
+ * sent.
+ */
 export interface LastAnswer {
   request: IncomingMessage | null
   write(): string
@@ -22,14 +25,14 @@ export interface Exchange {
 
 export class Connection {
   readonly socket: Socket
-  /** The request that is being answered, or was last. */
+  /** The request that is being answered or was answered last. */
   current: Exchange | null = null
   waiting: Exchange[] = []
-  /** It is sent after all that came before, and nothing is served after it. */
+  /** Sent after all earlier answers. Once it is set, the connection serves no further request. */
   last: LastAnswer | null = null
-  /** Whether the last answer is sent. */
+  /** Whether the last answer was sent. */
   isClosing = false
-  /** Requests that came when nothing was served any more. */
+  /** Number of requests that arrived when the connection served no further request. */
   dropped = 0
 
   constructor(socket: Socket) {
@@ -41,7 +44,10 @@ export class Connection {
     return current !== null && !current.response.writableFinished && !current.response.destroyed
   }
 
-  /** The request that is being answered, if it did not come to its end and no byte of its answer is sent. */
+  /**
+   * Returns the request that is being answered, if it has not arrived completely and no byte of its answer was sent.
+   * Otherwise null.
+   */
   cutShort(): IncomingMessage | null {
     const { current } = this
     return current === null || current.request.complete || current.response.headersSent

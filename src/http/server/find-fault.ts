@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 
 /**
- * The fault of a request that Node's parser lets pass, in words for its sender, or null. The start and the recipient of the
- * next request on such a connection cannot be known: the answer must close the connection.
+ * Returns the fault of a request that Node's parser accepts, as a message for its sender, or null. The answer to a
+ * faulty request must close the connection, because nobody can know where another request would begin.
  */
 export function findFault(request: IncomingMessage): string | null {
   const { headers, httpVersionMajor, httpVersionMinor, method, rawHeaders, url } = request
@@ -18,7 +18,10 @@ export function findFault(request: IncomingMessage): string | null {
   return null
 }
 
-/** A server must take a whole URL as well, as a proxy would (RFC 9112, section 3.2.2). */
+/**
+ * Removes scheme and host from a request target. A server must accept an absolute URL, as a proxy does (RFC 9112,
+ * section 3.2.2).
+ */
 export function withoutOrigin(target: string): string {
   return target.replace(/^https?:\/\/[^/?]*(?=\/)/i, '')
 }
@@ -27,7 +30,7 @@ export function isChunked({ headers, httpVersionMinor }: IncomingMessage): boole
   return httpVersionMinor === 1 && headers['transfer-encoding']?.toLowerCase() === 'chunked'
 }
 
-// RFC 3986: a name, an IPv4 address, or an IPv6 one in brackets.
+// RFC 3986: a host name, an IPv4 address, or an IPv6 address in brackets.
 const hostForm = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::(\d*))?$/
 const maxPort = 65_535
 
@@ -36,7 +39,7 @@ function isHost(host: string): boolean {
   return found !== null && Number(found[1] ?? 0) <= maxPort
 }
 
-/** Node keeps only the first of two; the raw list has both. */
+/** Whether a header was sent twice. Node keeps only the first value in `headers`, but `rawHeaders` has both. */
 export function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
   let given = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -1,7 +1,7 @@
 /**
- * An HTTP server that no client stops, fills or confuses: what every connection of this service goes through, on
- * whichever port. Requests on one connection are answered one at a time, in their order. Without that, 60 clients who send 32
- * requests for large answers at once and read none of them take 1.7 GB, and nobody else is answered for half a minute.
+ * An HTTP server that no client can block, exhaust or confuse. Every port of this service uses it. Requests on one
+ * connection are answered one at a time, in their order. Without this limit, 60 clients that each send 32 requests
+ * for large answers and read none take 1.7 GB, and nobody else is answered for half a minute.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -11,44 +11,49 @@ import { Connection, type Exchange, type LastAnswer, type UnreadableRequest } fr
 import { findFault } from './find-fault.ts'
 import { watchEventLoop } from './watch-event-loop.ts'
 
-/** Default of `requestTimeoutMs`. */
 const defaultRequestTimeoutMs = 10_000
 
-/** A connection on which nothing moves is closed. Longer than any answer takes to begin: a long poll, a PDF that is waited for. */
+/**
+ * A connection without traffic for this long is closed. Longer than any answer takes to begin, also a long poll or a
+ * slow PDF.
+ */
 const silentMs = 60_000
 
-/** After an answer that closes the connection, the client has this long to read it and to close its side. */
+/** Time that the client has to read the last answer and to close its side of the connection. */
 const lingerMs = 1_000
 
-/** Requests that may wait on one connection while another is answered. One more ends the connection. */
+/** Maximum of requests that wait on one connection. One more ends the connection. */
 const maxWaiting = 32
 
-/** The same over all connections together: a waiting request takes some 4 KB. */
+/** Maximum of requests that wait over all connections. A waiting request takes about 4 KB. */
 const maxWaitingInAll = 4_000
 
-/** The code of a request that is refused by `findFault`; its message says why. */
+/** Code of the error for a request that `findFault` refuses. The error's message gives the reason. */
 export const faultyRequest = 'FAULTY_REQUEST'
 
-/** Ends the connection with a whole answer to the request that is being handled, which may not be read to its end. */
+/** Ends the connection with a complete answer to the current request, whose body may not be read to its end. */
 export type EndWith = (answer: string) => void
 
 export interface ServerOptions {
-  /** Answers a request. The next one of the same connection waits until this one's answer is sent. */
+  /** Answers a request. The following request of the same connection waits until the answer is sent. */
   handle(request: IncomingMessage, response: ServerResponse, endWith: EndWith): void
   /**
-   * The whole answer, head and body, to bytes that never became a request. It must have `Connection: close`. `origin` is the
-   * header of the request, if that much was read.
+   * Returns the complete answer to bytes that never became a request: headers and body. It must contain `Connection:
+   * close`. `origin` is the request's Origin header, if it was read.
    */
   refuse(error: UnreadableRequest, origin: string | undefined): string
-  /** Time for which a connection may stay open without a request. */
+  /** Milliseconds for which a connection may stay open without a request. */
   keepAliveMs: number
-  /** Time for a client to send its request; a slower one is answered 408 and let go. Node checks it ten times within. */
+  /**
+   * Milliseconds that a client has to send its request. A slower client gets 408 and is disconnected. Node checks
+   * this ten times within that time.
+   */
   requestTimeoutMs?: number
-  /** Answers to requests beyond the capacity. Without it, all of them wait. */
+  /** Answers requests beyond the capacity. Without this handler, all requests wait. */
   excess?: ExcessHandler
 }
 
-/** Emitted on a server when from now on every answer ends its connection. */
+/** Emitted on a server when every further answer ends its connection. */
 export const leaving = 'fatura:leaving'
 
 export interface ExcessHandler {
@@ -63,7 +68,7 @@ export function createGuardedServer(options: ServerOptions): Server {
     headersTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveMs,
     connectionsCheckingInterval: requestTimeoutMs / 10,
-    // Node would answer without a body.
+    // Node itself would answer without a body.
     requireHostHeader: false,
   }).setTimeout(silentMs)
 
@@ -82,7 +87,7 @@ export function createGuardedServer(options: ServerOptions): Server {
     if (connection !== undefined) queue.receive(connection, { request, response })
   }
   server.on('request', receive)
-  // `Expect` with another word than 100-continue is ignored. Node itself would answer without a body.
+  // An `Expect` header other than 100-continue is ignored. Node itself would answer without a body.
   server.on('checkExpectation', receive)
   server.on('clientError', (error: UnreadableRequest, socket) => {
     const connection = connections.get(socket as Socket)
@@ -93,10 +98,10 @@ export function createGuardedServer(options: ServerOptions): Server {
   return server
 }
 
-/** The order of requests on each connection, and their number over all. */
+/** Keeps the order of requests on each connection, and counts the waiting requests over all connections. */
 class RequestQueue {
   private readonly options: ServerOptions
-  private readonly turns = watchEventLoop()
+  private readonly eventLoop = watchEventLoop()
   private waitingInAll = 0
 
   constructor(options: ServerOptions) {
@@ -122,7 +127,7 @@ class RequestQueue {
     connection.waiting = []
   }
 
-  /** Node has made an object of each request in a packet: who goes on sending is not kept. */
+  /** Node creates an object for each request in a packet. A client that goes on sending requests is disconnected. */
   private dropRequest(connection: Connection): void {
     if (++connection.dropped > maxWaiting) connection.socket.destroy()
   }
@@ -130,10 +135,10 @@ class RequestQueue {
   private begin(connection: Connection, exchange: Exchange): void {
     const { request, response } = exchange
     connection.current = exchange
-    // What follows such a request in the same packet is not read, though nothing is upgraded.
+    // Node does not read the requests after an upgrade request in the same packet, although nothing is upgraded here.
     if (request.headers.upgrade !== undefined) response.setHeader('connection', 'close')
     const { excess } = this.options
-    if (excess && this.turns.isExcess() && !excess.isExempt(request.url ?? ''))
+    if (excess && this.eventLoop.isExcess() && !excess.isExempt(request.url ?? ''))
       excess.answer(request, response)
     else
       this.options.handle(request, response, answer =>
@@ -187,8 +192,8 @@ class RequestQueue {
 }
 
 /**
- * Closes our side after the answer, and reads on, without a look at it, until the client closes its own: were the socket closed
- * over unread bytes, the answer could be lost on its way (RFC 9112, section 9.6).
+ * Closes our side after the answer, and discards everything that the client sends until it closes its side. If the
+ * socket were closed with unread bytes, the answer could be lost (RFC 9112, section 9.6).
  */
 function sendLast(connection: Connection, { request, write }: LastAnswer): void {
   const { socket } = connection
@@ -205,7 +210,7 @@ function sendLast(connection: Connection, { request, write }: LastAnswer): void 
   request?.resume()
 }
 
-/** A reset, a broken pipe: nobody is there to be answered. */
+/** Whether the socket failed, for example by a reset or a broken pipe. Then no answer can be sent. */
 function isSocketError({ code = '' }: UnreadableRequest): boolean {
   return !code.startsWith('HPE_') && !code.startsWith('ERR_HTTP_')
 }

@@ -1,6 +1,6 @@
 /**
- * Several listening sockets on a server's port. The event loop takes one connection of each socket in a turn: with one socket,
- * whoever keeps the turns long with requests and opens connections beside them would keep newcomers out.
+ * Opens several listening sockets on a server's port. The event loop accepts one connection of each socket in a turn.
+ * With a single socket, a client that makes turns long and opens many connections would keep new clients out.
  */
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -9,38 +9,42 @@ import { createServer, type Server as SocketServer } from 'node:net'
 
 const socketsInAll = 32
 
-interface Place {
+interface Address {
   host: string
   port: number
 }
 
-/** How a server listens. `isAlone`: no other program listens on the port. */
-interface SharedPlace extends Place {
+/** How a server listens. `isAlone` is true when no other program listens on the port. */
+interface SharedAddress extends Address {
   reusePort: boolean
   isAlone: boolean
 }
 
 /**
- * How a server is to listen so that more sockets can join it. Unless it shares the port `withOthers`, throws as `listen`
- * does when the port is taken: the system itself lets two programs of one user share a port where both ask for that.
+ * Returns how a server must listen so that more sockets can join its port. Unless `withOthers` is true, throws like
+ * `listen` when the port is taken. This check is needed because the system lets two programs of one user share a port
+ * when both ask for it.
  */
-export async function sharedPlace(place: Place, withOthers = false): Promise<SharedPlace> {
-  if (withOthers) return { ...place, reusePort: true, isAlone: false }
-  // The system chooses a free one.
-  if (place.port !== 0) await listenAndClose(place)
-  return { ...place, reusePort: await canShare(place.host), isAlone: true }
+export async function sharedAddress(address: Address, withOthers = false): Promise<SharedAddress> {
+  if (withOthers) return { ...address, reusePort: true, isAlone: false }
+  // With port 0, the system chooses a free port.
+  if (address.port !== 0) await listenAndClose(address)
+  return { ...address, reusePort: await canShare(address.host), isAlone: true }
 }
 
-/** Opens more sockets on the port of a server that listens, if it listens as `sharedPlace` says. They close with `close`. */
+/**
+ * Opens more sockets on the port of a listening server, if the result of `sharedAddress` allows it. `close` closes
+ * them.
+ */
 export async function openMoreSockets(
   server: Server,
-  { reusePort, isAlone }: Pick<SharedPlace, 'reusePort' | 'isAlone'>,
+  { reusePort, isAlone }: Pick<SharedAddress, 'reusePort' | 'isAlone'>,
 ) {
   const sockets: SocketServer[] = []
   const bound = server.address()
   if (reusePort && bound !== null && typeof bound === 'object')
     while (sockets.length < socketsInAll - 1) {
-      // As Node's HTTP server makes its own.
+      // Node's HTTP server opens its own socket with the same options.
       const socket = createServer({ allowHalfOpen: true, noDelay: true })
       socket.on('connection', connection => server.emit('connection', connection))
       sockets.push(socket)
@@ -50,7 +54,9 @@ export async function openMoreSockets(
   let closed: Promise<unknown> | undefined
   return {
     isAlone,
-    /** Stops listening on each once it may be closed; resolves when the last of their connections is closed. */
+    /**
+     * Closes each socket when `mayClose` resolves for it. Resolves when the last connection of all sockets is closed.
+     */
     async close(mayClose: (socket: SocketServer) => Promise<unknown> = async () => {}) {
       closed ??= Promise.all(
         sockets.map(async socket => {
@@ -63,9 +69,8 @@ export async function openMoreSockets(
   }
 }
 
-/** Listens on all of them. */
-export async function listenOnSockets(server: Server, place: Place): Promise<MoreSockets> {
-  const shared = await sharedPlace(place)
+export async function listenOnSockets(server: Server, address: Address): Promise<MoreSockets> {
+  const shared = await sharedAddress(address)
   await once(server.listen(shared), 'listening')
   return openMoreSockets(server, shared)
 }
@@ -74,13 +79,16 @@ export type MoreSockets = Awaited<ReturnType<typeof openMoreSockets>>
 
 export const noMoreSockets: MoreSockets = { isAlone: true, close: async () => {} }
 
-/** Whether connections that wait for a socket that closes go to others on its port; null where it cannot be read. */
+/**
+ * Whether the system passes connections that wait for a closing socket to other sockets on the same port. Null where
+ * the setting cannot be read.
+ */
 export async function handsOnConnections(): Promise<boolean | null> {
   const set = await readFile('/proc/sys/net/ipv4/tcp_migrate_req', 'utf8').catch(() => null)
   return set === null ? null : set.trim() === '1'
 }
 
-/** Not every system lets several sockets share a port. */
+/** Whether this system lets several sockets share a port. */
 async function canShare(host: string): Promise<boolean> {
   try {
     await listenAndClose({ host, port: 0, reusePort: true })
@@ -91,8 +99,8 @@ async function canShare(host: string): Promise<boolean> {
   }
 }
 
-async function listenAndClose(place: Place & { reusePort?: boolean }): Promise<void> {
-  const socket = createServer().listen({ ...place, exclusive: true })
+async function listenAndClose(address: Address & { reusePort?: boolean }): Promise<void> {
+  const socket = createServer().listen({ ...address, exclusive: true })
   await once(socket, 'listening')
   await once(socket.close(), 'close')
 }

@@ -1,64 +1,67 @@
 /**
- * Detects overload, and which requests are excess. The event loop takes the requests that arrived in turns, one after
- * the other: a turn that lasts long means that requests wait long. When turns stay long, each serves for a while, and the
- * others that are waiting are excess. See docs/decisions/0010-shedding-by-turns.md.
+ * Detects overload and decides which requests are excess. The event loop takes arrived requests in turns, one turn
+ * after the other. A long turn means that requests wait long. While turns stay long, each turn serves requests for
+ * `maxTurnMs`, and the other waiting requests are excess. See docs/decisions/0010-shedding-by-turns.md.
  */
 
-/** Time for which a turn serves requests. */
+/** Time for which a turn serves requests during an overload. */
 const maxTurnMs = 35
 
-/** Requests that a turn serves in any case: so few at once are no overload, however slow the machine is. */
+/** Number of requests that a turn always serves. So few requests are no overload, however slow the machine is. */
 const minServed = 32
 
-/** Time for which turns must stay long before requests are shed, and then short to end it: one alone may be a pause of the machine. */
+/**
+ * Requests are shed after turns were long for this time, until turns were short for this time. A single long turn may
+ * be a pause of the machine.
+ */
 const patienceMs = 1_000
 
-/** Time between two long turns, at most, for them to follow one another: over a database, answers have short turns in between. */
+/** Maximum time between two long turns of one series. When a database answers, short turns lie between long ones. */
 const gapMs = 250
 
-/** One in this many requests has its turn measured, until a turn is long: then every turn is. */
+/** One in this many requests has its turn measured. After a long turn, every turn is measured. */
 const measuredEvery = 16
 
 export function watchEventLoop() {
   let requests = 0
-  /** -1 while no turn is measured. */
-  let turnBegan = -1
+  /** Start of the measured turn, or -1 while no turn is measured. */
+  let turnStart = -1
   let served = 0
-  /** Since when long turns follow one another, and when the last of them ended. */
+  /** `longSince` is the start of a series of long turns. `lastLong` is the end of its last turn. */
   let longSince = Number.POSITIVE_INFINITY
   let lastLong = 0
-  let sheds = false
+  let isShedding = false
 
   function beginTurn(): void {
-    turnBegan = performance.now()
+    turnStart = performance.now()
     served = 1
-    if (turnBegan - lastLong > (sheds ? patienceMs : gapMs)) {
+    if (turnStart - lastLong > (isShedding ? patienceMs : gapMs)) {
       longSince = Number.POSITIVE_INFINITY
-      sheds = false
+      isShedding = false
     }
-    setImmediate(freeSlot)
+    setImmediate(endTurn)
   }
 
-  function freeSlot(): void {
+  function endTurn(): void {
     const now = performance.now()
-    if (now - turnBegan >= maxTurnMs) {
-      longSince = Math.min(longSince, turnBegan)
+    if (now - turnStart >= maxTurnMs) {
+      longSince = Math.min(longSince, turnStart)
       lastLong = now
     }
-    turnBegan = -1
+    turnStart = -1
   }
 
-  /** Counts a request that arrived; whether it is to be refused. */
+  /** Counts a request that arrived. Returns whether it must be refused. */
   function isExcess(): boolean {
-    if (turnBegan === -1) {
+    if (turnStart === -1) {
       if (++requests % measuredEvery === 0 || longSince !== Number.POSITIVE_INFINITY) beginTurn()
       return false
     }
     if (++served <= minServed) return false
     const now = performance.now()
-    if (now - turnBegan <= maxTurnMs) return false
-    sheds ||= now - Math.min(longSince, turnBegan) > patienceMs
-    return sheds
+    if (now - turnStart <= maxTurnMs) return false
+    isShedding ||= now - Math.min(longSince, turnStart) > patienceMs
+    return isShedding
   }
 
   return { isExcess }

@@ -1,4 +1,7 @@
-/** `POST /sign-in`: an e-mail address in, the same answer for every address, and a link by mail if it is a customer's. */
+/**
+ * `POST /sign-in` takes an e-mail address. The answer is the same for every address. A customer's address then gets a
+ * link by mail.
+ */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../domain/errors.ts'
@@ -13,7 +16,7 @@ import { createSignInLimits, perSource } from './sign-in-limits.ts'
 const maxBodyBytes = 1_024
 const allow = 'POST, OPTIONS'
 const otherMethods = METHODS.filter(method => method !== 'POST' && method !== 'CONNECT')
-/** No address of several, nor one with a name. */
+/** Exactly one address, without a display name. */
 const emailForm = /^[^\s@"\\<>(),;:[\]\p{Cc}]{1,64}@[^\s@"\\<>(),;:[\]\p{Cc}]{1,189}$/u
 
 export function createSignIn(options: MailOptions): AddPost {
@@ -56,7 +59,7 @@ async function refuseMethod(_request: unknown, reply: FastifyReply): Promise<Fas
   throw new ApiError('method_not_allowed', `Allowed methods: ${allow}.`)
 }
 
-/** A form of another site cannot send this type without being asked whether it may. */
+/** Requires application/json. A form of another site cannot send this type without a CORS preflight. */
 async function readBody(body: IncomingMessage | undefined): Promise<string> {
   if (!/^application\/json\b/i.test(body?.headers['content-type'] ?? ''))
     throw new ApiError('invalid_request', 'Content-Type must be application/json.')
@@ -71,7 +74,7 @@ async function readBody(body: IncomingMessage | undefined): Promise<string> {
   return Buffer.concat(parts).toString()
 }
 
-/** In lower case: hardly a mail server tells addresses apart by that. */
+/** Returns the address in lower case, because hardly any mail server distinguishes case. */
 function readEmail(body: string): string {
   let given: unknown
   try {

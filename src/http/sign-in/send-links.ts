@@ -1,4 +1,7 @@
-/** Sends links to an address, if it is a customer's: afterwards, so that whoever asks learns nothing from the time it takes. */
+/**
+ * Sends links to an address if it is a customer's. The mail is sent after the answer, so that the duration of the
+ * request reveals nothing.
+ */
 import { createTransport } from 'nodemailer'
 import type { Logger } from 'pino'
 import { defaultPageSize, type Invoice } from '../../domain/invoice.ts'
@@ -8,18 +11,18 @@ import type { ReadStore } from '../../store/store.ts'
 import { type MailLink, writeMail } from './write-mail.ts'
 
 export interface MailOptions {
-  /** Address of the mail server, as `smtps://user:password@host:465`. */
+  /** URL of the mail server, for example `smtps://user:password@host:465`. */
   smtpUrl: string
-  /** The address that mail comes from. */
+  /** E-mail address of the sender. */
   from: string
   company: string
   key: LinkKey
   publicUrl: string
-  /** The address of the store, with a role that may read its tables. */
+  /** URL of the store, with a role that may read its tables. */
   operatorUrl: string
 }
 
-/** Mails that wait; a request beyond sends none. */
+/** Maximum of waiting mails. A request beyond this number sends none. */
 const maxWaiting = 1_000
 const timeoutMs = 20_000
 
@@ -38,7 +41,7 @@ export class LinkSender {
     this.transport = openTransport(options.smtpUrl)
   }
 
-  /** One mail after the other. */
+  /** Mails are sent one after the other. */
   queue(email: string): void {
     const { log } = this
     if (this.waiting >= maxWaiting) return
@@ -51,7 +54,7 @@ export class LinkSender {
       })
   }
 
-  /** Once those that wait are sent. */
+  /** Resolves when all waiting mails are sent. */
   async close(): Promise<void> {
     await this.last
     this.transport.close()
@@ -74,7 +77,7 @@ export class LinkSender {
     log.info({ customers: customers.length }, 'links were sent by e-mail')
   }
 
-  /** Null for an address that the customer's newest invoice no longer has. */
+  /** Null when the customer's newest invoice has another address, or when the link would open nothing. */
   private async makeLink(customer: string, email: string): Promise<MailLink | null> {
     const { key, publicUrl } = this.options
     const query = { customer_id: customer, page: 1, page_size: defaultPageSize }
@@ -84,7 +87,10 @@ export class LinkSender {
     return { name: newest.display_name, url: await createLink({ key, publicUrl, customer }) }
   }
 
-  /** A key that was revoked, or that is not for this customer, makes links that open nothing. */
+  /**
+   * Whether links of the key open the customer's invoices. A revoked key, or one for other customers, makes links
+   * that open nothing.
+   */
   private async mayOpen(customerId: string): Promise<boolean> {
     const { log, store } = this
     const { kid } = this.options.key

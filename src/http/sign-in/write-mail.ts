@@ -1,4 +1,4 @@
-/** The mail that brings links: in both languages, as text and as HTML. */
+/** Writes the mail that contains links, in Portuguese and English, as text and as HTML. */
 
 export interface MailLink {
   /** The customer's name. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createAuthenticate } from '../../../src/http/access/authenticate.ts'
 import { createToken, hashToken, readTokenId } from '../../../src/http/access/token.ts'
-import { createWindows, secondsLeft } from '../../../src/http/access/windows.ts'
+import { createWindows, remainingSeconds } from '../../../src/http/access/windows.ts'
 import { stopBothClocks } from '../../support/worlds/both-clocks.ts'
 import { settle, stopClock } from '../../support/worlds/stopped-clock.ts'
 import { withChecksum } from '../../support/worlds/tokens.ts'
@@ -201,7 +201,7 @@ describe('what is remembered', () => {
       [0, 1],
       [-5, 1],
     ] as const)
-      assert.equal(secondsLeft({ count: 1, endsMs: 50_000 + left }, 50_000), told, String(left))
+      assert.equal(remainingSeconds({ count: 1, endsMs: 50_000 + left }, 50_000), told, String(left))
   })
 
   test('a token is known by a SHA-256, and what the store says of it for half a second', async () => {

@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { closeGently } from '../../../src/http/server/close-connections.ts'
-import { listenOnSockets, sharedPlace } from '../../../src/http/server/more-sockets.ts'
+import { listenOnSockets, sharedAddress } from '../../../src/http/server/more-sockets.ts'
 import { createServer } from '../../../src/sources/calls/node-http.ts'
 
 const newcomers = 128
@@ -55,7 +55,7 @@ describe('a server with several sockets', () => {
 
   it('does not share its port with another program', async t => {
     const { port } = await listen(t)
-    await assert.rejects(sharedPlace({ host: '127.0.0.1', port }), { code: 'EADDRINUSE' })
+    await assert.rejects(sharedAddress({ host: '127.0.0.1', port }), { code: 'EADDRINUSE' })
   })
 
   it('answers what is under way before it is closed, on whichever socket it came', async t => {
