@@ -105,7 +105,7 @@ function withDecimal<Fields extends { currency: string }, Source>(
   ]
 }
 
-/** Columns that come after the fields of the API's list and are not among them. */
+/** Columns that the API's list does not have. They follow the columns of the list's fields. */
 const columnsBesideList: readonly Column<ExportedInvoice>[] = [
   { name: 'document_number', kind: 'text', read: ({ document }) => document?.number ?? null },
   { name: 'atcud', kind: 'text', read: ({ document }) => document?.atcud ?? null },

@@ -112,7 +112,6 @@ function readInvoice({ summary, document, payment }: WalkedInvoice): Required<Ex
   return { ...JSON.parse(summary), document: document && JSON.parse(document), facts: JSON.parse(payment) }
 }
 
-/** Returns the invoice with everything that `expand` adds. */
 function readExpanded(walked: WalkedInvoice): (Invoice & Expanded)[] {
   const { facts, document, ...invoice } = readInvoice(walked)
   const columns = expansionColumns(invoice, facts, document)

@@ -46,7 +46,6 @@ export const indexColumns: readonly Column<SavedPdf>[] = [
 
 export interface PdfExport {
   folder: string
-  /** One source for each kind of PDF to export. */
   sources: { ix?: InvoicingSystem; payments?: PaymentPlatform }
   index: RowWriter<SavedPdf>
   signal: AbortSignal

@@ -15,7 +15,9 @@ import { securityHeaders } from './server/bare-answer.ts'
 import { createGuardedServer, type ServerOptions } from './server/guarded-server.ts'
 import { StoreOutage } from './store-outage.ts'
 
-/** Longer than the proxies in front of the service keep an idle connection. */
+/**
+ * Time for which an idle connection stays open. Longer than a proxy in front of the service keeps an idle connection.
+ */
 const keepAliveMs = 72_000
 
 export interface AppOptions extends Omit<RouteDependencies, 'spendRequest' | 'outage'> {
@@ -57,7 +59,7 @@ export function createApp({
       }),
     // The guarded server handles client errors. Fastify's own handler would write into answers that have begun.
     clientErrorHandler: () => {},
-    // Passed here and not set later, so that Fastify does not load its own compilers.
+    // Fastify would load its own compilers if these were set later.
     schemaController: {
       compilersFactory: {
         buildValidator: () => compileParameters as never,

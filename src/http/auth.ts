@@ -45,7 +45,7 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
     checkScope(grant, mayRead, customerId, invoiceId)
   }
 
-  // A callback, because Fastify waits for a promise even when the answer is known at once.
+  // Uses a callback, because Fastify waits for a promise even when the result is known at once.
   scope.addHook('onRequest', (request, reply, done) => {
     const refuse = (error: Error) => {
       if (error instanceof ApiError) challenge(reply, error, identity)

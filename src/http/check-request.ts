@@ -1,4 +1,3 @@
-/** Checks every request before its route runs. */
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../domain/errors.ts'
@@ -8,15 +7,14 @@ import type { ServerOptions } from './server/guarded-server.ts'
 export const maxUrlBytes = 8_192
 
 /**
- * Maximum size of a body that is ignored. A larger body is refused. Only routes named by `ReadsBody` read their
- * bodies.
+ * Maximum size of a body that is ignored. A larger body is refused. Routes for which `ReadsBody` is true read their
+ * body themselves.
  */
 const maxIgnoredBodyBytes = 8_192
 
 /** Code of the error for a request whose body is larger than `maxIgnoredBodyBytes`. */
 export const bodyTooLarge = 'BODY_TOO_LARGE'
 
-/** Whether a route reads the request's body itself. */
 export type ReadsBody = (request: IncomingMessage) => boolean
 
 export function refuseLongUrl({ raw: { url = '' } }: FastifyRequest): ApiError | null {

@@ -1,4 +1,3 @@
-/** Finds the address that a request comes from, also behind trusted proxies. */
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 

@@ -6,7 +6,7 @@ import type { CustomerParams } from './openapi/schemas.ts'
 import { version as packageVersion } from './package.ts'
 import { sendJson } from './send-json.ts'
 
-/** The freshness goes into a header, so that the body stays the contract's. */
+/** Freshness goes into a header, because the contract defines the body. */
 function setReadHeaders(reply: FastifyReply, etag: string, syncedAt: number | null): void {
   reply.header('cache-control', 'private, no-cache')
   reply.header('etag', etag)

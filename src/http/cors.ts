@@ -4,8 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 
-/** Response headers that a page may read. */
-const exposed =
+const exposedHeaders =
   'ETag, Request-Id, RateLimit, RateLimit-Policy, Retry-After, Content-Disposition, Fatura-Synced-At'
 
 /** Headers of the answer to a preflight, besides the headers of every answer. */
@@ -25,12 +24,11 @@ export function createCors(origins: readonly string[]) {
   const allowed = new Map(
     origins.map(origin => [
       origin,
-      { 'access-control-allow-origin': origin, 'access-control-expose-headers': exposed, ...vary },
+      { 'access-control-allow-origin': origin, 'access-control-expose-headers': exposedHeaders, ...vary },
     ]),
   )
   return {
     headersFor: (origin = ''): Record<string, string> => allowed.get(origin) ?? vary,
-    /** Whether a request is a preflight of an allowed origin. */
     isPreflight: ({ method, headers }: IncomingMessage) =>
       method === 'OPTIONS' &&
       headers['access-control-request-method'] !== undefined &&

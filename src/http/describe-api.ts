@@ -51,7 +51,7 @@ export async function describeApi(): Promise<string> {
   return `${JSON.stringify(document, (_key, value) => hoistExplode(unwrapReference(value)), 2)}\n`
 }
 
-/** Replaces a schema that only wraps another schema's name by that name. */
+/** Replaces a schema that contains only a reference by the reference itself. */
 function unwrapReference(value: { allOf?: unknown[] } | undefined): unknown {
   return value?.allOf?.length === 1 && Object.keys(value).length === 1 ? value.allOf[0] : value
 }

@@ -21,14 +21,14 @@ import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
 /** Deadline of a whole download, from the first request to the last byte. */
 const downloadDeadlineMs = 30_000
 
-/** Limits of each kind of document, because the two kinds come from different systems. */
+/** These limits apply to each kind of document, because the two kinds come from different systems. */
 const limits = { perMember: 4, perMemberSecond: 5, perGroup: 16, waitMs: 10_000 }
 
 type Source = PaymentPlatform | InvoicingSystem | null
 
 /**
- * Asks a source in a slot of the request, which `ask` must free. The source's failure becomes an error of the API.
- * `signal` aborts when the client leaves or the deadline passes.
+ * Asks a source for a document in a slot of the fair queue. `ask` must free the slot. The source's failure becomes an
+ * error of the API. `signal` aborts when the client leaves or the deadline passes.
  */
 export function createSourceCall(source: Source, what = 'document') {
   const takeSlot = createUpstreamQueue(source, limits)
@@ -192,7 +192,7 @@ async function awaitFirstBytes(pdf: Pdf, signal: AbortSignal) {
   return { body, size: pdf.size }
 }
 
-/** Returns the call that opens the PDF. Throws when there is no PDF. */
+/** Returns a function that opens the PDF. Throws when there is no PDF. */
 function findPdf(kind: DocumentKind, invoice: Invoice, { payments, documents }: Sources) {
   const { id, ix_id } = invoice
   const missing = findNoPdf(kind, invoice)

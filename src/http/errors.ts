@@ -117,7 +117,7 @@ function explainUnreadable({ code, message, rawPacket, bytesParsed = 0 }: Unread
     case faultyRequest:
       return new ApiError('invalid_request', message)
     case 'HPE_INVALID_METHOD':
-      // Valid requests may stand before the invalid one in the packet.
+      // Valid requests may stand before the invalid request in the same packet.
       if (requestLine.test(packet.slice(packet.lastIndexOf('\n', bytesParsed) + 1))) return refuseMethod()
   }
   return new ApiError('invalid_request', 'This is not a valid HTTP/1.1 request.')

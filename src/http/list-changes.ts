@@ -1,4 +1,3 @@
-/** Serves the feed of changes, of one customer or of all customers. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ChangeList, type Cursor, readCursor, writeCursor } from '../domain/change.ts'
 import { ApiError } from '../domain/errors.ts'
@@ -24,7 +23,7 @@ const maxWaitingPerToken = 100
 
 interface Options extends Pick<AuthOptions, 'authenticate'> {
   store: ReadStore
-  /** Maximum of waiting requests of all tokens. */
+  /** Maximum of requests that wait for changes, over all tokens. */
   maxWaiting?: number | undefined
 }
 
@@ -70,8 +69,7 @@ interface Wait {
 class ChangeWaits {
   private readonly authenticate: Options['authenticate']
   private readonly waiters: ChangeWaiters
-  /** Number of waiting requests by token. */
-  private readonly ofToken = new Map<string, number>()
+  private readonly waitingByToken = new Map<string, number>()
 
   constructor({ store, authenticate, maxWaiting }: Options) {
     this.authenticate = authenticate
@@ -86,18 +84,18 @@ class ChangeWaits {
   /** Returns the first page that has changes, or the last page read when the wait ends. */
   async readOrWait(request: FastifyRequest, reply: FastifyReply, wait: Wait): Promise<ChangePage> {
     const id = request.grant?.token_id ?? ''
-    const others = this.ofToken.get(id) ?? 0
+    const others = this.waitingByToken.get(id) ?? 0
     if (others >= maxWaitingPerToken)
       throw new ApiError('rate_limited', `This token waits for changes in ${maxWaitingPerToken} requests.`, {
         retryAfter: changeLimits.waitSeconds,
       })
-    this.ofToken.set(id, others + 1)
+    this.waitingByToken.set(id, others + 1)
     try {
       return await this.wait(request, reply, wait)
     } finally {
-      const remaining = (this.ofToken.get(id) ?? 1) - 1
-      if (remaining === 0) this.ofToken.delete(id)
-      else this.ofToken.set(id, remaining)
+      const remaining = (this.waitingByToken.get(id) ?? 1) - 1
+      if (remaining === 0) this.waitingByToken.delete(id)
+      else this.waitingByToken.set(id, remaining)
     }
   }
 

@@ -26,7 +26,7 @@ export function logRequests(app: FastifyInstance, log: Logger): void {
   })
 }
 
-/** Logs a request that was shed unread. */
+/** Logs a request that was refused unread because of overload. */
 export function logRefusal(log: Logger, requestId: string, status: number): void {
   if (requestShed.hasSubscribers) requestShed.publish(null)
   log.info({ request_id: requestId, method: null, route: null, status }, 'request')
@@ -37,7 +37,6 @@ function describe(request: FastifyRequest, reply: FastifyReply): object {
   const { customerId, invoiceId } = (request.params ?? {}) as Partial<InvoiceParams>
   const traced = readTrace(request.headers.traceparent)
   const isRefused = reply.statusCode === 401 || reply.statusCode === 429
-  // Undefined fields are left out of the log line.
   return {
     request_id: id,
     method,

@@ -5,10 +5,9 @@ import { isCalendarDay } from '../domain/calendar.ts'
 import { ApiError } from '../domain/errors.ts'
 import { components } from './openapi/resources.ts'
 
-/** The part of JSON Schema that parameters use. */
 interface ParameterSchema {
   type: 'integer' | 'string' | 'array'
-  /** Allowed values of an array. Its text separates values by commas. */
+  /** The allowed values of an array parameter. Its text separates the values by commas. */
   items?: { enum: readonly string[] }
   enum?: readonly string[]
   format?: 'date'
@@ -37,7 +36,7 @@ type RawQuery = Map<string, string | typeof repeated | typeof garbled | undefine
 
 const emptyQuery: RawQuery = new Map()
 
-/** For Fastify's `querystringParser`, which must not throw. Only `compileParameters` reads the result. */
+/** Used as Fastify's `querystringParser`, which must not throw. Only `compileParameters` reads the result. */
 export function parseQuery(text: string): Record<string, unknown> {
   if (text === '') return emptyQuery as unknown as Record<string, unknown>
   const raw: RawQuery = new Map()
@@ -51,7 +50,6 @@ export function parseQuery(text: string): Record<string, unknown> {
   return raw as unknown as Record<string, unknown>
 }
 
-/** Whether a query string names a parameter, with any value. */
 export function hasParameter(query: unknown, name: string): boolean {
   return (query as RawQuery).has(name)
 }
@@ -64,7 +62,7 @@ function decode(text: string): string | null {
   }
 }
 
-/** For Fastify's `setValidatorCompiler`. Compiles a schema into the function that reads its parameters. */
+/** Used as Fastify's `setValidatorCompiler`. Compiles a schema into the function that reads its parameters. */
 export const compileParameters: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   // Schemas of headers only describe them. Each header is read where it is used, by the rules of its own RFC.
   if (httpPart === 'headers') return () => true

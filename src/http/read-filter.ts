@@ -9,7 +9,7 @@ import { readTexts } from './parameters.ts'
 
 type Reader<Value> = (value: NonNullable<Value>) => InvoiceFilter
 
-/** The filter of each parameter. A new parameter without an entry does not compile. */
+/** Maps each parameter to its filter. A new parameter without an entry does not compile. */
 const readers: { readonly [Name in keyof InvoiceFilters]-?: Reader<InvoiceFilters[Name]> } = {
   status: status => ({ status }),
   ix_status: ix_status => ({ ix_status }),

@@ -1,4 +1,3 @@
-/** Adds every route of the service. */
 import type { FastifyInstance } from 'fastify'
 import { type AuthOptions, guardCustomerRoutes } from './auth.ts'
 import { addDownload, addDownloadRelated, addGetQr } from './download.ts'
@@ -29,7 +28,7 @@ export interface RouteDependencies extends Sources, AuthOptions, HealthOptions {
   maxWaiting?: number | undefined
   outage: StoreOutage
   apiDescription: Buffer
-  /** Files served beside the API. The OpenAPI document contains none of them. */
+  /** Files served beside the API. None of these files is part of the OpenAPI document. */
   files?: readonly StaticFile[]
   /** Adds the route of MCP at `mcpPath`, which reads request bodies. Absent when MCP is not served. */
   mcp?: AddPost | undefined

@@ -86,7 +86,7 @@ export function addStaticFiles(app: FastifyInstance, files: readonly StaticFile[
 }
 
 /**
- * Chooses a variant by Accept-Encoding (RFC 9110, section 12.5.3). A client that accepts none gets the last one,
+ * Chooses a variant by Accept-Encoding (RFC 9110, section 12.5.3). A client that accepts none gets the last variant,
  * which is the plainest.
  */
 function choose(variants: readonly Variant[], accepted = ''): Variant {

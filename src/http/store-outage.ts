@@ -4,7 +4,7 @@
 import type { Logger } from 'pino'
 
 const reportEveryMs = 60_000
-/** A success this long after the last failure ends the outage. An earlier success does not. */
+/** An outage ends with the first success that comes this long after the last failure. */
 const quietMs = 5_000
 
 export class StoreOutage {
@@ -20,7 +20,6 @@ export class StoreOutage {
     this.now = now
   }
 
-  /** Called when a request failed because the store could not be read. */
   recordFailure(requestId: string, err: Error): void {
     const now = this.now()
     if (this.current === null) {
@@ -40,7 +39,6 @@ export class StoreOutage {
     this.failedSinceReport = 0
   }
 
-  /** Called when a request was answered from the store. */
   recordSuccess(): void {
     if (this.current === null) return
     const now = this.now()

@@ -2,11 +2,11 @@
 import type { CallOptions, createSend } from './send.ts'
 
 export interface Result<T> {
-  /** The same frozen object as in the last call, while nothing changed. */
+  /** The answer's data, frozen. While nothing changed, every call returns the same object. */
   data: T
   /** Time until which the records are known to follow their source. Null before the first synchronization. */
   syncedAt: Date | null
-  /** Changes when any of the customer's invoices changes. */
+  /** The ETag changes when any of the customer's invoices changes. */
   etag: string | null
   requestId: string | null
 }

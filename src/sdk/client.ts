@@ -54,10 +54,10 @@ export { FaturaError }
 export type ListedInvoice = InvoiceList['invoices'][number]
 
 export interface PdfDownload {
-  /** Made from the document's number. Valid on any file system. */
+  /** File name made from the document's number. Valid on any file system. */
   fileName: string
   size: number | null
-  /** The stream fails when the PDF does not arrive completely. */
+  /** The PDF's bytes. The stream fails when the PDF does not arrive completely. */
   body: ReadableStream<Uint8Array>
   requestId: string | null
 }

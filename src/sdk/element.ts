@@ -2,9 +2,9 @@
 import type { Invoice } from './client.ts'
 
 export interface FaturaInvoicesProperties {
-  /** Called at the start, at 80 % of a token's lifetime, and after the service refused a token. */
+  /** Returns a token. Called at the start, at 80 % of a token's lifetime, and after the service refused a token. */
   fetchToken: (() => Promise<string> | string) | null
-  /** Used when `fetchToken` is null. */
+  /** The token that is used when `fetchToken` is null. */
   token: string | null
 }
 
@@ -16,16 +16,16 @@ export interface FaturaInvoicesAttributes {
   lang?: string | undefined
   name?: string | undefined
   logo?: string | undefined
-  /** A colour as #rrggbb. */
+  /** Accent colour as #rrggbb. */
   accent?: string | undefined
-  /** An e-mail address, or an address that begins with https://. */
+  /** Contact for support: an e-mail address, or an address that begins with https://. */
   support?: string | undefined
   /** The company's tax id, printed on statements. */
   'tax-id'?: string | undefined
   /** The company's address in one line, printed beside the tax id. */
   address?: string | undefined
   'time-zone'?: string | undefined
-  /** Level of the first heading. */
+  /** Level of the element's first heading. */
   'heading-level'?: 1 | 2 | 3 | 4 | 5 | 6 | `${1 | 2 | 3 | 4 | 5 | 6}` | undefined
   /** Parts to hide, separated by spaces: header, chart, language, export, pay. */
   hide?: string | undefined
@@ -53,25 +53,24 @@ declare global {
   interface HTMLElementEventMap extends FaturaInvoicesEvents {}
 }
 
-// React and Vue are optional. TypeScript reports a missing module only where one is not installed, so
-// `@ts-expect-error` would fail elsewhere.
+// React and Vue are optional. Where such a module is missing, TypeScript reports an error here that must be ignored.
 
-// biome-ignore lint/suspicious/noTsIgnore: the module may be missing, and then an error is expected only here
+// biome-ignore lint/suspicious/noTsIgnore: an expected error fails where the module is installed
 /** @ts-ignore */
 declare module 'react' {
   namespace JSX {
     interface IntrinsicElements {
-      // biome-ignore lint/suspicious/noTsIgnore: the module may be missing, and then an error is expected only here
+      // biome-ignore lint/suspicious/noTsIgnore: an expected error fails where the module is installed
       /** @ts-ignore */
       'fatura-invoices': Omit<HTMLAttributes<FaturaInvoicesElement>, keyof Props> & Key & Props
     }
-    // biome-ignore lint/suspicious/noTsIgnore: the module may be missing, and then an error is expected only here
+    // biome-ignore lint/suspicious/noTsIgnore: an expected error fails where the module is installed
     /** @ts-ignore */
     type Key = ClassAttributes<FaturaInvoicesElement>
   }
 }
 
-// biome-ignore lint/suspicious/noTsIgnore: the module may be missing, and then an error is expected only here
+// biome-ignore lint/suspicious/noTsIgnore: an expected error fails where the module is installed
 /** @ts-ignore */
 declare module 'vue' {
   interface GlobalComponents {

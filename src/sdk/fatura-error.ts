@@ -1,4 +1,3 @@
-/** The client's error, with all details that the service sends. */
 import type { ErrorCode } from '../domain/errors.ts'
 
 /**
@@ -12,7 +11,7 @@ type Details = Partial<Pick<FaturaError, 'status' | 'requestId' | 'retryAfter' |
 export class FaturaError extends Error {
   override readonly name = 'FaturaError'
   readonly code: FaturaErrorCode
-  /** Null when no answer came. */
+  /** HTTP status. Null when no answer came. */
   readonly status: number | null = null
   /** Identifies the request in the service's logs. Quote it in a problem report. */
   readonly requestId: string | null = null

@@ -36,7 +36,7 @@ const defaultTtlSeconds = 3_600
 
 const customerForm = /^cus_[A-Za-z0-9_-]{1,251}$/
 const invoiceForm = /^in_[A-Za-z0-9_-]{1,252}$/
-/** 32 bytes in base64url. */
+/** 43 characters of base64url hold 32 bytes. */
 const halfForm = /^[A-Za-z0-9_-]{43}$/
 const kidForm = /^key_[0-9A-Za-z]{12}$/
 

@@ -149,7 +149,7 @@ function mayPass({ code, status, retryAfter }: FaturaError): boolean {
     status === 429 ||
     status === 503 ||
     retryAfter !== null ||
-    // A proxy did not reach the service.
+    // A proxy that cannot reach the service answers 502 or 504.
     (code === 'unexpected_answer' && (status === 502 || status === 504))
   )
 }

@@ -1,4 +1,3 @@
-/** Authenticates an Authorization header. */
 import { timingSafeEqual } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../domain/errors.ts'
@@ -41,7 +40,6 @@ interface Proven {
   expires_at: number
 }
 
-/** The data that is needed to verify a token that is not remembered. */
 interface Bearer {
   token: string
   hash: string
@@ -57,7 +55,6 @@ const maxKeyLength = 2_048
 /** A verified JWT is kept by its hash for an hour. Its expiry is checked at each use. */
 const keepVerified = { ttl: 60 * 60 * 1000, max: 20_000, ttlResolution: 0 }
 
-/** A JWT that will never be valid is kept for ten seconds. */
 const keepRefused = { ttl: 10_000, max: 10_000, ttlResolution: 0 }
 
 /**

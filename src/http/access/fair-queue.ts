@@ -1,23 +1,22 @@
 /**
- * A fair queue for a scarce resource. Limits apply at once and per second: to a member of a group, to a group and to
- * all. Groups are served in turn, and so are the members of each group. The check of new tokens needs both levels: a
- * thousand forged tokens per second that name one key may come from the address of good customers. Links of other
- * keys then wait for one forged token, and not for a thousand.
+ * A fair queue for a scarce resource. It limits the requests that run at once and the starts per second: of each
+ * member of a group, of each group, and of all groups. Groups are served in turn, and so are the members of each
+ * group. The check of new tokens needs both levels: a thousand forged tokens per second, all with the id of one key,
+ * may come from the address of good customers. A token of another key then waits for one forged token, and not for
+ * all of them.
  */
 
-/** A limit that is left out does not apply. */
+/**
+ * Limits of the requests of one member, of one group and of all groups in this process. A limit that is left out does
+ * not apply.
+ */
 export interface QueueLimits {
-  /** Maximum of running requests of one member. */
   perMember?: number
-  /** Maximum of starts per second of one member. The starts of half a second may happen at once. */
+  /** Maximum of starts per second. The starts of half a second may happen at once. */
   perMemberSecond?: number
-  /** Maximum of running requests of one group. */
   perGroup: number
-  /** Maximum of running requests in this process. */
   inAll?: number
-  /** Maximum of starts per second in this process. */
   inAllSecond?: number
-  /** Maximum of waiting requests of one group. */
   waitingPerGroup: number
   /** Milliseconds after which a waiting request is refused. */
   waitMs: number
@@ -27,8 +26,8 @@ export interface QueueLimits {
 export type TakeSlot = (group: string, member: string, signal?: AbortSignal) => Promise<() => void>
 
 /**
- * Rejects with the error of `refuse`. `isOwn` is true when the group's own requests are in the way, and not those of
- * all groups.
+ * Rejects with the error of `refuse`. `isOwn` is true when the group or the member reached its limit, and false when
+ * all groups together reached theirs.
  */
 export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) => Error): TakeSlot {
   const queue = new FairQueue(limits, refuse)
@@ -40,7 +39,6 @@ const unlimited = Number.POSITIVE_INFINITY
 /** Milliseconds by which a slot may be given earlier than at an even pace. */
 const aheadMs = 500
 
-/** Slots that share one limit. */
 class Bound {
   private running = 0
   /** Time at which another slot is due at an even pace, by the monotonic clock. */
@@ -81,7 +79,6 @@ class Group extends Bound {
 class Member extends Bound {
   /** Number of requests that wait, that run, or that still count for the pace. */
   requests = 0
-  /** Functions that start the waiting requests. */
   readonly waiting = new Set<() => void>()
 }
 
@@ -89,7 +86,7 @@ class FairQueue {
   private readonly limits: QueueLimits
   private readonly refuse: (isOwn: boolean) => Error
   private readonly all: Bound
-  /** The group to be served first stands first. The members of each group have the same order. */
+  /** Groups in the order in which they are served. The members of each group have the same order. */
   private readonly groups = new Map<string, Group>()
   private timer: NodeJS.Timeout | undefined
 
@@ -136,7 +133,6 @@ class FairQueue {
     })
   }
 
-  /** Returns a function that frees the slot. */
   private begin(group: Group, member: Member, forget: () => void): () => void {
     const bounds = [this.all, group, member]
     const nowMs = performance.now()
@@ -187,7 +183,9 @@ class FairQueue {
     return soonestMs
   }
 
-  /** Whether a request waited too long for its own group or member, or although no limit was reached any more. */
+  /**
+   * Whether the limit of the group or the member kept a request waiting. Also true when no limit is reached any more.
+   */
   private isOwnFault(group: Group, member: Member): boolean {
     const nowMs = performance.now()
     return group.waitMs(nowMs) > 0 || member.waitMs(nowMs) > 0 || this.all.waitMs(nowMs) <= 0

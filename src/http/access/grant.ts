@@ -1,4 +1,3 @@
-/** Grants and refusals of tokens. */
 import { ApiError, type ErrorCode } from '../../domain/errors.ts'
 import type { Jwt } from './parse-jwt.ts'
 

@@ -1,4 +1,3 @@
-/** Imports the keys of a JSON Web Key Set that may verify a signature. */
 import { type CryptoKey, calculateJwkThumbprint, importJWK, type JWK } from 'jose'
 import { isObject } from './parse-object.ts'
 
@@ -36,7 +35,7 @@ export async function importKeys(json: string): Promise<VerificationKey[]> {
   return keys
 }
 
-/** Null or a rejection when the key may not verify signatures, or is no key. */
+/** Returns null, or rejects, when the JWK is no key that may verify signatures. */
 async function importKey(jwk: Readonly<Record<string, unknown>>): Promise<VerificationKey | null> {
   // An RSA key without `alg` could have several algorithms. Providers that leave out `alg` mean RS256.
   const defaultAlgorithm = jwk.kty === 'RSA' ? 'RS256' : defaultAlgorithms[String(jwk.crv)]

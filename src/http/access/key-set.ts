@@ -8,11 +8,9 @@ import { importKeys, type VerificationKey } from './import-keys.ts'
 export type KeySet = ReturnType<typeof openKeySet>
 
 const defaultTimes = {
-  /** Time after a success until the keys are read again. */
   reloadMs: 5 * 60_000,
-  /** Time after a failure until the keys are read again, when some keys are known. */
   retryMs: 60_000,
-  /** Time after a failure until the keys are read again, when no key is known. */
+  /** Time after a failure until the keys are read again, while no key is known. */
   firstRetryMs: 5_000,
   /** Minimum time between two readings that unknown key ids cause. */
   unknownMs: 60_000,

@@ -1,4 +1,7 @@
-/** Bounds the cost of tokens that were not verified yet. Each is checked in a fair queue. Only failures are counted. */
+/**
+ * Bounds the cost of tokens that were not verified yet. Each token waits in a fair queue for its check. Only failed
+ * checks are counted.
+ */
 import { isIPv6 } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../domain/errors.ts'

@@ -24,8 +24,8 @@ export function openVerifiers(options: VerifierOptions) {
   const verifyLink = publicUrl === null ? null : createVerifyLink({ publicUrl, findKey, coversCustomer, now })
 
   /**
-   * The token's type decides whether it is a link or a token of the provider. The keys and rules of the other kind
-   * are never tried.
+   * A token's type decides whether the rules of links or those of the provider apply. The other keys and rules are
+   * never tried.
    */
   const verifyJwt: VerifyJwt = async (jwt, withSlot) => {
     if (Object.hasOwn(jwt.header, 'crit'))

@@ -30,7 +30,7 @@ export function parseJwt(text: string): Jwt | null {
   return header && payload ? { text, header, payload } : null
 }
 
-/** Whether the part is canonical: its bytes, encoded again, give the same text. */
+/** Whether a part of a JWT is canonical base64url: its bytes, encoded again, give the same text. */
 function isCanonical(part: string): boolean {
   return Buffer.from(part, 'base64url').toString('base64url') === part
 }

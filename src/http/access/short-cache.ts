@@ -12,8 +12,8 @@ export interface Answer<T> {
 }
 
 /**
- * Asks once for all callers that want the same answer at the same time. Remembers the answer until its `until`.
- * Failures are not remembered.
+ * Asks once for all callers that want the same answer at the same time. Remembers an answer until the time in its
+ * `until`. Failures are not remembered.
  */
 export class ShortCache<T, Context = undefined> {
   private readonly answers: LRUCache<string, Answer<T>, Context>
@@ -40,7 +40,6 @@ export class ShortCache<T, Context = undefined> {
   }
 }
 
-/** Creates a cache of the values that `read` returns. */
 export function cacheShortly<T>(read: (id: string) => T | Promise<T>): ShortCache<T> {
   return new ShortCache<T>(async id => {
     const until = performance.now() + keepMs

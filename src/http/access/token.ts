@@ -24,7 +24,6 @@ export function isToken(text: string): boolean {
   return form.test(text) && text.endsWith(checksum(text.slice(0, -checksumLength)))
 }
 
-/** Returns the id of a well-formed token. */
 export function readTokenId(token: string): string {
   return token.slice(0, prefix.length + idLength)
 }

@@ -1,4 +1,3 @@
-/** Verifies JWTs of the identity provider that the operator configured. */
 import { hash } from 'node:crypto'
 import { malformed, TokenRefusal, unsigned, type VerifyJwt } from './grant.ts'
 import { isAlgorithm } from './import-keys.ts'

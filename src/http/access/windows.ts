@@ -40,6 +40,6 @@ export function createWindows(seconds: number) {
 
 /** Whole seconds until a window ends, for `Retry-After`. */
 export function remainingSeconds({ endsMs }: Window, nowMs: number): number {
-  // Rounded to milliseconds first. Otherwise an inexact difference just above 60 s would become 61.
+  // Rounds to milliseconds first. Otherwise an inexact difference just above 60 s would become 61.
   return Math.max(1, Math.ceil(Math.round(endsMs - nowMs) / 1000))
 }

@@ -19,7 +19,7 @@ export interface AdminOptions {
   /** Key that signs links. Null when this port makes no links. */
   key: LinkKey | null
   publicUrl: string | null
-  /** Returns the reason why requests should go to another process, or null. */
+  /** Returns the reason why requests should go to another process. Null when the process is ready. */
   askReady(): Promise<string | null>
   writeMetrics(): Promise<string>
   log: Logger
@@ -58,10 +58,8 @@ class AdminError extends Error {
   }
 }
 
-/** Content type of Prometheus metrics, which are the only answer that is not JSON. */
-const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
+const prometheusType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** Far more than any valid body has. */
 const maxBodyBytes = 4_096
 const keepAliveMs = 5_000
 
@@ -145,7 +143,7 @@ function send(
     response
       .writeHead(status, {
         ...securityHeaders,
-        'content-type': typeof found === 'string' ? metricsType : 'application/json',
+        'content-type': typeof found === 'string' ? prometheusType : 'application/json',
         'content-length': Buffer.byteLength(body),
         ...headers,
       })
@@ -197,7 +195,10 @@ function pathOf({ url = '' }: IncomingMessage): string {
   return withoutOrigin(url).split('?')[0] ?? ''
 }
 
-/** Returns an IPv4 address without the prefix `::ffff:`, which it has where the port listens on IPv4 and IPv6. */
+/**
+ * Returns the client's IP address. An IPv4 address loses the prefix `::ffff:`, which it has where the port listens on
+ * IPv4 and IPv6.
+ */
 function addressOf({ socket }: IncomingMessage): string {
   return (socket.remoteAddress ?? '').replace(/^::ffff:(?=[\d.]+$)/, '')
 }

@@ -101,15 +101,15 @@ export class ChangeWaiters {
     this.timer = setTimeout(() => void this.check(), checkEveryMs).unref()
   }
 
-  /** Reads the changes since the last check, and wakes the requests that want them. */
+  /** Reads the changes since the last check, and wakes the requests whose customer changed. */
   private async check(): Promise<void> {
     const seen = this.position
     const after = await seen
-    // A failure is not thrown here. It wakes all requests, and each meets the failure when it reads the store itself.
+    // A failure wakes all requests. Each request then meets the failure when it reads the store itself.
     const page = await this.store
       .readChanges(null, after?.next ?? null, readAtOnce, after?.life)
       .catch(() => null)
-    // All requests left meanwhile. If others joined since, another check is planned for them.
+    // Every request left while the feed was read. Requests that joined since have a check of their own.
     if (this.position !== seen) return
     if (page === null || after === null || page.changes.length === readAtOnce) this.wakeAll()
     for (const { customer_id } of page?.changes ?? []) this.wake(customer_id)

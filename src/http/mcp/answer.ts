@@ -1,4 +1,4 @@
-/** Writes the results of tools. They are small, counted, and mark the texts of customers. */
+/** Writes the results of tools. A result is small, states its counts, and marks the texts of customers. */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { ApiError } from '../../domain/errors.ts'
 import { countPages } from '../../domain/invoice.ts'
@@ -64,7 +64,7 @@ function countRows({ name, rows, page, page_size, total }: Rows, shown: number) 
   if (shown === rows.length)
     return { shown: whole, ...numbers, next: page < total_pages ? { page: page + 1, page_size } : null }
   const cut = `${whole}, cut from ${rows.length} to stay below 20 KB: go on with next`
-  // The following page begins with the first row that was cut, or earlier.
+  // `next` names a page that begins with the first dropped row, or earlier.
   const first = (page - 1) * page_size + shown
   const next = shown === 0 ? null : { page: Math.floor(first / shown) + 1, page_size: shown }
   return { shown: cut, ...numbers, next }

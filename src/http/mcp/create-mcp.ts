@@ -72,11 +72,10 @@ function refuseOtherTypes(scope: FastifyInstance): void {
   })
 }
 
-/** An HTTP request, and how far it was answered. */
 interface Exchange {
   request: FastifyRequest
   reply: FastifyReply
-  /** Number of messages that were answered, of those in the request's batch. */
+  /** Number of messages of the request's batch that were answered. */
   answered: number
   isRefusalLogged: boolean
 }
@@ -103,7 +102,7 @@ class McpHandler {
   async handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const gone = new AbortController()
     reply.raw.once('close', () => gone.abort())
-    // Under another spelling of the path, the server has already read the body.
+    // If the path is spelled differently, for example with an escape, the server has already read the body.
     const body = request.body === undefined || request.raw.readableEnded ? null : Readable.toWeb(request.raw)
     const init = { method: 'POST', headers: headersOf(request), body, duplex: 'half', signal: gone.signal }
     const exchange: Exchange = { request, reply, answered: 0, isRefusalLogged: false }
@@ -217,7 +216,7 @@ function headersOf({ headers }: FastifyRequest): Headers {
 
 async function sendResponse(request: FastifyRequest, reply: FastifyReply, response: Response) {
   reply.code(response.status).header('cache-control', 'no-store')
-  // Other headers are not copied, because the library must not decide whether the connection stays open.
+  // Only the content type is copied, because the library must not decide whether the connection stays open.
   const type = response.headers.get('content-type')
   if (type !== null) reply.header('content-type', type)
   // The rest of the request's body is not read, so the connection cannot serve another request.

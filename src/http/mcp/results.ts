@@ -49,7 +49,6 @@ const documentFields = 'number type atcud date due_date status pdf'.split(' ')
 const taxFields = 'rate_percent base_cents tax_cents'.split(' ')
 const paymentFields = 'due_date paid_cents remaining_cents overdue payable credited_cents'.split(' ')
 
-/** Returns the expanded members that were asked for. */
 export function showExpanded({ currency, document, payment, taxes }: Expanded & { currency: string }) {
   return {
     ...(document !== undefined && { document: document && showRecord(document, documentFields) }),

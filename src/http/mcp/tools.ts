@@ -47,8 +47,8 @@ import {
 } from './results.ts'
 
 export interface ReadAnswer {
-  /** An integer beyond 2^53 is a bigint. */
-  // biome-ignore lint/suspicious/noExplicitAny: a shape of the contract, which the tool knows
+  /** Parsed JSON, in which an integer beyond 2^53 is a bigint. */
+  // biome-ignore lint/suspicious/noExplicitAny: each tool knows the shape of the answer that it reads
   json: any
   synced_at: string | null
 }

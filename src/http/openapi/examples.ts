@@ -75,7 +75,6 @@ export const exampleDocument: InvoiceDocument = {
 const { customer_name, customer_email, company_name, customer_tax_id, ix_created_at, ...detailFields } =
   exampleInvoice
 
-/** Example bodies, by the name of their schema. */
 export const examples: Record<string, object> = {
   InvoiceSummary: exampleInvoice,
   InvoiceList: {

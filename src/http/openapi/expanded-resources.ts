@@ -1,4 +1,3 @@
-/** Schemas of the members that `expand` adds to an invoice. */
 import type { Expansion } from '../../domain/expanded.ts'
 import {
   cents,
@@ -12,7 +11,6 @@ import {
   textOrNull,
 } from './schema-parts.ts'
 
-/** Fields that every printed document has. */
 export const printedFields = {
   type: text("The external system's own word, for example `InvoiceReceipt` or `CreditNote`."),
   status: text("The external system's own word, for example `final` or `settled`."),

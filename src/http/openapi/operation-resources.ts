@@ -1,4 +1,3 @@
-/** Schemas of bodies that belong to no customer: errors, health, metadata. */
 import { errorCodes } from '../../domain/errors.ts'
 import { object, oneOf, refer, resource, text, texts } from './schema-parts.ts'
 

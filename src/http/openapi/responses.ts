@@ -43,7 +43,6 @@ const guardedResponses = (success: object, codes: readonly ErrorCode[]) => ({
 export const jsonResponses = (description: string, schema: string, ...codes: ErrorCode[]) =>
   guardedResponses({ description, headers: tokenHeaders, content: jsonContent(schema) }, codes)
 
-/** Responses of a route whose answer has an ETag. */
 export const readResponses = (description: string, schema: string, ...codes: ErrorCode[]) => ({
   ...guardedResponses({ description, headers: readHeaders, content: jsonContent(schema) }, codes),
   304: {
@@ -53,7 +52,6 @@ export const readResponses = (description: string, schema: string, ...codes: Err
   },
 })
 
-/** Errors of routes that pass on a file. */
 const fileErrors = [
   'invoice_not_found',
   'document_not_found',
@@ -76,7 +74,6 @@ export const nameHeader = {
   'content-disposition': text("A file name made from the document's own number."),
 }
 
-/** Errors of every route. */
 const commonErrors: readonly ErrorCode[] = [
   'invalid_request',
   'request_timeout',

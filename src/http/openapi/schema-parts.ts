@@ -1,4 +1,3 @@
-/** JSON Schemas of which the schemas of bodies are made. */
 import { examples } from './examples.ts'
 
 const ofType =
@@ -38,7 +37,6 @@ export const object = (properties: Record<string, object>, optional: readonly st
   additionalProperties: false,
 })
 
-/** A named schema of a body, or of a part of a body. */
 export const resource = (
   name: string,
   description: string,

@@ -1,4 +1,3 @@
-/** Schemas of the bodies of a customer's account. */
 import { entriesOfPage, entryProofs, entryTypes } from '../../domain/account.ts'
 import { invoiceIdPattern } from '../../domain/invoice.ts'
 import {

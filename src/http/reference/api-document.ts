@@ -38,7 +38,6 @@ export function nameOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1)
 }
 
-/** Lists every error that the operations may return, sorted by status. */
 export function listErrors(operations: readonly Operation[]) {
   const errors = new Map<string, { code: string; status: string; meaning: string }>()
   for (const { responses } of operations)

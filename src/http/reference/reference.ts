@@ -87,7 +87,6 @@ addEventListener('DOMContentLoaded', async () => {
 })
 `
 
-/** Returns the table of errors as Markdown. The page shows it after the introduction. */
 function explainErrors(document: ApiDocument): string {
   const rows = listErrors(listOperations(document)).map(
     ({ code, status, meaning }) => `| \`${code}\` | ${status} | ${meaning} |`,

@@ -1,7 +1,6 @@
 import { STATUS_CODES } from '../../sources/calls/node-http.ts'
 
-/** Header lines of an answer, each ended by CRLF. */
-function writeLines(headers: Readonly<Record<string, string>>): string {
+function writeHeaderLines(headers: Readonly<Record<string, string>>): string {
   return Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
@@ -20,7 +19,7 @@ export const securityHeaders = {
 
 /** A complete JSON answer that ends its connection. Used on a raw socket, where there is no request to answer. */
 export function writeBareAnswer(status: number, headers: Record<string, string>, body: string): string {
-  const lines = writeLines({
+  const lines = writeHeaderLines({
     date: new Date().toUTCString(),
     'content-type': 'application/json',
     'content-length': String(Buffer.byteLength(body)),

@@ -68,7 +68,7 @@ async function stopListening(server: Server, sockets: MoreSockets) {
   const taken: Socket[] = []
   const take = (socket: Socket) => {
     taken.push(socket)
-    // Deferred, because Node begins to read the socket after this event.
+    // Deferred, because Node begins to read a socket only after its connection event.
     process.nextTick(() => socket.pause())
   }
   server.on('connection', take)
@@ -89,7 +89,8 @@ async function leavePort(server: Server, sockets: MoreSockets) {
   const closed = sockets.close(untilEmpty)
   await untilEmpty(server)
   server.close()
-  // Not earlier: a client that connects again for its next request could reach this process again.
+  // Answers end their connections only after the port is closed. Otherwise a client would connect again and could
+  // reach this process.
   endConnectionsByAnswers(server)
   return { closed }
 }

@@ -28,11 +28,10 @@ export class Connection {
   /** The request that is being answered or was answered last. */
   current: Exchange | null = null
   waiting: Exchange[] = []
-  /** Sent after all earlier answers. Once it is set, the connection serves no further request. */
+  /** Sent after all earlier answers. A connection with a last answer serves no further request. */
   last: LastAnswer | null = null
-  /** Whether the last answer was sent. */
-  isClosing = false
-  /** Number of requests that arrived when the connection served no further request. */
+  isLastSent = false
+  /** Number of requests that arrived after the connection stopped serving. */
   dropped = 0
 
   constructor(socket: Socket) {

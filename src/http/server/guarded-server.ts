@@ -38,15 +38,15 @@ export interface ServerOptions {
   /** Answers a request. The following request of the same connection waits until the answer is sent. */
   handle(request: IncomingMessage, response: ServerResponse, endWith: EndWith): void
   /**
-   * Returns the complete answer to bytes that never became a request: headers and body. It must contain `Connection:
-   * close`. `origin` is the request's Origin header, if it was read.
+   * Returns the complete answer, headers and body, to bytes that never became a request. The answer must contain
+   * `Connection: close`. `origin` is the request's Origin header, if it was read.
    */
   refuse(error: UnreadableRequest, origin: string | undefined): string
   /** Milliseconds for which a connection may stay open without a request. */
   keepAliveMs: number
   /**
-   * Milliseconds that a client has to send its request. A slower client gets 408 and is disconnected. Node checks
-   * this ten times within that time.
+   * Milliseconds that a client has to send its request. A slower client gets 408 and is disconnected. Node checks the
+   * timeout ten times per period.
    */
   requestTimeoutMs?: number
   /** Answers requests beyond the capacity. Without this handler, all requests wait. */
@@ -68,7 +68,7 @@ export function createGuardedServer(options: ServerOptions): Server {
     headersTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveMs,
     connectionsCheckingInterval: requestTimeoutMs / 10,
-    // Node itself would answer without a body.
+    // Node itself would answer a missing Host header without a body.
     requireHostHeader: false,
   }).setTimeout(silentMs)
 
@@ -176,8 +176,8 @@ class RequestQueue {
   }
 
   private goOn(connection: Connection): void {
-    const { socket, waiting, last, isClosing } = connection
-    if (isClosing || socket.destroyed) return
+    const { socket, waiting, last, isLastSent } = connection
+    if (isLastSent || socket.destroyed) return
     const next = waiting.shift()
     if (next === undefined) {
       if (last !== null) sendLast(connection, last)
@@ -185,7 +185,7 @@ class RequestQueue {
     }
     this.waitingInAll--
     this.begin(connection, next)
-    if (connection.isClosing) return
+    if (connection.isLastSent) return
     if (waiting.length > 0 || last !== null) this.goOnAfterAnswer(connection)
     else socket.resume()
   }
@@ -197,7 +197,7 @@ class RequestQueue {
  */
 function sendLast(connection: Connection, { request, write }: LastAnswer): void {
   const { socket } = connection
-  connection.isClosing = true
+  connection.isLastSent = true
   const answer = write()
   // An answer to HEAD has no body.
   const sent = request?.method === 'HEAD' ? answer.slice(0, answer.indexOf('\r\n\r\n') + 4) : answer

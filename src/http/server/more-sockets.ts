@@ -29,7 +29,7 @@ export async function sharedAddress(address: Address, withOthers = false): Promi
   if (withOthers) return { ...address, reusePort: true, isAlone: false }
   // With port 0, the system chooses a free port.
   if (address.port !== 0) await listenAndClose(address)
-  return { ...address, reusePort: await canShare(address.host), isAlone: true }
+  return { ...address, reusePort: await canSharePorts(address.host), isAlone: true }
 }
 
 /**
@@ -88,8 +88,7 @@ export async function handsOnConnections(): Promise<boolean | null> {
   return set === null ? null : set.trim() === '1'
 }
 
-/** Whether this system lets several sockets share a port. */
-async function canShare(host: string): Promise<boolean> {
+async function canSharePorts(host: string): Promise<boolean> {
   try {
     await listenAndClose({ host, port: 0, reusePort: true })
     return true

@@ -16,10 +16,10 @@ const minServed = 32
  */
 const patienceMs = 1_000
 
-/** Maximum time between two long turns of one series. When a database answers, short turns lie between long ones. */
+/** Maximum time between two long turns of one series. Answers from a database cause short turns in between. */
 const gapMs = 250
 
-/** One in this many requests has its turn measured. After a long turn, every turn is measured. */
+/** The turn of one in this many requests is measured. After a long turn, every turn is measured. */
 const measuredEvery = 16
 
 export function watchEventLoop() {

@@ -16,7 +16,7 @@ import { createSignInLimits, perSource } from './sign-in-limits.ts'
 const maxBodyBytes = 1_024
 const allow = 'POST, OPTIONS'
 const otherMethods = METHODS.filter(method => method !== 'POST' && method !== 'CONNECT')
-/** Exactly one address, without a display name. */
+/** Matches exactly one e-mail address, without a display name. */
 const emailForm = /^[^\s@"\\<>(),;:[\]\p{Cc}]{1,64}@[^\s@"\\<>(),;:[\]\p{Cc}]{1,189}$/u
 
 export function createSignIn(options: MailOptions): AddPost {

@@ -13,7 +13,6 @@ import { type MailLink, writeMail } from './write-mail.ts'
 export interface MailOptions {
   /** URL of the mail server, for example `smtps://user:password@host:465`. */
   smtpUrl: string
-  /** E-mail address of the sender. */
   from: string
   company: string
   key: LinkKey
@@ -22,7 +21,7 @@ export interface MailOptions {
   operatorUrl: string
 }
 
-/** Maximum of waiting mails. A request beyond this number sends none. */
+/** Maximum number of waiting mails. Further requests send no mail. */
 const maxWaiting = 1_000
 const timeoutMs = 20_000
 
@@ -54,7 +53,6 @@ export class LinkSender {
       })
   }
 
-  /** Resolves when all waiting mails are sent. */
   async close(): Promise<void> {
     await this.last
     this.transport.close()

@@ -1,4 +1,3 @@
-/** Limits how often links may be requested. */
 import { networkOf } from '../access/lookup-guard.ts'
 import { createWindows, remainingSeconds } from '../access/windows.ts'
 
