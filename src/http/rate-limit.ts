@@ -27,7 +27,7 @@ export function createRateLimiter({ requests, seconds }: RateLimit) {
 /** Takes one request from the token's budget. Throws when the budget is used up. */
 export type SpendRequest = (grant: Grant, reply: FastifyReply) => void
 
-/** Null when there is no rate limit. All routes share the budget, so that a token has only one. */
+/** Null when there is no rate limit. All routes share one budget for each token. */
 export function createRequestBudget(rateLimit: RateLimit | null): SpendRequest | null {
   if (rateLimit === null) return null
   const take = createRateLimiter(rateLimit)

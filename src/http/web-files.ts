@@ -30,7 +30,7 @@ export interface PageOptions {
   embedOrigins?: readonly string[] | undefined
   /** Whether invoices have a button to pay. Default: true. */
   pay?: boolean | undefined
-  /** Which PDFs the page offers for download. Default: both. */
+  /** Which PDFs the page offers for download. Default: both kinds. */
   downloads?: Downloads | undefined
   /** Whether customers can sign in by e-mail. Default: false. */
   signIn?: boolean | undefined

@@ -55,22 +55,22 @@ declare global {
 
 // React and Vue are optional. Where such a module is missing, TypeScript reports an error here that must be ignored.
 
-// biome-ignore lint/suspicious/noTsIgnore: an expected error fails where the module is installed
+// biome-ignore lint/suspicious/noTsIgnore: the error occurs only where the module is missing
 /** @ts-ignore */
 declare module 'react' {
   namespace JSX {
     interface IntrinsicElements {
-      // biome-ignore lint/suspicious/noTsIgnore: an expected error fails where the module is installed
+      // biome-ignore lint/suspicious/noTsIgnore: the error occurs only where the module is missing
       /** @ts-ignore */
       'fatura-invoices': Omit<HTMLAttributes<FaturaInvoicesElement>, keyof Props> & Key & Props
     }
-    // biome-ignore lint/suspicious/noTsIgnore: an expected error fails where the module is installed
+    // biome-ignore lint/suspicious/noTsIgnore: the error occurs only where the module is missing
     /** @ts-ignore */
     type Key = ClassAttributes<FaturaInvoicesElement>
   }
 }
 
-// biome-ignore lint/suspicious/noTsIgnore: an expected error fails where the module is installed
+// biome-ignore lint/suspicious/noTsIgnore: the error occurs only where the module is missing
 /** @ts-ignore */
 declare module 'vue' {
   interface GlobalComponents {

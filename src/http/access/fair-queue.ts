@@ -36,12 +36,12 @@ export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) =>
 
 const unlimited = Number.POSITIVE_INFINITY
 
-/** Milliseconds by which a slot may be given earlier than at an even pace. */
+/** A slot may be given this much earlier than an even distribution over time allows. */
 const aheadMs = 500
 
 class Bound {
   private running = 0
-  /** Time at which another slot is due at an even pace, by the monotonic clock. */
+  /** Time of another slot at an even distribution, by the monotonic clock. */
   private dueMs = 0
   private readonly atOnce: number
   private readonly perSecond: number
@@ -65,7 +65,7 @@ class Bound {
     this.running--
   }
 
-  /** Milliseconds for which the past starts still count for the pace. */
+  /** Milliseconds until the requests that started so far no longer delay others. */
   paceMs(nowMs: number): number {
     return Math.max(0, this.dueMs - nowMs)
   }
@@ -77,7 +77,7 @@ class Group extends Bound {
 }
 
 class Member extends Bound {
-  /** Number of requests that wait, that run, or that still count for the pace. */
+  /** Number of requests that wait, that run, or that started so recently that they still delay others. */
   requests = 0
   readonly waiting = new Set<() => void>()
 }
@@ -86,7 +86,7 @@ class FairQueue {
   private readonly limits: QueueLimits
   private readonly refuse: (isOwn: boolean) => Error
   private readonly all: Bound
-  /** Groups in the order in which they are served. The members of each group have the same order. */
+  /** Groups in the order in which they are served. Each group orders its members in the same way. */
   private readonly groups = new Map<string, Group>()
   private timer: NodeJS.Timeout | undefined
 
@@ -147,7 +147,7 @@ class FairQueue {
     }
   }
 
-  /** Starts every request that may start. Sets a timer when a request must wait only for the pace. */
+  /** Starts every request that may start. Sets a timer when only the rate per second keeps a request waiting. */
   private startWaiting(): void {
     clearTimeout(this.timer)
     let waitMs: number
@@ -158,8 +158,8 @@ class FairQueue {
   }
 
   /**
-   * Starts one request, moves its group and member to the end, and returns 0. If no request may start, returns the
-   * milliseconds until one may.
+   * Starts one request, moves its group and member to the end of the order, and returns 0. If no request may start,
+   * returns the milliseconds until one may.
    */
   private startNext(nowMs: number): number {
     const waitMs = this.all.waitMs(nowMs)
@@ -184,7 +184,8 @@ class FairQueue {
   }
 
   /**
-   * Whether the limit of the group or the member kept a request waiting. Also true when no limit is reached any more.
+   * Returns true when the limit of the group or the member kept a request waiting, or when no limit is reached any
+   * more.
    */
   private isOwnFault(group: Group, member: Member): boolean {
     const nowMs = performance.now()

@@ -1,6 +1,6 @@
 /**
- * Lets requests wait for a change. The feed of all customers is read twice a second for all waiting requests, and
- * those whose customer changed go on.
+ * Lets requests wait for a change. The feed of all customers is read twice a second for all waiting requests. A
+ * request goes on when its customer changed.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { changeWaiting } from '../../sources/calls/telemetry.ts'
