@@ -36,12 +36,12 @@ export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) =>
 
 const unlimited = Number.POSITIVE_INFINITY
 
-/** A slot may be given this much earlier than an even distribution over time allows. */
+/** A limit per second spreads slots evenly over time. A slot may be given this much earlier. */
 const aheadMs = 500
 
 class Bound {
   private running = 0
-  /** Time of another slot at an even distribution, by the monotonic clock. */
+  /** Time of the next evenly spread slot, by the monotonic clock. */
   private dueMs = 0
   private readonly atOnce: number
   private readonly perSecond: number
