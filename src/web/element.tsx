@@ -4,7 +4,7 @@ import type { PageSettings } from '../domain/page-settings.ts'
 import type { Invoice } from '../sdk/client.ts'
 import type { FaturaInvoicesElement } from '../sdk/element.ts'
 import { App, createSheet } from './app.tsx'
-import { type FetchToken, keepHostToken } from './host-token.ts'
+import { type FetchToken, HostToken } from './host-token.ts'
 import { openSession, type Session } from './session.ts'
 
 export type * from '../sdk/element.ts'
@@ -28,7 +28,7 @@ export class FaturaInvoices extends Base implements FaturaInvoicesElement {
   ]
 
   readonly #root = this.attachShadow({ mode: 'open' })
-  readonly #token = keepHostToken({
+  readonly #token = new HostToken({
     onChange: () => this.#draw(),
     onFailure: error => this.#report(error),
   })

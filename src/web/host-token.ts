@@ -12,102 +12,121 @@ interface Host {
   onFailure(error: Error): void
 }
 
-export function keepHostToken({ onChange, onFailure }: Host) {
-  let token: string | null = null
-  let fetchToken: FetchToken | null = null
-  let isStarted = false
-  let hasFailed = false
-  let timer: ReturnType<typeof setTimeout> | undefined
+export class HostToken {
+  private readonly host: Host
+  private token: string | null = null
+  private source: FetchToken | null = null
+  private isStarted = false
+  private failed = false
+  private timer: ReturnType<typeof setTimeout> | undefined
   /** The running request. Null when no request is running. */
-  let asking: symbol | null = null
-  let askedAt = Number.NEGATIVE_INFINITY
+  private asking: symbol | null = null
+  private askedAt = Number.NEGATIVE_INFINITY
   /** Number of requests in a row that brought no token. `refusals` counts tokens in a row that the service refused. */
-  let failures = 0
-  let refusals = 0
+  private failures = 0
+  private refusals = 0
 
-  function set(given: string | null): void {
-    token = given
-    hasFailed = false
-    clearTimeout(timer)
+  constructor(host: Host) {
+    this.host = host
+  }
+
+  get(): string | null {
+    return this.token
+  }
+
+  hasFailed(): boolean {
+    return this.failed
+  }
+
+  hasSource(): boolean {
+    return this.token !== null || this.source !== null
+  }
+
+  set(given: string | null): void {
+    this.token = given
+    this.failed = false
+    clearTimeout(this.timer)
     const waitMs = given === null ? null : renewAfterMs(readLife(given), Date.now())
-    if (waitMs !== null) schedule(waitMs, renew)
-    onChange()
+    if (waitMs !== null) this.schedule(waitMs, () => this.renew())
+    this.host.onChange()
   }
 
-  function schedule(waitMs: number, step: () => void): void {
-    clearTimeout(timer)
-    if (isStarted && fetchToken !== null) timer = setTimeout(step, Math.min(waitMs, longestTimerMs))
+  getFetch(): FetchToken | null {
+    return this.source
   }
 
-  /** Called when a token is due for renewal, so the service has accepted it. Resets the refusals. */
-  function renew(): void {
-    refusals = 0
-    void ask()
+  setFetch(given: FetchToken | null): void {
+    this.source = given
+    this.asking = null
+    this.failures = this.refusals = 0
+    clearTimeout(this.timer)
+    void this.ask()
   }
 
-  async function ask(): Promise<void> {
-    if (!isStarted || fetchToken === null || asking !== null) return
-    clearTimeout(timer)
+  start(): void {
+    this.isStarted = true
+    if (this.token === null) void this.ask()
+    else this.set(this.token)
+  }
+
+  stop(): void {
+    this.isStarted = false
+    this.asking = null
+    clearTimeout(this.timer)
+  }
+
+  /**
+   * Call when the service refused the token. A new token is requested with growing pauses, so that refused tokens do not cause constant
+   * requests.
+   */
+  replace(): void {
+    if (this.asking !== null || this.source === null) return
+    const pauseMs = pauseAfterFailureMs(this.refusals++)
+    this.schedule(Math.max(0, this.askedAt + pauseMs - performance.now()), () => this.ask())
+  }
+
+  /** Requests a token at once, for example because the user asked for it. */
+  async ask(): Promise<void> {
+    if (!this.isStarted || this.source === null || this.asking !== null) return
+    clearTimeout(this.timer)
     const question = Symbol()
-    asking = question
-    askedAt = performance.now()
-    let outcome: string | Error
-    try {
-      const answer = await fetchToken()
-      outcome = checkToken(answer)
-    } catch (error) {
-      outcome = explain(error)
-    }
-    if (asking !== question) return
-    asking = null
-    if (typeof outcome !== 'string') return fail(outcome)
-    failures = 0
-    set(outcome)
+    this.asking = question
+    this.askedAt = performance.now()
+    const outcome = await fetchFrom(this.source)
+    if (this.asking !== question) return
+    this.asking = null
+    if (typeof outcome !== 'string') return this.fail(outcome)
+    this.failures = 0
+    this.set(outcome)
   }
 
   /** Keeps the current token, which may still be valid, and tries again later. */
-  function fail(error: Error): void {
-    failures++
-    hasFailed = true
-    schedule(pauseAfterFailureMs(failures), ask)
-    onFailure(error)
-    onChange()
+  private fail(error: Error): void {
+    this.failures++
+    this.failed = true
+    this.schedule(pauseAfterFailureMs(this.failures), () => this.ask())
+    this.host.onFailure(error)
+    this.host.onChange()
   }
 
-  return {
-    get: () => token,
-    hasFailed: () => hasFailed,
-    hasSource: () => token !== null || fetchToken !== null,
-    set,
-    getFetch: () => fetchToken,
-    setFetch(given: FetchToken | null): void {
-      fetchToken = given
-      asking = null
-      failures = refusals = 0
-      clearTimeout(timer)
-      void ask()
-    },
-    start(): void {
-      isStarted = true
-      if (token === null) void ask()
-      else set(token)
-    },
-    stop(): void {
-      isStarted = false
-      asking = null
-      clearTimeout(timer)
-    },
-    /**
-     * Call when the service refused the token. A new token is requested with growing pauses, so that refused tokens do not cause constant
-     * requests.
-     */
-    replace(): void {
-      if (asking !== null || fetchToken === null) return
-      const pauseMs = pauseAfterFailureMs(refusals++)
-      schedule(Math.max(0, askedAt + pauseMs - performance.now()), ask)
-    },
-    /** Requests a token at once, because the user asked for it. */
-    ask,
+  /** Called when a token is due for renewal, so the service has accepted it. Resets the refusals. */
+  private renew(): void {
+    this.refusals = 0
+    void this.ask()
+  }
+
+  private schedule(waitMs: number, step: () => void): void {
+    clearTimeout(this.timer)
+    if (this.isStarted && this.source !== null)
+      this.timer = setTimeout(step, Math.min(waitMs, longestTimerMs))
+  }
+}
+
+async function fetchFrom(source: FetchToken): Promise<string | Error> {
+  try {
+    return checkToken(await source())
+  } catch (error) {
+    return explain(error)
   }
 }
 

@@ -1,6 +1,6 @@
 /** Answers of the service that are requested again after each change. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { CallOptions, Result } from '../sdk/client.ts'
+import type { CallOptions, ChangeList, Result } from '../sdk/client.ts'
 import { usePage } from './context.ts'
 import { describeProblem, isFinal, type Problem } from './problem.ts'
 
@@ -32,9 +32,94 @@ export function useAnswer<T>(ask: ((call: CallOptions) => Promise<T>) | false, r
   return answer
 }
 
+interface Follower<T> {
+  load(call: CallOptions): Promise<Result<T>>
+  /** Waits for the customer's next change, at most 25 s. Null for a token that may not follow changes. */
+  listChanges: ((after: string | undefined, call: CallOptions) => Promise<ChangeList>) | null
+  onResult(result: Result<T>): void
+  /** `error` is why a request failed. The next one starts at `retryAt`. Returns whether there is a next one. */
+  onFailure(error: unknown, retryAt: number): boolean
+}
+
+/** Requests an answer, waits for a change of the customer's invoices, and requests it again, until `end`. */
+class LiveAnswer<T> {
+  private readonly follower: Follower<T>
+  private readonly stop = new AbortController()
+  private timer: ReturnType<typeof setTimeout> | undefined
+  /** Cursor of the changes. Undefined before the first answer, and after a failure. */
+  private after: string | undefined
+  private hasFailed = false
+
+  constructor(follower: Follower<T>) {
+    this.follower = follower
+    void this.run()
+  }
+
+  get signal(): AbortSignal {
+    return this.stop.signal
+  }
+
+  end(): void {
+    clearTimeout(this.timer)
+    this.stop.abort()
+  }
+
+  private async run(): Promise<void> {
+    const { signal, follower } = this
+    const onWait = (error: unknown, waitMs: number) => {
+      if (!signal.aborted) follower.onFailure(error, Date.now() + waitMs)
+    }
+    try {
+      const result = await follower.load({ signal, onWait })
+      if (signal.aborted) return
+      follower.onResult(result)
+      void this.listen(result.etag)
+    } catch (error) {
+      if (signal.aborted) return
+      const waitMs = Math.max(pollMs, ((error as { retryAfter?: number }).retryAfter ?? 0) * 1000)
+      if (follower.onFailure(error, Date.now() + waitMs)) this.schedule(waitMs)
+    }
+  }
+
+  /**
+   * Waits for a change. The first answer returns only the cursor, so the main answer is requested again unless its ETag names the same
+   * cursor.
+   */
+  private async listen(etag: string | null): Promise<void> {
+    const { signal, follower } = this
+    if (follower.listChanges === null) return this.schedule(pollMs)
+    try {
+      const isFirst = this.after === undefined
+      const { changes, next } = await follower.listChanges(this.after, { signal })
+      this.after = next
+      this.hasFailed = false
+      // The ETag of a list contains the cursor of the customer's changes.
+      if (isFirst && etag?.includes(`-${next}-`)) return this.listen(etag)
+      this.schedule(isFirst || changes.length > 0 ? 0 : pauseMs)
+    } catch {
+      this.after = undefined
+      // The main answer shows the reason. When only the changes fail, they are requested at the poll interval.
+      if (!signal.aborted) this.schedule(this.hasFailed ? pollMs : 0)
+      this.hasFailed = true
+    }
+  }
+
+  private schedule(ms: number): void {
+    this.timer = setTimeout(() => this.runInSight(), ms)
+  }
+
+  private runInSight(): void {
+    const { signal } = this
+    if (document.hidden)
+      document.addEventListener('visibilitychange', () => this.runInSight(), { signal, once: true })
+    else void this.run()
+  }
+}
+
 /** `key` identifies the request. */
 export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Result<T>>) {
   const { client, shown, session, token, onRefused } = usePage()
+  const { customer } = session
   const [attempt, setAttempt] = useState(0)
   const retry = () => setAttempt(count => count + 1)
   const [state, setState] = useState<State<T>>(() => ({
@@ -42,80 +127,36 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
     result: (shown.get(key) as Result<T> | undefined) ?? null,
     problem: null,
   }))
+  const update = (change: Partial<State<T>>) => setState(state => ({ ...state, ...change }))
 
   // The request starts before anything is drawn. `load` depends only on `key` and the token.
-  const end = useMemo(() => {
-    const stop = new AbortController()
-    const { signal } = stop
-    let timer: ReturnType<typeof setTimeout> | undefined
-    let after: string | undefined
-    let hasFailed = false
-
-    const update = (change: Partial<State<T>>) => {
-      if (!signal.aborted) setState(state => ({ ...state, ...change }))
-    }
-    const retryIn = (error: unknown, waitMs: number) =>
-      update({ problem: describeProblem(error, token.current, Date.now() + waitMs) })
-
-    async function run(): Promise<void> {
-      try {
-        const result = await load({ signal, onWait: retryIn })
-        if (signal.aborted) return
-        shown.set(key, result)
-        update({ key, result, problem: null })
-        void listen(result.etag)
-      } catch (error) {
-        if (signal.aborted) return
-        const waitMs = Math.max(pollMs, ((error as { retryAfter?: number }).retryAfter ?? 0) * 1000)
-        const problem = describeProblem(error, token.current, Date.now() + waitMs)
-        if (isFinal(problem)) {
+  const answer = useMemo(
+    () =>
+      new LiveAnswer<T>({
+        load,
+        listChanges:
+          session.invoice === null ? (after, call) => client.listChanges({ customer, after }, call) : null,
+        onResult(result) {
+          shown.set(key, result)
+          update({ key, result, problem: null })
+        },
+        onFailure(error, retryAt) {
+          const problem = describeProblem(error, token.current, retryAt)
+          if (!isFinal(problem)) {
+            update({ problem })
+            return true
+          }
           update({ problem: { ...problem, retryAt: null } })
           if (problem.kind === 'expired' || problem.kind === 'revoked') onRefused?.()
-          return
-        }
-        update({ problem })
-        schedule(waitMs)
-      }
-    }
-
-    /**
-     * Waits for a change, at most 25 s. The first answer returns only the cursor, so the main answer is requested again unless its ETag
-     * names the same cursor.
-     */
-    async function listen(etag: string | null): Promise<void> {
-      if (session.invoice !== null) return schedule(pollMs)
-      try {
-        const isFirst = after === undefined
-        const { changes, next } = await client.listChanges({ customer: session.customer, after }, { signal })
-        after = next
-        hasFailed = false
-        // The ETag of a list contains the cursor of the customer's changes.
-        if (isFirst && etag?.includes(`-${next}-`)) return listen(etag)
-        schedule(isFirst || changes.length > 0 ? 0 : pauseMs)
-      } catch {
-        after = undefined
-        // The main answer shows the reason. When only the changes fail, they are requested at the poll interval.
-        if (!signal.aborted) schedule(hasFailed ? pollMs : 0)
-        hasFailed = true
-      }
-    }
-
-    function schedule(ms: number): void {
-      timer = setTimeout(runInSight, ms)
-    }
-    function runInSight(): void {
-      if (document.hidden) document.addEventListener('visibilitychange', runInSight, { signal, once: true })
-      else void run()
-    }
-
-    addEventListener('online', retry, { signal })
-    void run()
-    return () => {
-      clearTimeout(timer)
-      stop.abort()
-    }
-  }, [key, attempt])
-  useEffect(() => end, [end])
+          return false
+        },
+      }),
+    [key, attempt],
+  )
+  useEffect(() => {
+    addEventListener('online', retry, { signal: answer.signal })
+    return () => answer.end()
+  }, [answer])
 
   // After a refusal, a new token causes another request. The shown content stays.
   const isRefused = state.problem !== null && isFinal(state.problem)
