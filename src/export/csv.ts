@@ -30,7 +30,7 @@ export function createCsvWriter<Source>(
   const join = (cells: readonly string[]) =>
     `${cells.map(cell => quote(cell, separator)).join(separator)}\r\n`
   /**
-   * Text that a spreadsheet would run as a formula is defused. A number is never a formula, not even a negative one.
+   * Text that a spreadsheet would run as a formula is made harmless. A number is never a formula, not even a negative one.
    */
   function writeCell(kind: ColumnKind, value: Value): string {
     if (value === null) return ''

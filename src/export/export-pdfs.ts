@@ -66,7 +66,7 @@ export async function exportPdfs(
   let done = 0
   for await (const { invoices, total } of holdInvoices(batches, folder)) {
     const saving = invoices.flatMap(invoice => savers.map(save => save(invoice)))
-    // A failure is thrown only after all downloads of this group ended.
+    // A failure is thrown only after all downloads that run at once have ended.
     await Promise.allSettled(saving)
     const pdfs = await Promise.all(saving)
     for (const pdf of pdfs) {

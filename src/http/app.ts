@@ -59,7 +59,7 @@ export function createApp({
       }),
     // The guarded server handles client errors. Fastify's own handler would write into answers that have begun.
     clientErrorHandler: () => {},
-    // Fastify would load its own compilers if these were set later.
+    // Fastify would load its own compilers if the service set its compilers later.
     schemaController: {
       compilersFactory: {
         buildValidator: () => compileParameters as never,

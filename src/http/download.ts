@@ -107,7 +107,7 @@ export function addDownload(app: FastifyInstance, kind: DocumentKind, sources: S
   )
 }
 
-/** Serves PDFs of the documents about an invoice's certified one: credit notes, debit notes, receipts. */
+/** Serves PDFs of the credit notes, debit notes and receipts that belong to an invoice's certified document. */
 export function addDownloadRelated(app: FastifyInstance, { store, documents, log }: Sources): void {
   const sendFile = createFileSender(documents, log)
   app.get<RelatedRoute>(

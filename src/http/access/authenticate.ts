@@ -59,7 +59,7 @@ const keepRefused = { ttl: 10_000, max: 10_000, ttlResolution: 0 }
 
 /**
  * Throws or rejects with `missing_token`, `invalid_token`, `insufficient_scope` or `rate_limited`. A valid token is
- * remembered for half a second: the store is then asked, and a key checked, twice a second and not at every request.
+ * remembered for half a second. So the store is asked, and a key is checked, twice a second and not at every request.
  * A JWT's signature is verified once. The duration of a lookup in a Map reveals nothing of a secret, because V8 seeds
  * its hashes at random.
  */

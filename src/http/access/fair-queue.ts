@@ -1,9 +1,8 @@
 /**
- * A fair queue for a scarce resource. It limits the requests that run at once and the starts per second: of each
- * member of a group, of each group, and of all groups. Groups are served in turn, and so are the members of each
- * group. The check of new tokens needs both levels: a thousand forged tokens per second, all with the id of one key,
- * may come from the address of good customers. A token of another key then waits for one forged token, and not for
- * all of them.
+ * A fair queue for a scarce resource. It limits running requests and starts per second, for each member of a group,
+ * for each group and for all groups. Groups are served in turn, and so are the members of each group. For the check
+ * of tokens, a group is an address and a member is the id of a key or a token. Many forged tokens with the id of one
+ * key then hardly delay the tokens of other keys, even from the same address.
  */
 
 /**

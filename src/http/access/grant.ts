@@ -41,8 +41,8 @@ export interface Proof {
   /** Expiry in milliseconds since 1970. */
   expires_at: number
   /**
-   * Checks the key again. Returns the time of another check, by the monotonic clock. Throws or rejects when the key
-   * is no longer valid.
+   * Checks the key again. Returns the time until which the key need not be checked again, by the monotonic clock.
+   * Throws or rejects when the key is no longer valid.
    */
   confirm(): number | Promise<number>
 }

@@ -1,6 +1,6 @@
 /**
- * Keeps the keys of an identity provider in memory, and reads them again by a timer. When that fails, the known keys
- * stay valid. A key that the provider removed is gone after another successful reading.
+ * Keeps the keys of an identity provider in memory, and reads them again by a timer. When a reading fails, the known
+ * keys stay valid. A key that the provider removed is valid until the next successful reading.
  */
 import { ApiError } from '../../domain/errors.ts'
 import { importKeys, type VerificationKey } from './import-keys.ts'

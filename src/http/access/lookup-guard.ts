@@ -28,7 +28,7 @@ export function createLookupGuard() {
   )
   return {
     recordSuccess: (hash: string) => succeeded.set(hash, true),
-    /** `name` is the id of the token or of its key, as the token states it. */
+    /** `name` is the id of the token or of its key, as read from the token. */
     async withSlot<T>(address: string, name: string, hash: string, check: () => Promise<T>): Promise<T> {
       if (succeeded.get(hash) === true) return check()
       const end = await takeSlot(address, name)

@@ -4,15 +4,18 @@
  * `maxTurnMs`, and the other waiting requests are excess. See docs/decisions/0010-shedding-by-turns.md.
  */
 
-/** Time for which a turn serves requests during an overload. */
+/** Milliseconds for which one turn of the event loop serves requests during an overload. */
 const maxTurnMs = 35
 
-/** Number of requests that a turn always serves. So few requests are no overload, however slow the machine is. */
+/**
+ * Number of requests that each turn of the event loop serves in any case. So few requests are no overload, however
+ * slow the machine is.
+ */
 const minServed = 32
 
 /**
- * Requests are shed after turns were long for this time, until turns were short for this time. A single long turn may
- * be a pause of the machine.
+ * Requests are shed once turns of the event loop were long for this time, until turns were short for this time. A
+ * single long turn may be a pause of the machine.
  */
 const patienceMs = 1_000
 
