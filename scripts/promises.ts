@@ -117,7 +117,7 @@ export const promises = {
   R13: {
     promise: 'A start takes 1 s at most; a killed migration [continues](upgrade.md)',
     steps: [
-      { file: 'test/store/migrations.test.ts', only: 'a pass that is killed' },
+      { file: 'test/store/migrations.test.ts', only: 'a killed migration pass' },
       { file: 'bench/sections/start.ts', readFigure: readStart },
     ],
   },

@@ -52,7 +52,7 @@ const hostile = fc
 const textOrNull = fc.option(hostile)
 const whole = fc.maxSafeInteger()
 
-test('a detail is its summary’s fields in their own order, whatever stands in them', () => {
+test('the JSON of a detail contains the summary’s fields in the same order, for any field values', () => {
   const fields = fc.record({
     number: textOrNull,
     display_name: hostile,

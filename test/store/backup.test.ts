@@ -49,7 +49,7 @@ async function assertRestored(
   await writer.close()
 }
 
-test('SQLite: VACUUM INTO while somebody writes, then put in place and migrate', async t => {
+test('a SQLite backup by VACUUM INTO during writes can be restored and migrated', async t => {
   const source = await createFilledStore(t, 'sqlite')
   const folder = await createFolder(t)
   const [quiet, busy] = [join(folder, 'quiet.db'), join(folder, 'busy.db')]
@@ -77,7 +77,7 @@ async function whyNoDump(): Promise<string | null> {
   return tool < server ? `pg_dump ${tool} is older than the server, ${server}` : null
 }
 
-test('PostgreSQL: pg_dump while somebody writes, pg_restore into an empty database, migrate', async t => {
+test('a PostgreSQL backup by pg_dump during writes can be restored into an empty database and migrated', async t => {
   const why = await whyNoDump()
   if (why !== null) return t.skip(why)
   const source = await createFilledStore(t, 'postgres')

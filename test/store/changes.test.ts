@@ -41,8 +41,8 @@ async function follow(reader: Pick<ReadStore, 'readChanges'>, customerId: string
 const shown = ({ customer_id, invoice_id, kind }: StoredChange) => `${customer_id} ${invoice_id} ${kind}`
 
 for (const engine of engines)
-  describe(`changes on ${engine.name}`, () => {
-    it('name each invoice that a transaction changed, once, with its kind', async t => {
+  describe(`the feed of changes on ${engine.name}`, () => {
+    it('names each changed invoice of a transaction once, with its kind', async t => {
       const { store, reader } = await open(t, engine)
       const [a, b] = [makeRecord({ id: 'in_a' }), makeRecord({ id: 'in_b', customer_id: 'cus_bob' })]
       await store.transaction(async tx => {
@@ -80,7 +80,7 @@ for (const engine of engines)
       )
     })
 
-    it('of one transaction are one an invoice, and are read on from any of them; a version is no older than its moment', async t => {
+    it('has one version for each changed invoice, and a reader can continue from any version', async t => {
       const { store, reader } = await open(t, engine)
       const records = ['in_a', 'in_b', 'in_c', 'in_d', 'in_e'].map(id => makeRecord({ id }))
       const [a, b, c] = records as [InvoiceRecord, InvoiceRecord, InvoiceRecord]
@@ -109,7 +109,7 @@ for (const engine of engines)
       ])
     })
 
-    it('are in the order of the commits, though a transaction that began first ends last', async t => {
+    it('is in the order of the commits, not in the order in which transactions begin', async t => {
       if (engine.name === 'sqlite') return t.skip('writers follow each other')
       const { stores, reader } = await open(t, engine, 2)
       const [early, late] = stores as [WriteStore, WriteStore]
@@ -130,7 +130,7 @@ for (const engine of engines)
       assert.deepEqual(after.changes.map(shown), ['cus_first in_first created'])
     })
 
-    it('reach a reader who follows several writers, each exactly once', async t => {
+    it('gives each change exactly once to a reader who follows several writers', async t => {
       const { stores, reader } = await open(t, engine, 4)
       const transactions = campaign(12, 200)
       let isOver = false
@@ -168,7 +168,7 @@ for (const engine of engines)
       assert.deepEqual((await follow(reader, null)).changes, seen.all)
     })
 
-    it('replayed from the beginning give the store', async t => {
+    it('leads to the content of the store when it is replayed from the beginning', async t => {
       const { store, reader } = await open(t, engine)
       const step = fc.record({
         op: fc.constantFrom('save', 'save', 'relink', 'delete', 'remove'),
@@ -208,7 +208,7 @@ for (const engine of engines)
       )
     })
 
-    it('are pruned step by step, and a cursor before what is left expires', async t => {
+    it('is pruned step by step, and a cursor before the oldest remaining change expires', async t => {
       const { url, store, reader } = await open(t, engine)
       const save = (customer_id: string, ...ids: string[]) =>
         store.transaction(tx => tx.saveInvoices(ids.map(id => makeRecord({ id, customer_id }))))

@@ -57,8 +57,8 @@ const customerOf = (path: string) => path.split('/')[4] ?? ''
 const told = (samples: readonly Sample[]) =>
   samples.slice(0, 3).map(({ status, text, path }) => `${path}: ${status} ${text}`)
 
-describe('a cluster that changes under load', { skip: skipCitus }, () => {
-  test('of a worker that is killed only the customers get 503, and all are back with it', async t => {
+describe('a Citus cluster under load', { skip: skipCitus }, () => {
+  test('answers 503 only to the customers of a killed worker, until the worker is back', async t => {
     const [coordinator = '', worker = '', other] = await createCitusDatabase(t, undefined, 0)
     if (other === undefined) return t.skip('the cluster has not two workers')
     // Processes that end are one thing, connections that break another: each has its turn.
@@ -105,7 +105,7 @@ describe('a cluster that changes under load', { skip: skipCitus }, () => {
     )
   })
 
-  test('a worker is added and shards move to it: no request fails, and no write is lost', async t => {
+  test('fails no request and loses no write while shards move to a new worker', async t => {
     const [coordinator = '', first = '', second] = await createCitusDatabase(t, undefined, 1)
     if (second === undefined) return t.skip('the cluster has not two workers')
     await migrateStore(coordinator)

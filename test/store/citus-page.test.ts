@@ -16,7 +16,7 @@ function blocksOf(page: string, heading: string): string[] {
   return [...text.matchAll(/```sql\n([\s\S]*?)```/g)].map(([, block = '']) => block)
 }
 
-test('docs/postgresql.md: the steps lead to a cluster that is written to and read from', {
+test('the steps of docs/postgresql.md lead to a Citus cluster that can be written and read', {
   skip: skipCitus,
 }, async t => {
   const nodes = await citusNodes()

@@ -45,8 +45,8 @@ async function whileDown(
   }
 }
 
-describe('with a worker down', { skip: skipCitus }, () => {
-  test('the customers of the others are written to, and a token is revoked', async t => {
+describe('a Citus cluster with one worker down', { skip: skipCitus }, () => {
+  test('saves invoices for customers of other workers, and revokes a token', async t => {
     const { coordinator, doomed, other, findDoomed } = await createCluster(t)
     const customers = Array.from({ length: 12 }, (_, i) => `cus_${i}`)
     const down = await findDoomed(customers)
@@ -91,7 +91,7 @@ describe('with a worker down', { skip: skipCitus }, () => {
     )
   })
 
-  test('sync goes on for the customers of the others, and catches up for all', async t => {
+  test('syncs the customers of other workers, and catches up for all once the worker is back', async t => {
     const { coordinator, doomed, findDoomed } = await createCluster(t)
     const engine: Engine = { name: 'citus', createStore: async () => coordinator }
     const rig = await startRig(t, engine, { invoices: 60, customers: 12, lines: 1, days: 5 })
@@ -139,7 +139,7 @@ describe('with a worker down', { skip: skipCitus }, () => {
     assert.equal(await store.checkCounts(), 0)
   })
 
-  test('the first list goes on, too, and what waits is there after a restart', async t => {
+  test('continues the first list, and stores the delayed invoices after a restart', async t => {
     const { coordinator, doomed, findDoomed } = await createCluster(t)
     const engine: Engine = { name: 'citus', createStore: async () => coordinator }
     const { account, store, connector, connect } = await startRig(t, engine, {
@@ -165,8 +165,8 @@ describe('with a worker down', { skip: skipCitus }, () => {
   })
 })
 
-describe('doctor on Citus', { skip: skipCitus }, () => {
-  test('names a node that is down, one that takes no writes, and one that everybody may connect to', async t => {
+describe('fatura doctor on Citus', { skip: skipCitus }, () => {
+  test('names a node that is down, a node without writes and a node that is open to everybody', async t => {
     const { coordinator, doomed, other, findDoomed } = await createCluster(t)
     const cli = await createCli(t)
     const examine = async () =>
@@ -195,7 +195,7 @@ describe('doctor on Citus', { skip: skipCitus }, () => {
     )
   })
 
-  test('copies of shards are refused in one line', async t => {
+  test('fatura migrate refuses a Citus cluster with copies of shards in one line', async t => {
     const [url = ''] = await createCitusDatabase(t)
     await runSql(
       url,
@@ -205,8 +205,8 @@ describe('doctor on Citus', { skip: skipCitus }, () => {
   })
 })
 
-describe('a lock that another session holds at a worker', { skip: skipCitus }, () => {
-  test('is waited for as long as everywhere, and not for a client that is gone', async t => {
+describe('a lock that another session holds at a Citus worker', { skip: skipCitus }, () => {
+  test('makes a reader wait for the usual time, and ends when its client is gone', async t => {
     const { coordinator, findDoomed } = await createCluster(t)
     const customers = Array.from({ length: 12 }, (_, i) => `cus_${i}`)
     const [customer_id = ''] = await findDoomed(customers)

@@ -19,8 +19,8 @@ async function misplaced(url: string): Promise<readonly string[] | null | undefi
 const totals = `SELECT (SELECT count(*) FROM fatura.invoices) AS invoices, (SELECT count(*) FROM fatura.customers) AS customers,
   (SELECT sum(total) FROM fatura.customers) AS counted`
 
-describe('migrate on Citus', { skip: skipCitus }, () => {
-  test('a new store is spread, and every node knows it', async t => {
+describe('fatura migrate on Citus', { skip: skipCitus }, () => {
+  test('distributes a new store, and every node knows it', async t => {
     const nodes = await createCitusDatabase(t)
     await migrateStore(nodes[0] as string)
     assert.deepEqual(await misplaced(nodes[0] as string), [])
@@ -33,7 +33,7 @@ describe('migrate on Citus', { skip: skipCitus }, () => {
     }
   })
 
-  test('what fails leaves nothing behind, and goes on once the reason is gone', async t => {
+  test('leaves nothing behind when it fails, and succeeds once the reason is gone', async t => {
     const [coordinator = '', worker = ''] = await createCitusDatabase(t)
     if (worker === '') return t.skip('the cluster has no worker')
     await runSql(
@@ -47,7 +47,7 @@ describe('migrate on Citus', { skip: skipCitus }, () => {
     assert.deepEqual(await misplaced(coordinator), [])
   })
 
-  test('a store that was there before the extension is spread with its rows', async t => {
+  test('distributes the rows of a store that existed before the extension', async t => {
     const [url = ''] = await createCitusDatabase(t)
     const [first] = schema.migrations
     await runSql(
@@ -67,7 +67,7 @@ describe('migrate on Citus', { skip: skipCitus }, () => {
     assert.deepEqual(await misplaced(url), [])
   })
 
-  test('what is not spread is named, and the next migrate spreads it', async t => {
+  test('distributes a table that is not distributed, which is named before', async t => {
     const [url = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
     await runSql(url, "SELECT undistribute_table('fatura.journal')")
     await runSql(url, 'DROP FUNCTION fatura.read_version(text)')
@@ -76,7 +76,7 @@ describe('migrate on Citus', { skip: skipCitus }, () => {
     assert.deepEqual(await misplaced(url), ['fatura.read_version()'])
   })
 
-  test('what is spread apart from the customer’s invoices is named, and the next migrate brings it there', async t => {
+  test('moves a table to the shards of its customers’ invoices, and names it before', async t => {
     const [url = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
     const writer = await openWriteStore(url)
     await writer.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_1' }, [makeLine()])]))
@@ -109,7 +109,7 @@ describe('migrate on Citus', { skip: skipCitus }, () => {
     assert.ok((await reader.findInvoice('cus_ana', 'in_1'))?.lines)
   })
 
-  test('where the invoices themselves were not spread, the next migrate brings all the rest to them', async t => {
+  test('moves all other tables to the invoices when the invoices were not distributed', async t => {
     const [url = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
     await runSql(url, "SELECT undistribute_table('fatura.invoices')")
     assert.ok((await misplaced(url))?.includes('fatura.invoices'))
@@ -156,7 +156,7 @@ const document: Document = {
 }
 
 describe('writes on Citus', { skip: skipCitus }, () => {
-  test('go to the shards they are of: few commands for one invoice, fewer than one a customer for many', async t => {
+  test('send few commands for one invoice, and less than one for each customer for many invoices', async t => {
     const [url = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
     const count = (work: (tx: WriteTransaction) => Promise<unknown>) =>
       countCommands(t, url, openWriteStore, store => store.transaction(work))
@@ -180,7 +180,7 @@ describe('writes on Citus', { skip: skipCitus }, () => {
 })
 
 describe('reads on Citus', { skip: skipCitus }, () => {
-  test('each is one command to one node, from whichever it is asked', async t => {
+  test('are one command to one node, whichever node is asked', async t => {
     const nodes = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
     const writer = await openWriteStore(nodes[0] as string)
     t.after(() => writer.close())
@@ -225,7 +225,7 @@ describe('reads on Citus', { skip: skipCitus }, () => {
     assert.ok(sent.includes(1), 'no node has all the rows')
   })
 
-  test('each is of one moment, at every node: a version has one body, whatever is written meanwhile', async t => {
+  test('show one moment at every node: a version always has the same body during writes', async t => {
     const nodes = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
     const writer = await openWriteStore(nodes[0] as string)
     const readers = await Promise.all(nodes.map(openReadStore))
@@ -274,6 +274,6 @@ describe('reads on Citus', { skip: skipCitus }, () => {
   })
 })
 
-test('without the extension nothing is misplaced', async () => {
+test('a PostgreSQL without the Citus extension reports no misplaced tables', async () => {
   assert.equal(await misplaced(`${postgresServer()}postgres`), null)
 })

@@ -4,8 +4,8 @@ import { openWriteStore } from '../../src/store/engines.ts'
 import { engines } from '../support/databases/engines.ts'
 
 for (const engine of engines)
-  describe(`what the connector knows of itself, on ${engine.name}`, () => {
-    test('a lease has one holder; whoever saw it stand still takes it over, and the one before is told', async t => {
+  describe(`the connector’s state on ${engine.name}`, () => {
+    test('has one holder of the lease, who loses it to a process that saw no heartbeat', async t => {
       const url = await engine.createStore(t)
       const [one, other] = [await openWriteStore(url), await openWriteStore(url)]
       t.after(async () => {
@@ -33,7 +33,7 @@ for (const engine of engines)
       assert.equal(await other.renewLease(taken.epoch), null, 'what was let go of is not held')
     })
 
-    test('one account a system is bound, and can be replaced', async t => {
+    test('has one bound account for each system, which can be replaced', async t => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
       const bind = (system: string, account: string) =>
@@ -50,7 +50,7 @@ for (const engine of engines)
       )
     })
 
-    test('records set aside are kept once, with how often and since when, until they fit', async t => {
+    test('has each set-aside record once, with its number of attempts, until the record fits', async t => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
       const [bad, worse] = [

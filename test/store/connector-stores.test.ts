@@ -20,7 +20,7 @@ async function openStores(t: TestContext, engine: Engine) {
   return { ...stores, url }
 }
 
-test('after a failure that makes SQLite roll back by itself, nothing else of the transaction is stored', async t => {
+test('a transaction stores nothing after a failure for which SQLite rolls back by itself', async t => {
   const url = `sqlite:${join(await createFolder(t), 'fatura.db')}`
   await migrateStore(url)
   const db = new DatabaseSync(url.slice('sqlite:'.length))
@@ -44,8 +44,8 @@ test('after a failure that makes SQLite roll back by itself, nothing else of the
 })
 
 for (const engine of engines)
-  describe(`the connector's stores, on ${engine.name}`, () => {
-    test('a transaction is there for others once it resolves, with its records and what came with them', async t => {
+  describe(`the connector’s store on ${engine.name}`, () => {
+    test('shows a transaction with all its records to other processes once it resolves', async t => {
       const { store, url } = await openStores(t, engine)
       const records = Array.from({ length: 700 }, (_, i) => makeRecord({ id: `in_${i}` }))
       const changed = await store.transaction(async tx => {
@@ -65,7 +65,7 @@ for (const engine of engines)
       assert.equal(again, 0, 'nothing differs from what is stored')
     })
 
-    test('what its work throws is thrown as it is, and nothing of it is stored', async t => {
+    test('passes on an error of the transaction’s function unchanged, and stores nothing', async t => {
       const { store } = await openStores(t, engine)
       const reason = new RangeError('not today')
       const failing = store.transaction(async tx => {
@@ -77,7 +77,7 @@ for (const engine of engines)
       assert.equal(await store.transaction(tx => tx.saveInvoices([makeRecord()], 2)), 1, 'the next one works')
     })
 
-    test('transactions that are asked for at once each find what those before left', async t => {
+    test('runs simultaneous transactions one after another, and each sees the previous ones', async t => {
       const { store } = await openStores(t, engine)
       const key = { customer_id: 'cus_1', id: 'in_1' }
       const saved = Array.from({ length: 12 }, () =>
@@ -95,7 +95,7 @@ for (const engine of engines)
       )
     })
 
-    test('the lease is renewed however close transactions follow each other', async t => {
+    test('renews the lease even when transactions follow each other without a pause', async t => {
       const { store, leases } = await openStores(t, engine)
       const held = await leases.takeLease(await leases.readLease(), 'this process')
       assert.ok(held)
@@ -117,7 +117,7 @@ for (const engine of engines)
     })
   })
 
-test('where there is no store, that is said, and no thread is left', async t => {
+test('the connector reports a missing store and leaves no thread running', async t => {
   const path = join(await createFolder(t), 'none.db')
   await assert.rejects(
     openConnectorStores(`sqlite:${path}`, { leasePatienceMs: 1 }),
@@ -125,7 +125,7 @@ test('where there is no store, that is said, and no thread is left', async t => 
   )
 })
 
-test('where the lease gets no connection on PostgreSQL, that is said, and the writer’s is closed at once', {
+test('the connector on PostgreSQL reports it when the lease gets no connection, and closes the writer’s connection', {
   timeout: 600_000,
 }, async t => {
   const postgres = engines.find(({ name }) => name === 'postgres') as Engine

@@ -32,7 +32,7 @@ const derivedColumns: Record<string, readonly string[]> = {
 
 describe('the inventory of a store', () => {
   for (const engine of ['sqlite', 'postgres'] as const)
-    test(`names every table and every column: ${engine}`, async t => {
+    test(`names every table and every column of ${engine}`, async t => {
       const url = (await engines.find(({ name }) => name === engine)?.createStore(t)) ?? ''
       const tables = (await readRows(url, tablesOf[engine])).map(({ name }) => String(name))
       const carried = kindNames.flatMap(name =>
@@ -79,7 +79,7 @@ const waitingForLocks =
 
 describe('fatura copy', { concurrency: 2 }, () => {
   for (const from of ['sqlite', 'postgres'] as const) {
-    test(`from ${from}: all that the store holds arrives, is compared, and a second run writes nothing`, async t => {
+    test(`copies the whole store from ${from} and compares it, and a second run writes nothing`, async t => {
       const { cli, source, target } = await openBoth(t, from)
       await changeRows(
         source,
@@ -126,7 +126,7 @@ describe('fatura copy', { concurrency: 2 }, () => {
       await store.close()
     })
 
-    test(`from ${from}: what was revoked stays revoked, on whichever side it was`, async t => {
+    test(`from ${from} keeps a token revoked that is revoked on either side`, async t => {
       const { cli, source, target } = await openBoth(t, from)
       await copyHere(source, target)
       const ids = (await readRows(source, 'SELECT id FROM fatura.tokens WHERE revoked_at IS NULL')).map(row =>
@@ -148,7 +148,7 @@ describe('fatura copy', { concurrency: 2 }, () => {
       assert.deepEqual(await readRows(target, active), [])
     })
 
-    test(`from ${from}: a target that holds something else is refused before the first write`, async t => {
+    test(`from ${from} refuses a target with other records before the first write`, async t => {
       const { cli, source, target } = await openBoth(t, from)
       for (const [table, sql, told] of [
         ['tokens', "(id, name, hash, created_at) VALUES ('fat_x', 'x', 'x', 1)", '1 token'],
@@ -168,7 +168,7 @@ describe('fatura copy', { concurrency: 2 }, () => {
       }
     })
 
-    test(`from ${from}: a second copy follows what the source did since, deletions too`, async t => {
+    test(`from ${from} brings later changes and deletions of the source with a second copy`, async t => {
       const { cli, source, target } = await openBoth(t, from)
       await copyHere(source, target)
       const store = await openWriteStore(source)
@@ -185,7 +185,7 @@ describe('fatura copy', { concurrency: 2 }, () => {
     })
   }
 
-  test('killed before its first write or between later ones, it goes on when it is run again, and ends equal', async t => {
+  test('continues when it is run again after a kill, and both stores end equal', async t => {
     const cli = await createCli(t)
     const [source, target] = await Promise.all(engines.map(engine => engine.createStore(t)))
     const store = await openWriteStore(String(source))
@@ -216,7 +216,7 @@ describe('fatura copy', { concurrency: 2 }, () => {
     assert.match(stdout, /Compared, equal on both sides: 4000 invoices/)
   })
 
-  test('refuses to copy a store onto itself, or from nowhere', async t => {
+  test('refuses to copy a store to itself or from a missing store', async t => {
     const cli = await createCli(t)
     assert.match((await cli.run(['copy', 'sqlite:a.db', 'sqlite:a.db'])).stderr, /the same/)
     assert.match(

@@ -129,7 +129,7 @@ const someQuestion = fc.record(values, { requiredKeys: [] }) as fc.Arbitrary<Que
 
 for (const engine of engines) {
   describe(`counters on ${engine.name}`, () => {
-    test('agree with the rows after any writes, failed ones included, and lists, sums and searches with the model', async t => {
+    test('agree with the rows after any writes, and lists, sums and searches agree with the model', async t => {
       const url = await engine.createStore(t)
       const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
       let known = new Map(many.map(invoice => [keyOf(invoice), invoice]))
@@ -196,7 +196,7 @@ for (const engine of engines) {
       await writer.close()
     })
 
-    test('agree with the rows after kills in the midst of writing', async t => {
+    test('agree with the rows after a writer is killed during writes', async t => {
       const url = await engine.createStore(t)
       const script = new URL('../support/databases/write-endlessly.ts', import.meta.url).pathname
       const large = await openWriteStore(url)
@@ -221,7 +221,7 @@ for (const engine of engines) {
       }
     })
 
-    test('answer for a filter and for what lies deep: nothing else', async t => {
+    test('give the totals of filtered lists and deep pages only', async t => {
       const url = await engine.createStore(t)
       const writer = await openWriteStore(url)
       await writer.transaction(tx => tx.saveInvoices(many.map(invoice => ({ invoice, lines: null }))))
@@ -256,7 +256,7 @@ for (const engine of engines) {
       await reader.close()
     })
 
-    test('damage is found, counted and repaired, and the list is right again', async t => {
+    test('are found damaged and repaired, after which the list is correct again', async t => {
       const url = await engine.createStore(t)
       const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
       await writer.transaction(tx => tx.saveInvoices(many.map(invoice => ({ invoice, lines: null }))))

@@ -45,8 +45,8 @@ async function findWrong(url: string, deep = false) {
   return { one, wrong: findings.filter(({ result }) => result === 'FAIL') }
 }
 
-describe('a sqlite file that is damaged', () => {
-  it('is answered with 503 where it is, and named in the log', async t => {
+describe('a damaged SQLite file', () => {
+  it('is answered with 503 for the damaged part, and named in the log', async t => {
     assert.ok(sqlite)
     const service = await startService(t, sqlite, { records: [{ invoice: makeInvoice(), lines: null }] })
     damage(service.url.slice('sqlite:'.length), 'invoices')
@@ -55,7 +55,7 @@ describe('a sqlite file that is damaged', () => {
     assert.match(service.logs.join(''), /malformed.*damaged/)
   })
 
-  it('is named by fatura doctor, with the page that tells how to restore', async t => {
+  it('is named by fatura doctor, with the page about restoring', async t => {
     const { path, url } = await createStore(t)
     assert.equal((await findWrong(url)).one('Database: integrity')?.result, 'ok')
     assert.match((await findWrong(url, true)).one('Database: integrity')?.detail ?? '', /integrity_check/)
@@ -70,7 +70,7 @@ describe('a sqlite file that is damaged', () => {
     )
   })
 
-  it('stops a command that writes with one line', async t => {
+  it('stops a command that writes, with one line', async t => {
     const cli = await createCli(t)
     await cli.load(makeInvoice())
     damage(cli.database, 'tokens')
@@ -78,10 +78,10 @@ describe('a sqlite file that is damaged', () => {
   })
 })
 
-describe('a sqlite file that lost its content', () => {
+describe('a SQLite file that lost its content', () => {
   const lost = /has lost its content/
 
-  it('is told from a new one: nothing is made in its place', async t => {
+  it('is refused as lost, and no new store is created in its place', async t => {
     const cli = await createCli(t)
     await cli.load(makeInvoice())
     const api = await cli.serve()
@@ -96,7 +96,7 @@ describe('a sqlite file that lost its content', () => {
     assert.match(one('Database')?.next ?? '', restore)
   })
 
-  it('also where the file is there and its tables are not', async t => {
+  it('is refused as lost when the file exists without its tables', async t => {
     const { path, url } = await createStore(t)
     const db = new DatabaseSync(path, { defensive: false })
     db.exec('PRAGMA writable_schema = ON; DELETE FROM sqlite_schema')
@@ -105,7 +105,7 @@ describe('a sqlite file that lost its content', () => {
       await assert.rejects(open(url), lost)
   })
 
-  it('a new one is never empty under its name, and what a kill left of one does no harm', async t => {
+  it('a new SQLite file appears only with its tables, even after a killed creation', async t => {
     const path = join(await createFolder(t), 'fatura.db')
     await writeFile(`${path}.new-1`, '')
     await Promise.all([prepareStore(`sqlite:${path}`), prepareStore(`sqlite:${path}`)])

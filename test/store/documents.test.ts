@@ -7,8 +7,8 @@ import { engines } from '../support/databases/engines.ts'
 import { makeRecord } from '../support/worlds/records.ts'
 
 for (const engine of engines)
-  describe(`documents on ${engine.name}`, () => {
-    test('several invoices that claim one document cut off no walk over what is claimed', async t => {
+  describe(`stored documents on ${engine.name}`, () => {
+    test('a page-by-page reading of claimed documents is complete when several invoices claim one document', async t => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
       const claims = [

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { emailOf } from '../../src/store/sql/operator-reads.ts'
 
 for (const [engine, expression] of Object.entries(emailOf))
-  test(`the index of addresses on ${engine} has the very expression that is asked for`, () => {
+  test(`the index of e-mail addresses on ${engine} has the same expression as the query`, () => {
     const file = new URL(`../../src/store/${engine}/migrations/0001.sql`, import.meta.url)
     const [, index] =
       /CREATE INDEX invoices_by_email ON \S+\s+\((.+)\);/.exec(readFileSync(file, 'utf8')) ?? []

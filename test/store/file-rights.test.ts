@@ -22,8 +22,10 @@ function run({ folder }: Cli, ...args: string[]) {
   return stderr
 }
 
-describe('a database file', { skip: process.platform === 'win32' && 'rights are others there' }, () => {
-  it('without rights is not taken for one whose folder is missing', async t => {
+describe('a database file of SQLite', {
+  skip: process.platform === 'win32' && 'rights are others there',
+}, () => {
+  it('without read permission is reported as such, not as a missing folder', async t => {
     const cli = await createCli(t)
     await cli.load(makeInvoice({ id: 'in_1' }))
     const folder = dirname(cli.database)
@@ -42,7 +44,7 @@ describe('a database file', { skip: process.platform === 'win32' && 'rights are 
     await chmod(folder, 0o700)
   })
 
-  it('in a folder that may not be written, or that is a folder itself, is named as such', async t => {
+  it('is reported when its folder is not writable, or when it is a folder itself', async t => {
     const cli = await createCli(t)
     await chmod(cli.folder, 0o555)
     await mkdir(join(cli.folder, 'closed'), { mode: 0o555 }).catch(() => {})

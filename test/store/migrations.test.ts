@@ -21,7 +21,7 @@ import { makeInvoice, makeRecord } from '../support/worlds/records.ts'
 
 const schemas: Record<string, Schema> = { sqlite: ofSqlite, postgres: ofPostgres, citus: ofPostgres }
 
-test('PostgreSQL’s functions stand in functions.sql as npm run functions writes them', () => {
+test('functions.sql contains PostgreSQL’s functions as npm run functions writes them', () => {
   assert.equal(ofPostgres.functions?.sql, writePassages(ofPostgres.functions?.sql ?? ''))
 })
 
@@ -85,7 +85,7 @@ for (const engine of engines) {
     readRows(url, 'SELECT passes, count(*) AS n FROM fatura.customers GROUP BY passes')
 
   describe(`migrations on ${engine.name}`, () => {
-    test('a pass that is killed goes on where it was, and touches every customer once', async t => {
+    test('a killed migration pass continues where it stopped, and changes each customer once', async t => {
       const url = await createFilled(t)
       let steps = 0
       const killed = makeNext(schema, prefix, () => {
@@ -118,7 +118,7 @@ for (const engine of engines) {
       reportFigure(t, 'R13', `${engine.name}: killed midway, each of ${customers} customers migrated once`)
     })
 
-    test('two at once migrate once', async t => {
+    test('two simultaneous migrations migrate the store once', async t => {
       const url = await createFilled(t)
       const outcomes = await Promise.all(
         [1, 2].map(() =>
@@ -135,7 +135,7 @@ for (const engine of engines) {
       )
     })
 
-    test('a store that another text of 0001.sql made is refused in one line that says what to do, and left as it is', async t => {
+    test('a store from another text of 0001.sql is refused with one line of advice, and left unchanged', async t => {
       const url = await createFilled(t)
       await changeRows(url, "UPDATE fatura.migrations SET sha256 = 'another' WHERE version = 1")
       for (const open of [openReadStore, openWriteStore, openOperatorStore, migrateStore])
@@ -150,7 +150,7 @@ for (const engine of engines) {
       assert.equal((await readRows(url, 'SELECT id FROM fatura.invoices')).length, 1)
     })
 
-    test('so is one of several versions, of which none was released', async t => {
+    test('a store with several unreleased versions is refused with one line of advice', async t => {
       const url = await createFilled(t)
       await changeRows(url, "UPDATE fatura.migrations SET sha256 = 'another' WHERE version = 1")
       const others = `VALUES (${version + 1}, 'b'), (${version + 2}, 'c')`
@@ -160,7 +160,7 @@ for (const engine of engines) {
         await assert.rejects(open(url), /Start with a new store/)
     })
 
-    test('a process that runs while a newer Fatura migrates writes nothing any more, and reads what is still there', async t => {
+    test('a running process can read but no longer write after a newer Fatura migrates the store', async t => {
       const url = await createFilled(t)
       const [reader, writer] = [await openReadStore(url), await openWriteStore(url)]
       t.after(async () => {
@@ -197,7 +197,7 @@ for (const engine of engines) {
       assert.equal((await reader.listInvoices(query)).total, 1, 'the rest is served on')
     })
 
-    test('is made of nothing once, and not changed by the next run', async t => {
+    test('a new store is created by the first run and not changed by the second', async t => {
       const url = await createNothing(t, engine.name)
       assert.deepEqual(await migrateStore(url), { from: 0, to: version })
       assert.deepEqual(await migrateStore(url), { from: version, to: version })
@@ -205,7 +205,7 @@ for (const engine of engines) {
   })
 }
 
-test('functions are made again when their text changed, and a store with others is refused until then', async t => {
+test('a store with outdated PostgreSQL functions is refused until fatura migrate replaces them', async t => {
   const postgres = engines.find(({ name }) => name === 'postgres')
   assert.ok(postgres !== undefined)
   const url = await postgres.createStore(t)

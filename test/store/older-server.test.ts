@@ -8,8 +8,8 @@ import { startService } from '../support/worlds/service.ts'
 import { stopClock } from '../support/worlds/stopped-clock.ts'
 
 for (const engine of engines.filter(({ name }) => name === 'postgres'))
-  describe(`a server that is older than what was read, on ${engine.name}`, () => {
-    it('answers nobody, until the newer one is back or the store begins another life', async t => {
+  describe(`an older copy of a database server, on ${engine.name}`, () => {
+    it('is answered with 503 until the newer server is back or the store begins a new life', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
       const clock = stopClock(t)
       // The freshness is read twice a second.

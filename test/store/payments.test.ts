@@ -14,7 +14,7 @@ const toPay = { id: 'pi_open', amount_cents: 0, paid_at: null }
 
 for (const engine of engines)
   describe(`payment facts on ${engine.name}`, () => {
-    test('facts are stored as they are given, or derived from status and total', async t => {
+    test('are stored as given, and derived from status and total when they are missing', async t => {
       const { store, reader } = await openStores(t, engine)
       const given = facts({
         ...{ due_date: '2026-04-01', amount_paid_cents: 5_000, starting_balance_cents: -300 },
@@ -45,7 +45,7 @@ for (const engine of engines)
       )
     })
 
-    test('a partial payment is a change of the invoice, the same facts again are none', async t => {
+    test('a partial payment changes the invoice, and the same facts again do not', async t => {
       const { store, reader } = await openStores(t, engine)
       const record = makeRecord({ id: 'in_1', ...open })
       const save = (payment: PaymentFacts) =>
@@ -58,7 +58,7 @@ for (const engine of engines)
       assert.ok((await reader.readSnapshot('cus_ana')).version > before)
     })
 
-    test('the invoices of a payment are found by its id until they name it no more, or are gone', async t => {
+    test('invoices are found by a payment’s ID while they name the payment', async t => {
       const { store } = await openStores(t, engine)
       const record = (customer_id: string, id: string, ...payments: PaymentFacts['payments'][number][]) => {
         return { ...makeRecord({ customer_id, id, ...open }), payment: facts({ payments }) }

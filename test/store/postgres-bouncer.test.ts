@@ -83,8 +83,8 @@ async function openThrough(t: TestContext) {
   return { bouncer, reader }
 }
 
-describe('behind PgBouncer', () => {
-  test('a server that was lost, in whatever words, is not noticed; one that is lost again is a 503', async t => {
+describe('a reader behind PgBouncer', () => {
+  test('repeats a read once when the server is lost, and reports 503 after a second loss', async t => {
     const { bouncer, reader } = await openThrough(t)
     const losses: Words[] = [
       { code: '08P01', message: 'server conn crashed?' },
@@ -109,7 +109,7 @@ describe('behind PgBouncer', () => {
       }
   })
 
-  test('one that does not keep prepared statements apart is told what to set', async t => {
+  test('names the setting to change when PgBouncer does not support prepared statements', async t => {
     const { bouncer, reader } = await openThrough(t)
     bouncer.say({ code: '42P05', message: 'prepared statement "list" already exists' }, 2)
     await assert.rejects(
@@ -166,7 +166,7 @@ describe('fatura doctor behind a real PgBouncer', {
   const off = knowsStatements ? ['max_prepared_statements = 0'] : []
   if (knowsStatements) cases.push(['transaction mode, which knows prepared statements', named, true])
   for (const [mode, settings, isFine] of cases)
-    test(`in ${mode} ${isFine ? 'finds nothing' : 'says what to set'}`, async t => {
+    test(`${isFine ? 'finds no problem' : 'names the setting to change'} in ${mode}`, async t => {
       const url = await startPgBouncer(
         t,
         await postgres.createStore(t),

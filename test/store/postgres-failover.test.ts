@@ -52,8 +52,8 @@ const write = (store: WriteStore, total_cents: number, at: number) =>
 const totalAt = async (store: Awaited<ReturnType<typeof openReadStore>>) =>
   JSON.parse((await store.findInvoice('cus_ana', 'in_1'))?.summary ?? '{}').total_cents as number
 
-describe('an address with two hosts', () => {
-  test('is one; what it wants is one of what libpq knows', () => {
+describe('a database address with two hosts', () => {
+  test('is accepted with the values of target_session_attrs that libpq knows', () => {
     assert.equal(findAddressProblem('postgres://u:p@a:1,b:2/name?target_session_attrs=read-write'), null)
     assert.equal(findAddressProblem('postgres://a,b/name'), null)
     assert.match(String(findAddressProblem('postgres://a,b/name?target_session_attrs=best')), /read-write/)
@@ -61,7 +61,7 @@ describe('an address with two hosts', () => {
     assert.match(String(findAddressProblem('postgres://a/name,postgres://b/name')), /commas/)
   })
 
-  test('leads to the one that fits, through a failover', async t => {
+  test('leads to the host with the requested role, before and after a failover', async t => {
     const [a, b] = [first as PostgresServer, second as PostgresServer]
     // The standby is named first.
     const writer = await openWriteStore(both(b, a))
@@ -100,7 +100,7 @@ describe('an address with two hosts', () => {
     await assert.rejects(openReadStore(both(a, b, 'standby')), /cannot be reached|None of the hosts/)
   })
 
-  test('passes over a host that takes connections and says nothing', async t => {
+  test('leads to the second host when the first accepts connections but never answers', async t => {
     const silent = createServer().listen(0, '127.0.0.1')
     t.after(() => silent.close())
     await once(silent, 'listening')

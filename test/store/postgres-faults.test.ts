@@ -62,7 +62,7 @@ function assertBroken(outcome: Outcome): void {
   assert.equal(outcome.code, 1)
 }
 
-describe('what answers in the place of PostgreSQL', () => {
+describe('a server that is not PostgreSQL', () => {
   const oddities: [what: string, greet: (socket: Socket) => void][] = [
     ['accepts and never answers', () => {}],
     ['hangs up at once', socket => socket.end()],
@@ -79,7 +79,7 @@ describe('what answers in the place of PostgreSQL', () => {
   const told = /^The database at 127\.0\.0\.1:\d+ cannot be reached: .+$/
 
   for (const [place, [what, greet]] of oddities.entries())
-    it(`${what}: each command gives up within 10 s, with one line`, { timeout: 600_000 }, async t => {
+    it(`that ${what}: each command gives up within 10 s with one line`, { timeout: 600_000 }, async t => {
       const cli = await createCli(t)
       const sockets = new Set<Socket>()
       const other = createServer(socket => {
@@ -108,7 +108,7 @@ describe('what answers in the place of PostgreSQL', () => {
       for (const line of await lines) assert.match(line, told)
     })
 
-  it('is not running: each command says so in one line and exits with 1', async t => {
+  it('each command reports a stopped PostgreSQL in one line and exits with 1', async t => {
     const cli = await createCli(t)
     const url = `postgres://fatura:test@127.0.0.1:${await freePort()}/fatura`
     const stopped = [
@@ -124,7 +124,7 @@ describe('what answers in the place of PostgreSQL', () => {
       )
   })
 
-  it('names several addresses that all refuse: the reason is told', () => {
+  it('each command gives the reason when all of several database addresses refuse', () => {
     // What Node says then has no message of its own.
     const refusals = Object.assign(new AggregateError([new Error('one'), new Error('two')]), {
       code: 'ECONNREFUSED',
@@ -133,7 +133,7 @@ describe('what answers in the place of PostgreSQL', () => {
   })
 })
 
-describe('PostgreSQL that is there', { concurrency: 2 }, () => {
+describe('fatura with a reachable PostgreSQL', { concurrency: 2 }, () => {
   /** Resolves with the process id of a backend that waits for a lock. */
   async function waitingBackend(url: string, application: string): Promise<number> {
     let pid = 0
@@ -149,7 +149,7 @@ describe('PostgreSQL that is there', { concurrency: 2 }, () => {
     return pid
   }
 
-  it('refuses a login, a database or a right: one line that says which', async t => {
+  it('names a refused login, database or permission in one line', async t => {
     const cli = await createCli(t)
     const { url } = await createStore()
     await runSql(url, "CREATE ROLE stranger LOGIN PASSWORD 'test'")
@@ -173,7 +173,7 @@ describe('PostgreSQL that is there', { concurrency: 2 }, () => {
     }
   })
 
-  it('has a schema that is missing, too old or too new: serve says so, and never migrates unasked', async t => {
+  it('reports a missing, old or new schema at the start of serve, and migrates only with --migrate', async t => {
     const cli = await createCli(t)
     const url = await createDatabase()
     const env = { DATABASE_URL: url }
@@ -196,7 +196,7 @@ describe('PostgreSQL that is there', { concurrency: 2 }, () => {
     assert.equal(rowCount, 0, 'nothing was written')
   })
 
-  it("refuses to write in the API's sessions, whatever the address asks for and whatever is called", async t => {
+  it('cannot write in the API’s sessions, whatever the address or the statement says', async t => {
     const { url, token } = await createStore()
     for (const address of [url, `${url}?options=-c%20work_mem%3D8MB`]) {
       const pool = openReadPool(address)
@@ -230,7 +230,7 @@ describe('PostgreSQL that is there', { concurrency: 2 }, () => {
     assert.equal((await runSql(url, 'SELECT FROM fatura.streams')).rowCount, 0)
   })
 
-  it('may be migrated by two at once', async t => {
+  it('migrates once when two processes migrate at the same time', async t => {
     const cli = await createCli(t)
     const url = await createDatabase()
     const env = { DATABASE_URL: url }
@@ -244,7 +244,7 @@ describe('PostgreSQL that is there', { concurrency: 2 }, () => {
     )
   })
 
-  it('keeps a whole version when a migration is killed, and the next run continues from there', async t => {
+  it('keeps a complete version when a migration is killed, and the next run continues from it', async t => {
     const cli = await createCli(t)
     const watcher = new pg.Client(`${server.url}postgres`)
     await watcher.connect()
@@ -301,7 +301,7 @@ describe('PostgreSQL that is there', { concurrency: 2 }, () => {
     t.diagnostic(`killed after ${found.join(', ')}`)
   })
 
-  it('breaks the connection of a command in the middle of its work: one line, nothing half done', async t => {
+  it('ends with one line and stores nothing when a command’s connection breaks', async t => {
     const cli = await createCli(t)
     const { url } = await createStore()
     const release = await lock(t, url, 'LOCK TABLE fatura.invoices IN ACCESS EXCLUSIVE MODE')
@@ -323,7 +323,7 @@ describe('PostgreSQL that is there', { concurrency: 2 }, () => {
     assert.deepEqual(await migrateStore(empty), { from: 0, to: schema.migrations.length })
   })
 
-  it('is not blamed for what fails in the middle of a transaction by itself', async t => {
+  it('passes on an error inside a transaction that PostgreSQL did not cause', async t => {
     const store = await openWriteStore((await createStore()).url)
     t.after(() => store.close())
     const fault = new Error('the input changed')
@@ -334,7 +334,7 @@ describe('PostgreSQL that is there', { concurrency: 2 }, () => {
     await assert.rejects(failing, error => error === fault)
   })
 
-  it('keeps a lock from a command for longer than its patience: one line', async t => {
+  it('ends with one line when a lock lasts longer than lock_timeout', async t => {
     const cli = await createCli(t)
     const { url } = await createStore()
     await lock(t, url, 'LOCK TABLE fatura.invoices IN ACCESS EXCLUSIVE MODE')

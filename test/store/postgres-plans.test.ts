@@ -74,8 +74,8 @@ async function explainCalls(client: pg.Client, calls: readonly string[]): Promis
   return told
 }
 
-describe('plans of the API’s functions', () => {
-  test('those that read by a key read nothing as a whole, and cost too little to be compiled; the others forbid it', async t => {
+describe('query plans on PostgreSQL', () => {
+  test('functions that read by a key scan no table, and no function is compiled by JIT', async t => {
     const url = await postgres.createStore(t)
     const writer = await openWriteStore(url)
     await writer.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_1' })]))
@@ -100,7 +100,7 @@ describe('plans of the API’s functions', () => {
     assert.equal(planned, 10, 'every statement of the functions that read by a key')
   })
 
-  test('an invoice is found by its key, also where most customers have but one and one has many', async t => {
+  test('an invoice is found by its key, however uneven the customers’ numbers of invoices are', async t => {
     const url = await postgres.createStore(t)
     const writer = await openWriteStore(url)
     await writer.transaction(async tx => {
@@ -124,7 +124,7 @@ describe('plans of the API’s functions', () => {
     }
   })
 
-  test('a writer finds the invoices of a batch by their keys, also in a table so small that it could be read as a whole', async t => {
+  test('a writer finds a batch of invoices by their keys, even in a small table', async t => {
     const url = await postgres.createStore(t)
     const client = await connect(t, url)
     const readReads = async () => {
@@ -145,7 +145,7 @@ describe('plans of the API’s functions', () => {
     assert.equal((await readReads()).whole, 0)
   })
 
-  test('a search reads the list’s index alone, in its order, and rows for the page', async t => {
+  test('a search reads only the list’s index in order, and the rows of the page', async t => {
     const url = await postgres.createStore(t)
     const writer = await openWriteStore(url)
     await writer.transaction(tx =>
@@ -164,7 +164,7 @@ describe('plans of the API’s functions', () => {
     }
   })
 
-  test('a server with JIT compiles nothing for any request, though nothing in the session forbids it', async t => {
+  test('a server with JIT compiles no request’s function, even when the session allows JIT', async t => {
     const url = await postgres.createStore(t)
     const client = await connect(t, url)
     const { rows } = await client.query(
@@ -189,7 +189,7 @@ describe('plans of the API’s functions', () => {
     for (const plan of told) assert.doesNotMatch(plan, /\bJIT:/, plan)
   })
 
-  test('the sessions of readers and writers have it off', async t => {
+  test('the sessions of readers and writers turn JIT off', async t => {
     const url = await postgres.createStore(t)
     await (await openReadStore(url)).close()
     for (const pool of [openReadPool(url), openWritePool(url)]) {

@@ -21,8 +21,8 @@ import {
 
 useOwnPostgres()
 
-describe('a database restart is a blip', () => {
-  it('under load: requests get 200 or 503 + Retry-After, 200 again once it is back, and nothing leaks', {
+describe('a restart of PostgreSQL', () => {
+  it('under load leads to 200 or 503 with Retry-After, then to 200, and leaks no connection', {
     timeout: 600_000,
   }, async t => {
     const cli = await createCli(t)

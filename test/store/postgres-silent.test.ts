@@ -76,51 +76,43 @@ function assertRefused(answers: readonly TimedAnswer[], boundMs: (path: string) 
   }
 }
 
-describe('a database that answers nobody', () => {
+describe('a PostgreSQL server that does not answer', () => {
   for (const how of ['thaw', 'cut'] as const)
-    it(
-      `refuses every request within 6 s, and is read again as soon as it is back after a ${how}`,
-      guard,
-      async t => {
-        const { clock, url, proxy, service } = await start(t)
-        proxy.freeze()
-        // At first with the connections there are, then with none.
-        for (let turn = 0; turn < 2; turn++) {
-          const paths = [...repeated([...quick, ...slow], poolSize), '/ready']
-          const { answers, ended } = await request(clock, service, paths)
-          assert.equal((await service.get('/live')).status, 200)
-          await clock.pass(6_000)
-          await ended
-          assertRefused(answers, path => (quick.includes(path) ? 3_000 : 6_000))
-        }
-        proxy[how]()
-        await until(async () => {
-          const answers = await Promise.all([...quick, ...slow].map(path => service.get(path)))
-          answers.forEach(assertBlip)
-          return answers.every(({ status }) => status === 200)
-        })
-        await until(async () => (await countBackends(url, 'fatura-api')) <= poolSize)
-      },
-    )
-
-  it(
-    'ends no program: fatura serve ends at a signal meanwhile, and lets go of its connections',
-    guard,
-    async t => {
-      const url = await postgres.createStore(t)
-      const token = await createStoredToken(url)
-      const proxy = await startFreezingProxy(t, Number(new URL(postgresServer()).port))
-      const api = await serve(await createCli(t), proxy.through(url))
-      await until(async () => (await ask(api.address + list, token)).status === 200)
+    it(`fails every request within 6 s, and serves reads again once the proxy ${how}s its connections`, guard, async t => {
+      const { clock, url, proxy, service } = await start(t)
       proxy.freeze()
-      assertCleanEnd(await api.stop())
-      proxy.cut()
-      await assertNoBackend(url)
-    },
-  )
+      // At first with the connections there are, then with none.
+      for (let turn = 0; turn < 2; turn++) {
+        const paths = [...repeated([...quick, ...slow], poolSize), '/ready']
+        const { answers, ended } = await request(clock, service, paths)
+        assert.equal((await service.get('/live')).status, 200)
+        await clock.pass(6_000)
+        await ended
+        assertRefused(answers, path => (quick.includes(path) ? 3_000 : 6_000))
+      }
+      proxy[how]()
+      await until(async () => {
+        const answers = await Promise.all([...quick, ...slow].map(path => service.get(path)))
+        answers.forEach(assertBlip)
+        return answers.every(({ status }) => status === 200)
+      })
+      await until(async () => (await countBackends(url, 'fatura-api')) <= poolSize)
+    })
+
+  it('lets fatura serve end at a signal and close its connections', guard, async t => {
+    const url = await postgres.createStore(t)
+    const token = await createStoredToken(url)
+    const proxy = await startFreezingProxy(t, Number(new URL(postgresServer()).port))
+    const api = await serve(await createCli(t), proxy.through(url))
+    await until(async () => (await ask(api.address + list, token)).status === 200)
+    proxy.freeze()
+    assertCleanEnd(await api.stop())
+    proxy.cut()
+    await assertNoBackend(url)
+  })
 
   it(
-    'answers slowly: 200 lists wait for it, more are 503 overloaded at once, and none of these is in the log',
+    'lets 200 lists wait and refuses more at once with 503 overloaded, without a log line',
     guard,
     async t => {
       const { clock, proxy, service } = await start(t)
@@ -145,7 +137,7 @@ describe('a database that answers nobody', () => {
     },
   )
 
-  it('has every table locked: reads are refused in time, and /live does not notice', guard, async t => {
+  it('fails reads in time when every table is locked, while /live answers normally', guard, async t => {
     const { clock, url, service } = await start(t)
     const release = await lock(
       t,

@@ -59,8 +59,8 @@ async function watchWaits(t: TestContext, url: string): Promise<() => Promise<st
   }
 }
 
-describe('writers of different customers', { concurrency: 2 }, () => {
-  it('never wait: a transaction that stands still in the middle keeps no import, sync, webhook or token back', async t => {
+describe('PostgreSQL writers of different customers', { concurrency: 2 }, () => {
+  it('do not wait for a stalled transaction: import, sync, webhook and token all continue', async t => {
     const url = await postgres.createStore(t)
     const world = await createSyncWorld(t, { invoices: 60, seed: 31 }, url)
     const { cli } = world
@@ -96,7 +96,7 @@ describe('writers of different customers', { concurrency: 2 }, () => {
     assert.equal(await count(), 4_000)
   })
 
-  it('side by side as processes, two imports and a sync never wait, and all of it is there', async t => {
+  it('two imports and a sync in separate processes do not wait, and all records are stored', async t => {
     const url = await postgres.createStore(t)
     const world = await createSyncWorld(t, { invoices: 120, seed: 32 }, url)
     const waits = await watchWaits(t, url)
@@ -121,7 +121,7 @@ describe('writers of different customers', { concurrency: 2 }, () => {
     await store.close()
   })
 
-  it('a document and invoices that have nothing to do with it do not wait for each other', async t => {
+  it('a document and unrelated invoices do not wait for each other', async t => {
     const store = await openWriteStore(await postgres.createStore(t))
     t.after(() => store.close())
     await store.transaction(async tx => {
@@ -135,8 +135,8 @@ describe('writers of different customers', { concurrency: 2 }, () => {
   })
 })
 
-describe('writers of the same customer', { concurrency: true }, () => {
-  it('outlive one that stands still: its session is ended, and nothing of it stays', async t => {
+describe('PostgreSQL writers of the same customer', { concurrency: true }, () => {
+  it('continue after a stalled writer’s session is ended, and its records are discarded', async t => {
     const url = await postgres.createStore(t)
     // The usual limit, but shorter: nothing else ends the transaction.
     const still = await standStill(t, `${url}?idle_in_transaction_session_timeout=300`, 'cus_ana', 40)
@@ -150,7 +150,7 @@ describe('writers of the same customer', { concurrency: true }, () => {
     assert.deepEqual(rows, [{ n: 3 }])
   })
 
-  it('that wait for each other: one is done again, and both are stored', async t => {
+  it('are both stored after a deadlock, because one transaction is repeated', async t => {
     const url = await postgres.createStore(t)
     const stores = [await openWriteStore(url), await openWriteStore(url)]
     t.after(() => Promise.all(stores.map(store => store.close())))
@@ -175,7 +175,7 @@ describe('writers of the same customer', { concurrency: true }, () => {
     assert.equal(await stores[0]?.checkCounts(), 0)
   })
 
-  it('an import that PostgreSQL ends in favour of another writer begins again, and imports all of its file', async t => {
+  it('an import begins again after a deadlock, and imports its whole file', async t => {
     const url = await postgres.createStore(t)
     const cli = await createCli(t)
     // What a deadlock is to whoever is ended by it: after the first customer's rows, once.
@@ -201,8 +201,8 @@ describe('writers of the same customer', { concurrency: true }, () => {
   })
 })
 
-describe('a writer’s limits', () => {
-  it('hold also where the session’s options were dropped on the way; what the session has of its own stays', async t => {
+describe('the time limits of a PostgreSQL writer', () => {
+  it('hold without the session’s options, and options in the address take precedence', async t => {
     const url = await postgres.createStore(t)
     const names = ['lock_timeout', 'idle_in_transaction_session_timeout', 'statement_timeout', 'jit']
     const limitsOf = async (address: string) => {

@@ -27,8 +27,8 @@ async function createApiRole(t: TestContext, url: string): Promise<string> {
   return address.href
 }
 
-describe('the second wall', () => {
-  test('the API’s role serves every request, and can read no table: not even with a statement that forgets its predicate', async t => {
+describe('PostgreSQL’s permissions as a second wall', () => {
+  test('the API’s role serves every request, and cannot read a table by any statement', async t => {
     const url = await postgres.createStore(t)
     const writer = await openWriteStore(url)
     t.after(() => writer.close())
@@ -91,7 +91,7 @@ describe('the second wall', () => {
     for (const sql of attempts) await assert.rejects(runSql(roleUrl, sql), { code: '42501' }, sql)
   })
 
-  test('the functions, without their predicate and their owner’s rights, are refused to the API’s role', async t => {
+  test('the API’s role may not run the functions’ statements without the customer’s predicate', async t => {
     const url = await postgres.createStore(t)
     const roleUrl = await createApiRole(t, url)
     const reading = functionSources().filter(({ body }) => customerTable.test(body))
@@ -120,7 +120,7 @@ describe('the second wall', () => {
     }
   })
 
-  test('a search path of the caller’s cannot bend the functions', async t => {
+  test('a caller’s search path does not change what the functions return', async t => {
     const url = await postgres.createStore(t)
     await runSql(
       url,
@@ -137,8 +137,8 @@ describe('the second wall', () => {
   })
 })
 
-describe('one round trip', () => {
-  test('a list, a search, a detail and a 304 are each one round trip with a statement prepared before', async t => {
+describe('a read on PostgreSQL', () => {
+  test('a list, a search, a detail and a 304 each take one round trip with a prepared statement', async t => {
     // The freshness, which is remembered for half a second, stays known.
     stopClock(t)
     const url = await postgres.createStore(t)
@@ -175,8 +175,8 @@ describe('one round trip', () => {
   })
 })
 
-describe('connections that reads share', () => {
-  test('answers are the asked customer’s, however many are on their way, also while the connections are cut', async t => {
+describe('shared connections of PostgreSQL readers', () => {
+  test('give each customer only their own answers, even while connections are cut', async t => {
     const url = await postgres.createStore(t)
     const writer = await openWriteStore(url)
     t.after(() => writer.close())
@@ -225,8 +225,8 @@ describe('connections that reads share', () => {
   })
 })
 
-describe('order', () => {
-  test('never depends on the server’s locale, which sorts unlike bytes here', async t => {
+describe('the order of invoices on PostgreSQL', () => {
+  test('does not depend on the server’s locale', async t => {
     const name = `fatura_order_${process.pid}`
     await runSql(
       postgresServer(),
@@ -246,8 +246,8 @@ describe('order', () => {
   })
 })
 
-describe('what Citus asks for', () => {
-  test('every primary key and index of what belongs to a customer begins with customer_id', async t => {
+describe('the rules for tables on Citus', () => {
+  test('every primary key and index of a customer’s table begins with customer_id', async t => {
     const url = await postgres.createStore(t)
     const { rows } = await runSql(
       url,
@@ -272,7 +272,7 @@ describe('what Citus asks for', () => {
     assert.deepEqual(others, [])
   })
 
-  test('every request-time statement filters each customer’s table by the customer it was given', () => {
+  test('every statement of a request filters each customer’s table by the given customer', () => {
     let checked = 0
     for (const { name, body } of functionSources()) {
       const uses = Map.groupBy(body.matchAll(new RegExp(customerTable, 'g')), ([, , alias]) => alias)

@@ -51,7 +51,7 @@ for (const engine of engines) {
     assert.deepEqual([third?.document_number, third?.ix_status], [null, null])
   })
 
-  test(`the readable view on ${engine.name} writes an amount of any currency as the program does`, async t => {
+  test(`the readable view on ${engine.name} writes amounts of every currency like the program`, async t => {
     const url = await engine.createStore(t)
     const currencies = Intl.supportedValuesOf('currency').map(code => code.toLowerCase())
     const records = currencies.flatMap(currency =>

@@ -37,8 +37,8 @@ function othersEnded(url: string): Promise<void> {
   })
 }
 
-describe('a recount on postgres', () => {
-  test('neither writes a row nor waits for one, though every customer is locked', async t => {
+describe('a recount of counters on PostgreSQL', () => {
+  test('writes no row and waits for no lock, even when every customer is locked', async t => {
     const url = await postgres.createStore(t)
     await fill(url, 450)
     const rowsNow = async () =>
@@ -56,7 +56,7 @@ describe('a recount on postgres', () => {
     assert.equal(await store.checkCounts(), 0)
   })
 
-  test('reads each invoice a few times, however many customers there are; and says how far it is', async t => {
+  test('reads each invoice only a few times for any number of customers, and reports its progress', async t => {
     const url = await postgres.createStore(t)
     const [customers, many] = [1_400, 600]
     await fill(url, customers, many)
@@ -83,7 +83,7 @@ describe('a recount on postgres', () => {
     assert.deepEqual(steps.at(-1), [customers + many, customers + many])
   })
 
-  test('with repair, waits for no customer of whom nothing is wrong', async t => {
+  test('with repair, waits for no customer whose counters are correct', async t => {
     const url = await postgres.createStore(t)
     await fill(url, 300)
     await runSql(url, "UPDATE fatura.customers SET total = 7 WHERE customer_id IN ('cus_000007', 'cus_ana')")
@@ -99,7 +99,7 @@ describe('a recount on postgres', () => {
     assert.equal(await store.checkCounts(), 0)
   })
 
-  test('to save one of a customer’s 450 invoices, few rows are read: its own, and none to count', async t => {
+  test('is not needed to save an invoice: few rows are read for a customer with 450', async t => {
     const url = await postgres.createStore(t)
     await fill(url, 1_000, 450)
     await runSql(url, 'VACUUM ANALYZE')
@@ -127,8 +127,8 @@ describe('a recount on postgres', () => {
   })
 })
 
-describe('a recount on sqlite', () => {
-  test('does not wait for a writer, and keeps none waiting', async t => {
+describe('a recount of counters on SQLite', () => {
+  test('neither waits for a writer nor delays one', async t => {
     const url = await sqlite.createStore(t)
     await fill(url, 50)
     const other = new DatabaseSync(url.slice('sqlite:'.length))
@@ -142,7 +142,7 @@ describe('a recount on sqlite', () => {
     await store.close()
   })
 
-  test('a page is never empty while counters come and go', async t => {
+  test('leaves no page empty while counters appear and disappear', async t => {
     const url = await sqlite.createStore(t)
     await fill(url, 1, countedAbove + 100)
     const flipping = await flipCounters(t, url)

@@ -55,8 +55,8 @@ test('the text of a released migration never changes', () => {
 })
 
 for (const version of readdirSync(folder))
-  describe(`a store of ${version}`, () => {
-    it('was served under names that are all there still', async () => {
+  describe(`a released store of version ${version}`, () => {
+    it('has only public names that still exist', async () => {
       const names = new Set(await listPublicNames())
       const released = unpack(version, 'names.txt.gz').toString().split('\n')
       assert.ok(released.length > 1_000)
@@ -77,7 +77,7 @@ for (const version of readdirSync(folder))
       }
       const { token, answers } = JSON.parse(unpack(version, `${name}.json.gz`).toString())
 
-      it(`is migrated and answers as it did, on ${name}`, async t => {
+      it(`answers as before after its migration, on ${name}`, async t => {
         const service = await startService(t, engine)
         for (const [path, then] of Object.entries<{ status: number; body: unknown }>(answers)) {
           const answer = await service.get(`/api/v1/client/${path}`, { token })
@@ -86,7 +86,7 @@ for (const version of readdirSync(folder))
         }
       })
 
-      it(`has the newest invoices on a first page of any size, on ${name}`, async t => {
+      it(`lists the newest invoices first for any page size, on ${name}`, async t => {
         const service = await startService(t, engine)
         for (const path of Object.keys(answers).filter(path => path.endsWith('/invoices'))) {
           const list = async (query: string) =>

@@ -30,8 +30,8 @@ async function createStore(t: TestContext): Promise<{ path: string; url: string 
 
 const query = { customer_id: 'cus_ana', page: 1, page_size: 10 }
 
-describe('a sqlite file that is replaced or deleted', { concurrency: 2 }, () => {
-  it('is followed by fatura serve, which says 503 while there is none', async t => {
+describe('a SQLite file that is replaced or deleted', { concurrency: 2 }, () => {
+  it('is replaced in fatura serve too, which answers 503 while the file is missing', async t => {
     const cli = await createCli(t)
     const { database } = cli
     await cli.load(makeInvoice({ id: 'in_1' }))
@@ -69,7 +69,7 @@ describe('a sqlite file that is replaced or deleted', { concurrency: 2 }, () => 
     assert.equal((await api.stop()).code, 0)
   })
 
-  it('is followed by fatura up, which writes into the new file and nowhere else', async t => {
+  it('is replaced in fatura up too, which writes only into the new file', async t => {
     const world = await createSyncWorld(t, { invoices: 20, seed: 29 })
     const { database } = world.cli
     await prepareStore(world.url)
@@ -95,8 +95,8 @@ describe('a sqlite file that is replaced or deleted', { concurrency: 2 }, () => 
   })
 })
 
-describe('a handle of a sqlite file that is replaced', () => {
-  it('gets nothing of a transaction that began before, and whoever began it learns of it', async t => {
+describe('an open handle of a replaced SQLite file', () => {
+  it('rejects a transaction that began before the replacement, and stores none of it', async t => {
     const { path, url } = await createStore(t)
     const backup = backUp(path)
     const writer = await openWriteStore(url)
@@ -114,7 +114,7 @@ describe('a handle of a sqlite file that is replaced', () => {
     await reader.close()
   })
 
-  it('reads no former content once it looked, four times a second', async t => {
+  it('notices the replacement within 250 ms, and no longer reads the old content', async t => {
     const { path, url } = await createStore(t)
     const backup = backUp(path)
     await save(url, 'in_2')
@@ -132,7 +132,7 @@ describe('a handle of a sqlite file that is replaced', () => {
     }
   })
 
-  it('is not read with the log of the one before, which would change it', async t => {
+  it('does not apply the old file’s log to the new file', async t => {
     const { path, url } = await createStore(t)
     const backup = backUp(path)
     const clock = stopClock(t)

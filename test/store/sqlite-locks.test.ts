@@ -32,9 +32,9 @@ async function startUp(world: SyncWorld) {
   return { program, address }
 }
 
-describe('a locked sqlite store', { concurrency: 4 }, () => {
+describe('a locked SQLite store', { concurrency: 4 }, () => {
   // First, as they wait longest: the others run beside them.
-  it('fatura up serves on, and tries again, when the lock outlasts its patience just after the start', async t => {
+  it('does not end fatura up: it serves and tries again when the lock lasts long after the start', async t => {
     const world = await createSyncWorld(t, { invoices: 40, seed: 74 })
     world.sandbox.faults.set('retrieve_account', 'too_many', { times: 1, retryAfter: '20' })
     const { program, address } = await startUp(world)
@@ -49,7 +49,7 @@ describe('a locked sqlite store', { concurrency: 4 }, () => {
     assert.equal((await program.stop()).code, 0)
   })
 
-  it('a command that waits in vain gives up with one line more', async t => {
+  it('makes a waiting command give up with one more line', async t => {
     const cli = await createCli(t)
     await cli.createToken()
     lockSqlite(t, cli.database)
@@ -59,7 +59,7 @@ describe('a locked sqlite store', { concurrency: 4 }, () => {
     assertOneLine({ ...outcome, stderr: outcome.stderr.replace(waiting, '') }, /is locked by another writer/)
   })
 
-  it('fatura up starts and serves while another process keeps the store locked, stores what came afterwards, and ends at a signal', async t => {
+  it('does not stop fatura up from starting, serving, storing later changes and ending at a signal', async t => {
     const world = await createSyncWorld(t, { invoices: 40, seed: 71 })
     const token = await createStoredToken(world.url)
     const [customer] = world.account.customers.keys()
@@ -108,7 +108,7 @@ describe('a locked sqlite store', { concurrency: 4 }, () => {
     ['token revoke', token => [token.slice(0, 16)], ''],
     ['import', () => ['-'], ndjson(makeInvoice())],
   ] satisfies [string, (token: string) => string[], string][])
-    it(`fatura ${command} says once what it waits for, and goes on when the store is free`, async t => {
+    it(`makes fatura ${command} name the lock once, and continue when the store is free`, async t => {
       const cli = await createCli(t)
       const token = await cli.createToken()
       const held = lockSqlite(t, cli.database)
@@ -120,7 +120,7 @@ describe('a locked sqlite store', { concurrency: 4 }, () => {
       assert.equal(stderr.split('Waiting').length, 2, stderr)
     })
 
-  it('fatura up ends at a signal while its start waits for the lock', async t => {
+  it('does not keep fatura up from ending at a signal while its start waits', async t => {
     const world = await createSyncWorld(t, { invoices: 1 })
     const path = join(world.cli.folder, 'new', 'fatura.db')
     await mkdir(dirname(path))
@@ -131,7 +131,7 @@ describe('a locked sqlite store', { concurrency: 4 }, () => {
     assert.equal((await program.stop()).code, 0)
   })
 
-  it('fatura up ends with code 1 when the thread that synchronizes crashes', async t => {
+  it('fatura up ends with code 1 when its sync thread crashes', async t => {
     const world = await createSyncWorld(t, { invoices: 1 })
     const crash = join(world.cli.folder, 'crash.mjs')
     await writeFile(
@@ -145,7 +145,7 @@ describe('a locked sqlite store', { concurrency: 4 }, () => {
   })
 })
 
-test('a writer tells after 2 s that it waits for another one, and gives up after 30 s', async t => {
+test('a SQLite writer reports after 2 s that it waits for another writer, and gives up after 30 s', async t => {
   const url = (await engines.find(({ name }) => name === 'sqlite')?.createStore(t)) ?? ''
   let told = 0
   const store = await openWriteStore(url, { onWait: () => told++ })
@@ -175,10 +175,10 @@ test('a writer tells after 2 s that it waits for another one, and gives up after
   await refused
 })
 
-describe('a sqlite file', () => {
+describe('the permissions of a SQLite file', () => {
   const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
 
-  it('is for its owner alone, and so are its folder and the files beside it', async t => {
+  it('allow only its owner, also for its folder and the files beside it', async t => {
     const cli = await createCli(t)
     const umask = process.umask(0o022)
     t.after(() => process.umask(umask))
@@ -190,7 +190,7 @@ describe('a sqlite file', () => {
     await stop()
   })
 
-  it('keeps the permissions that it was given', async t => {
+  it('stay as an operator sets them', async t => {
     const cli = await createCli(t)
     await mkdir(dirname(cli.database))
     await chmod(dirname(cli.database), 0o750)

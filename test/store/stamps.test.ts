@@ -5,7 +5,7 @@ import { createStamps } from '../../src/store/stamps.ts'
 
 const still = [() => 5, () => 0] as const
 
-test('a stamp is the current microsecond, or the one after the last stamp', () => {
+test('a stamp is the current microsecond, or the last stamp plus one', () => {
   let nowMs = 5
   const nextStamp = createStamps(
     0,
@@ -20,7 +20,7 @@ test('a stamp is the current microsecond, or the one after the last stamp', () =
   assert.equal(nextStamp(), 9_000)
 })
 
-test('stamps ahead of the calendar go on at its pace', () => {
+test('stamps that are ahead of the clock advance at the clock’s pace', () => {
   let elapsedMs = 100
   const nextStamp = createStamps(
     9_000_000,
@@ -34,7 +34,7 @@ test('stamps ahead of the calendar go on at its pace', () => {
   assert.equal(nextStamp(), 9_005_001, 'parts of milliseconds add up')
 })
 
-test('the first stamp is later than any that is stored', () => {
+test('the first stamp is later than every stored stamp', () => {
   assert.equal(createStamps(7_000, ...still)(), 7_001)
   assert.equal(createStamps(4_999, ...still)(), 5_000)
 })

@@ -17,7 +17,7 @@ const question = { customer_id: 'cus_ana', page: 1, page_size: 50 }
 
 for (const engine of engines) {
   describe(`store on ${engine.name}`, () => {
-    test('a transaction is seen whole or not at all, and a failed one leaves nothing', async t => {
+    test('a transaction is visible as a whole or not at all, and a failed one stores nothing', async t => {
       const url = await engine.createStore(t)
       const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
       const total = async () => (await reader.listInvoices(question)).total
@@ -40,7 +40,7 @@ for (const engine of engines) {
       await writer.close()
     })
 
-    test('saving says how many records differed from what was stored', async t => {
+    test('saving returns the number of records that differ from the stored ones', async t => {
       const writer = await openWriteStore(await engine.createStore(t))
       const [a, b] = [makeRecord({}, [makeLine()]), makeRecord()]
       const save = (...records: (typeof a)[]) => writer.transaction(tx => tx.saveInvoices(records))
@@ -53,7 +53,7 @@ for (const engine of engines) {
       await writer.close()
     })
 
-    test('texts with quotes, marks and nothing at all come back as they were, one at a time and together', async t => {
+    test('texts with quotes, special characters or no characters are read back unchanged', async t => {
       const url = await engine.createStore(t)
       const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
       const odd = ['"', '\\', '\r', '\f', '\n\t', '{}', 'a,b', 'NULL', '--', '"\\"\r\f"', '\u2028', 'çã😀']
@@ -90,7 +90,7 @@ for (const engine of engines) {
       await writer.close()
     })
 
-    test('the snapshot is as old as the oldest of the streams that the records follow, once everything was read', async t => {
+    test('the freshness is that of the oldest stream, once every record was read', async t => {
       const url = await engine.createStore(t)
       const writer = await openWriteStore(url)
       const freshAfter = async (name: string, succeeded_at: number | null) => {
@@ -127,7 +127,7 @@ for (const engine of engines) {
       await writer.close()
     })
 
-    test('a version only rises, and is 0 for a customer without invoices', async t => {
+    test('a customer’s version only rises, and is 0 without invoices', async t => {
       const url = await engine.createStore(t)
       const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
       const version = async () => (await reader.readSnapshot('cus_ana')).version
@@ -144,7 +144,7 @@ for (const engine of engines) {
       await writer.close()
     })
 
-    test('a page, its total and its version are of one moment, while a writer works', async t => {
+    test('a list’s page, total and version are of one moment during writes', async t => {
       const url = await engine.createStore(t)
       const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
       // Every transaction adds one paid and one open invoice: any snapshot holds as many of the one as of the other.
@@ -174,7 +174,7 @@ for (const engine of engines) {
     /** The part that tokens and keys share. */
     const forTwo = { name: "Ana's", customers: ['cus_a', 'cus_b'], created_at: 1, revoked_at: null }
 
-    test('tokens come back as they were saved, newest first', async t => {
+    test('tokens are read back as saved, newest first', async t => {
       const url = await engine.createStore(t)
       const writer = await openWriteStore(url)
       const token = { id: 'fat_a', hash: 'h', expires_at: 5, ...forTwo }
@@ -204,7 +204,7 @@ for (const engine of engines) {
       await writer.close()
     })
 
-    test('keys come back as they were saved, newest first, and stay revoked since the first time', async t => {
+    test('keys are read back as saved, newest first, and keep their first revocation', async t => {
       const url = await engine.createStore(t)
       const writer = await openWriteStore(url)
       const key = { kid: 'key_a', x: 'h', ...forTwo }
@@ -236,11 +236,11 @@ for (const engine of engines) {
   })
 }
 
-describe('sqlite', () => {
+describe('a SQLite store', () => {
   const path = async (t: Parameters<typeof createFolder>[0]) =>
     join(await createFolder(t), 'deep/er/fatura.db')
 
-  test('the API’s handle cannot write, by the connection itself', async t => {
+  test('the API’s handle cannot write, because its connection is read-only', async t => {
     const file = await path(t)
     await migrateStore(`sqlite:${file}`)
     const db = openReadOnly(file)
@@ -255,7 +255,7 @@ describe('sqlite', () => {
     db.close()
   })
 
-  test('the writer commits durably: WAL with synchronous=FULL', async t => {
+  test('the writer commits durably, by WAL with synchronous=FULL', async t => {
     const file = await path(t)
     await migrateStore(`sqlite:${file}`)
     const db = await openReadWrite(file, { create: false })
@@ -264,7 +264,7 @@ describe('sqlite', () => {
     db.close()
   })
 
-  test('migrations are re-entrant, and a failed one leaves the version it began with', async t => {
+  test('migrations can be repeated, and a failed one keeps the earlier version', async t => {
     const file = await path(t)
     const first = await migrateStore(`sqlite:${file}`)
     assert.equal(first.from, 0)
@@ -288,7 +288,7 @@ describe('sqlite', () => {
     db.close()
   })
 
-  test('what cannot be opened is refused with a line that says what to do', async t => {
+  test('a file that cannot be opened is refused with a line of advice', async t => {
     const folder = await createFolder(t)
     const file = join(folder, 'fatura.db')
     await assert.rejects(openReadStore(`sqlite:${file}`), /There is no database at .*fatura migrate/)
@@ -325,7 +325,7 @@ describe('sqlite', () => {
     db.close()
   })
 
-  test('a list and a search count and skip in the index alone', async t => {
+  test('a list and a search count and skip rows in the index alone', async t => {
     const file = await path(t)
     await migrateStore(`sqlite:${file}`)
     const { matchingRows } = await import('../../src/store/sqlite/read-pages.ts')

@@ -79,8 +79,8 @@ const someFilter = fc.record(
 )
 
 for (const engine of engines)
-  describe(`a walk through a store on ${engine.name}`, () => {
-    it('has for each customer what its list has, in its order, for any filters', async t => {
+  describe(`a walk through all invoices on ${engine.name}`, () => {
+    it('gives each customer’s invoices in the order of their list, with any filter', async t => {
       const { operator, reader } = await createStores(t, engine)
       const some = fc.tuple(someFilter, fc.option(fc.subarray(customers, { minLength: 1 })))
       const check = async ([texts, given]: [Record<string, string>, string[] | null]) => {
@@ -99,7 +99,7 @@ for (const engine of engines)
       await check([{}, ['cus_nobody']])
     })
 
-    it('has the lines that are known when they are asked for', async t => {
+    it('gives the known lines when the caller asks for lines', async t => {
       const { operator, records } = await createStores(t, engine)
       const walked = await readWalk(operator, { withLines: true })
       const known = new Map(records.map(({ invoice, lines }) => [invoice.id, lines]))
@@ -108,7 +108,7 @@ for (const engine of engines)
         assert.deepEqual(lines === null ? null : JSON.parse(lines), known.get(invoice.id), invoice.id)
     })
 
-    it('is of one moment, whatever is written on the way, and holds up nobody who writes', async t => {
+    it('shows one moment during writes, and does not delay writers', async t => {
       const { operator, writer, records } = await createStores(t, engine)
       const before = new Map(records.map(({ invoice }) => [invoice.id, invoice]))
       const found: Invoice[] = []
@@ -128,7 +128,7 @@ for (const engine of engines)
       for (const invoice of found) assert.deepEqual(invoice, before.get(invoice.id), invoice.id)
     })
 
-    it('can be left before its end, again and again', async t => {
+    it('can be stopped before its end, repeatedly', async t => {
       const { operator } = await createStores(t, engine)
       for (let i = 0; i < 5; i++)
         for await (const batch of operator.walkInvoices({ customers: null, withLines: i % 2 === 0 })) {
@@ -138,8 +138,8 @@ for (const engine of engines)
     })
   })
 
-describe('a walk that nobody takes from, in sqlite', () => {
-  it('goes on from a copy after 5 s: it keeps no log from being written back, and stays of one moment', async t => {
+describe('a paused walk through a SQLite store', () => {
+  it('continues from a copy after 5 s, so that the log can be written back', async t => {
     const [sqlite] = engines
     assert.ok(sqlite)
     t.mock.timers.enable({ apis: ['setTimeout'] })

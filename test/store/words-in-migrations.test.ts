@@ -20,13 +20,13 @@ for (const [engine, { migrations }] of [
     return [...found.matchAll(/'([^']*)'/g)].map(match => match[1] ?? '')
   }
 
-  describe(`words in the migrations of ${engine}`, () => {
-    test('the statuses that still change are those of the indexes', () => {
+  describe(`the migrations of ${engine}`, () => {
+    test('have indexes for exactly the statuses that can still change', () => {
       assert.deepEqual(wordsOf('INDEX invoices_unsettled'), unsettledStatuses)
       assert.deepEqual(wordsOf('INDEX documents_open'), openDocumentStatuses)
     })
 
-    test('the words that a column may hold are those of the code', () => {
+    test('allow the same words in a column as the code', () => {
       const sql = migrations.map(({ sql }) => sql).join('\n')
       const checks = [...sql.matchAll(/(\w+) [^,\n]*CHECK \(\1 IN \(('[^)]*)\)\)/g)]
       const found = checks.map(([, column, list = '']) => [column, list.match(/\w+/g)])

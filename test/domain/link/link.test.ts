@@ -26,7 +26,7 @@ import { makeInvoice, withDocument } from '../../support/worlds/records.ts'
 const creating = { state: 'creating', attempted_at: '2026-03-10T11:30:00.000Z' } as const
 const overdue = { state: 'creating', attempted_at: '2026-03-10T10:59:59.999Z' } as const
 
-test('every state without a document has its reason', () => {
+test('each sync state without a document comes with its reason', () => {
   const zero = { invoice: { total_cents: 0 }, rules: { ignoreZero: true } }
   const early = { invoice: { issued_at: '2026-03-01T00:00:00.000Z' }, rules: { ignoreBefore: '2026-03-02' } }
   const reasons: readonly [Case, string][] = [
@@ -50,8 +50,8 @@ test('every state without a document has its reason', () => {
   for (const [given, why] of reasons) assert.equal(derive(given).why, why)
 })
 
-describe('the table, row by row', () => {
-  it('1. a document with the recorded id, whatever it refers to: synced', () => {
+describe('the rows of the table of sync states', () => {
+  it('row 1: an invoice is synced by the document with its recorded ID, whatever the document refers to', () => {
     const { fields, why, candidates } = derive({ claim: { ix_id: 10 }, known: [seen({ reference: 'X' })] })
     assert.deepEqual(fields, {
       ix_sync_state: 'synced',
@@ -62,51 +62,51 @@ describe('the table, row by row', () => {
     assert.match(why, /claimed as 10.*final/)
     assert.deepEqual(candidates, [])
   })
-  it('1. a document that refers to it, with nothing recorded: synced', () => {
+  it('row 1: an invoice without a recorded ID is synced by a document that refers to it', () => {
     const { fields, why } = derive({ known: [seen()] })
     assert.deepEqual([fields.ix_sync_state, fields.ix_id], ['synced', 10])
     assert.match(why, /referring to in_link/)
   })
-  it('1. canceled stays synced', () => {
+  it('row 1: an invoice stays synced when its document is canceled', () => {
     const { fields } = derive({ known: [seen({ status: 'canceled' })] })
     assert.deepEqual([fields.ix_sync_state, fields.ix_status], ['synced', 'canceled'])
   })
-  it('1. a status nobody heard of is passed on as it is', () => {
+  it('row 1: an unknown status of a document is passed on unchanged', () => {
     assert.equal(derive({ known: [seen({ status: 'second_copy' })] }).fields.ix_status, 'second_copy')
   })
-  it('2. recorded as ignored: ignored', () => {
+  it('row 2: an invoice that is recorded as ignored is ignored', () => {
     assert.deepEqual(derive({ claim: { state: 'ignored' } }).fields, { ix_sync_state: 'ignored', ...nothing })
   })
-  it('2. a total of zero, when those are ignored: ignored, and only then', () => {
+  it('row 2: an invoice with a total of zero is ignored only with LINK_IGNORE_ZERO', () => {
     assert.equal(stateOf({ invoice: { total_cents: 0 }, rules: { ignoreZero: true } }), 'ignored')
     assert.equal(stateOf({ invoice: { total_cents: 0 } }), 'not_synced')
     for (const total_cents of [1, -1])
       assert.equal(stateOf({ invoice: { total_cents }, rules: { ignoreZero: true } }), 'not_synced')
   })
-  it('2. issued before the day from which on documents are made: ignored, and not on that day', () => {
+  it('row 2: an invoice is ignored when it was issued before the day of LINK_IGNORE_BEFORE', () => {
     const rules = { ignoreBefore: '2026-03-02' }
     assert.equal(stateOf({ invoice: { issued_at: '2026-03-01T23:59:59.999Z' }, rules }), 'ignored')
     assert.equal(stateOf({ invoice: { issued_at: '2026-03-02T00:00:00.000Z' }, rules }), 'not_synced')
   })
-  it('3. recorded as failed: failed, with the reason', () => {
+  it('row 3: an invoice that is recorded as failed is failed, with the recorded reason', () => {
     const { fields, why } = derive({ claim: { state: 'failed', error: 'no series' } })
     assert.deepEqual(fields, { ix_sync_state: 'failed', ...nothing })
     assert.match(why, /no series/)
     assert.match(derive({ claim: { state: 'failed' } }).why, /no reason given/)
   })
-  it('4. recorded as creating: creating', () => {
+  it('row 4: an invoice that is recorded as creating is creating', () => {
     assert.deepEqual(derive({ claim: creating }).fields, { ix_sync_state: 'creating', ...nothing })
   })
-  it('4. creating for longer than is allowed: failed; for exactly as long: creating', () => {
+  it('row 4: an invoice fails when it has been creating for longer than the time-out', () => {
     assert.equal(stateOf({ claim: overdue }), 'failed')
     assert.equal(stateOf({ claim: { ...creating, attempted_at: '2026-03-10T11:00:00.000Z' } }), 'creating')
     assert.equal(stateOf({ claim: overdue, rules: { creatingTimeoutMs: 2 * 3_600_000 } }), 'creating')
   })
-  it('4. creating since nobody knows when, or since a moment to come: creating', () => {
+  it('row 4: an invoice stays creating when its attempt has no date or a date in the future', () => {
     assert.equal(stateOf({ claim: { state: 'creating' } }), 'creating')
     assert.equal(stateOf({ claim: { ...creating, attempted_at: '2027-01-01T00:00:00.000Z' } }), 'creating')
   })
-  it('5. recorded, but the system says it has none: failed, and the link is cleared', () => {
+  it('row 5: an invoice fails and loses its link when its recorded document no longer exists', () => {
     const invoice = { ...withDocument, ix_id: 10 }
     for (const known of [seen({}, 2), seen({ status: 'deleted' }), unseen(10, 2)])
       for (const claim of [{ ix_id: 10 }, { ix_id: 10, state: 'synced' }] as const)
@@ -115,80 +115,84 @@ describe('the table, row by row', () => {
           ...nothing,
         })
   })
-  it('the last document was not read yet: it stays, though another one that is recorded is gone', () => {
+  it('an invoice keeps its unread document when another recorded document no longer exists', () => {
     const invoice = { ...withDocument, ix_id: 10 }
     assert.equal(idOf({ invoice, claim: { ix_id: 9 }, known: [unseen(9, 2)] }), 10)
   })
-  it('6. otherwise: not_synced', () => {
+  it('row 6: an invoice without a document and without a record is not_synced', () => {
     assert.deepEqual(derive({}).fields, { ix_sync_state: 'not_synced', ...nothing })
     assert.equal(stateOf({ claim: { state: 'synced' } }), 'not_synced')
   })
-  it('6. recorded, and not seen yet: not_synced', () => {
+  it('row 6: an invoice is not_synced while its recorded document was never read', () => {
     assert.match(derive({ claim: { ix_id: 10, state: 'synced' } }).why, /10 is recorded, but was not seen/)
     assert.equal(stateOf({ claim: { ix_id: 10 }, known: [unseen(10, 1)] }), 'not_synced')
   })
 })
 
-describe('the first rule that fits decides', () => {
+describe('when two rows of the table of sync states fit an invoice', () => {
   // Each fits one rule alone; of two, the one that stands first must win.
   const rules = { ignoreZero: true }
   const zero = { total_cents: 0 }
   const gone = [seen({ id: 9, reference: null }, 2)]
   const pairs: [name: string, given: Case, state: string][] = [
-    ['1 before 2 (recorded)', { claim: { state: 'ignored' }, known: [seen()] }, 'synced'],
-    ['1 before 2 (rule)', { invoice: zero, rules, known: [seen()] }, 'synced'],
-    ['1 before 3', { claim: { state: 'failed' }, known: [seen()] }, 'synced'],
-    ['1 before 4', { claim: creating, known: [seen()] }, 'synced'],
-    ['1 before 4 (too long)', { claim: overdue, known: [seen()] }, 'synced'],
-    ['1 before 5', { claim: { ix_id: 9 }, known: [...gone, seen()] }, 'synced'],
-    ['2 before 3', { invoice: zero, rules, claim: { state: 'failed' } }, 'ignored'],
-    ['2 before 4', { invoice: zero, rules, claim: overdue }, 'ignored'],
-    ['2 before 5', { claim: { state: 'ignored', ix_id: 9 }, known: gone }, 'ignored'],
-    ['2 before 6', { invoice: zero, rules }, 'ignored'],
-    ['3 before 5', { claim: { state: 'failed', error: 'E', ix_id: 9 }, known: gone }, 'failed'],
-    ['4 before 5', { claim: { ...creating, ix_id: 9 }, known: gone }, 'creating'],
-    ['5 before 6', { claim: { ix_id: 9 }, known: gone }, 'failed'],
+    [
+      'row 1 wins over row 2 with a recorded state',
+      { claim: { state: 'ignored' }, known: [seen()] },
+      'synced',
+    ],
+    ['row 1 wins over row 2 with a rule', { invoice: zero, rules, known: [seen()] }, 'synced'],
+    ['row 1 wins over row 3', { claim: { state: 'failed' }, known: [seen()] }, 'synced'],
+    ['row 1 wins over row 4', { claim: creating, known: [seen()] }, 'synced'],
+    ['row 1 wins over row 4 after the time-out', { claim: overdue, known: [seen()] }, 'synced'],
+    ['row 1 wins over row 5', { claim: { ix_id: 9 }, known: [...gone, seen()] }, 'synced'],
+    ['row 2 wins over row 3', { invoice: zero, rules, claim: { state: 'failed' } }, 'ignored'],
+    ['row 2 wins over row 4', { invoice: zero, rules, claim: overdue }, 'ignored'],
+    ['row 2 wins over row 5', { claim: { state: 'ignored', ix_id: 9 }, known: gone }, 'ignored'],
+    ['row 2 wins over row 6', { invoice: zero, rules }, 'ignored'],
+    ['row 3 wins over row 5', { claim: { state: 'failed', error: 'E', ix_id: 9 }, known: gone }, 'failed'],
+    ['row 4 wins over row 5', { claim: { ...creating, ix_id: 9 }, known: gone }, 'creating'],
+    ['row 5 wins over row 6', { claim: { ix_id: 9 }, known: gone }, 'failed'],
   ]
   for (const [name, given, state] of pairs) it(name, () => assert.equal(stateOf(given), state))
-  it('3 before 5 gives the reason recorded', () =>
+  it('row 3 wins over row 5 and gives the recorded reason', () =>
     assert.match(derive({ claim: { state: 'failed', error: 'E', ix_id: 9 }, known: gone }).why, /E$/))
 })
 
-describe('guards', () => {
-  it('never by similar references', () => {
+describe('the link of an invoice and its document', () => {
+  it('is never made by a reference that is only similar to the invoice’s ID', () => {
     for (const reference of ['IN_LINK', 'in_link ', ' in_link', 'in_lin', 'in_link2', 'x in_link', '', null])
       assert.equal(stateOf({ known: [seen({ reference })] }), 'not_synced', String(reference))
   })
-  it('two misses before it loses its document: one of a document that was seen changes nothing', () => {
+  it('ends after two misses of a document that was read before, not after one', () => {
     const invoice = { ...withDocument, ix_id: 10 }
     const known = [seen({ status: 'settled' }, 1)]
     assert.equal(stateOf({ invoice, claim: { ix_id: 10 }, known }), 'synced')
     assert.equal(stateOf({ invoice, claim: { ix_id: 10 }, known: [seen({}, 2)] }), 'failed')
     assert.equal(stateOf({ invoice, known: [seen({}, 2)] }), 'not_synced')
   })
-  it('one miss of a document that was never seen keeps what was known of it', () => {
+  it('is kept after one miss of a document that was never read', () => {
     const invoice = { ...withDocument, ix_id: 10 }
     const { fields, why } = derive({ invoice, claim: { state: 'failed' }, known: [unseen(10, 1)] })
     assert.deepEqual(fields, { ...withDocument, ix_id: 10 })
     assert.match(why, /missed once/)
   })
-  it('nothing looked at yet keeps what was known', () => {
+  it('is kept while its document was not read yet', () => {
     for (const claim of [{}, { state: 'failed' }, { state: 'ignored' }, { ix_id: 5 }] as const) {
       const { fields, why } = derive({ invoice: withDocument, claim })
       assert.deepEqual(fields, withDocument)
       assert.match(why, /4711 was not read yet/)
     }
   })
-  it('deleted is believed at once', () => {
+  it('ends at once when the document has the status deleted', () => {
     const invoice = { ...withDocument, ix_id: 10 }
     assert.equal(stateOf({ invoice, known: [seen({ status: 'deleted' })] }), 'not_synced')
     assert.equal(stateOf({ invoice, claim: { ix_id: 10 }, known: [seen({ status: 'deleted' })] }), 'failed')
   })
-  it('a document that no longer refers to it, and is not recorded, is given up', () => {
+  it('ends when the document no longer refers to the invoice and is not recorded', () => {
     const invoice = { ...withDocument, ix_id: 10 }
     assert.equal(stateOf({ invoice, known: [seen({ reference: 'in_other' })] }), 'not_synced')
   })
-  it('without an invoicing system, all that was known stays', () => {
+  it('is kept when no invoicing system is connected', () => {
     const rules = { isConnected: false }
     const imported = { ix_sync_state: 'synced', ix_status: 'settled' } as const
     assert.deepEqual(derive({ invoice: imported, rules }).fields, {
@@ -206,7 +210,7 @@ describe('a document’s proprietary_uid', () => {
   const withUid = (fields: Partial<Document>, rules: Partial<LinkRules> = {}) =>
     derive({ known: [seen({ uid: id, ...fields })], rules })
 
-  it('names an invoice exactly, where the reference names none', () => {
+  it('names an invoice only by its exact ID, when the reference names no invoice', () => {
     for (const reference of [null, 'Stripe', `${id} `]) {
       const { fields, why } = withUid({ reference })
       assert.deepEqual([fields.ix_sync_state, fields.ix_id], ['synced', 10])
@@ -216,7 +220,7 @@ describe('a document’s proprietary_uid', () => {
       assert.equal(withUid({ uid, reference: null }).fields.ix_id, null, uid)
   })
 
-  it('counts for nothing against a reference that names another invoice, by the convention or as a plain id', () => {
+  it('is ignored when the reference names another invoice', () => {
     const rules = templates('Nº {id}')
     assert.equal(withUid({ reference: 'in_other' }).fields.ix_id, null)
     assert.equal(withUid({ reference: 'Nº in_other' }, rules).fields.ix_id, null)
@@ -234,7 +238,7 @@ describe('a document has one owner', () => {
   })
   const free = (client_tax_id: string | null = null) => ({ ...seen({ reference: 'PO 12' }), client_tax_id })
 
-  it('the invoice that its reference names: any other that claims it has failed', () => {
+  it('the invoice in its reference owns the document, and another invoice that claims it is failed', () => {
     for (const [reference, rules] of [
       ['in_other', {}],
       ['Stripe in_other', templates('Stripe {id}')],
@@ -246,15 +250,15 @@ describe('a document has one owner', () => {
       assert.equal(refusal?.kind, 'claim_contradicted')
     }
   })
-  it('an invoice that was tied to it by its claim loses it', () => {
+  it('an invoice that owns the document by a claim loses it when the reference names another invoice', () => {
     const invoice = { ...withDocument, ix_id: 10 }
     assert.equal(stateOf({ invoice, claim, known: [seen({ reference: 'in_other' })] }), 'failed')
   })
-  it('the document that refers to an invoice is taken in place of one that is claimed and names another', () => {
+  it('the document that refers to an invoice wins over a claimed document that names another invoice', () => {
     const known = [seen({ reference: 'in_other' }), seen({ id: 11 })]
     assert.equal(idOf({ claim, known }), 11)
   })
-  it('of several that claim one that names none, the one that was issued first; else the lowest id', () => {
+  it('of several invoices that claim the document, the first issued owns it, then the lowest ID', () => {
     const issued_at = '2026-03-01T00:00:00.000Z'
     const invoice = { issued_at }
     const stateBeside = (fields: Partial<Invoice>, ix_id?: number) =>
@@ -268,7 +272,7 @@ describe('a document has one owner', () => {
     assert.equal(why, 'document 10 is recorded for in_other too, which was issued first')
     assert.equal(refusal?.kind, 'claimed_twice')
   })
-  it('none whose customer has another tax ID than the client of the document, where both are known', () => {
+  it('no invoice owns the document when its customer’s tax ID differs from the client’s', () => {
     const stateFor = (customer_tax_id: string | null, client: string | null) =>
       stateOf({ invoice: { customer_tax_id }, claim, known: [free(client)] })
     assert.equal(stateFor('PT123456789', '509442013'), 'failed')
@@ -299,7 +303,7 @@ describe('a document has one owner', () => {
     const invoice = { customer_tax_id: 'PT123456789' }
     assert.equal(stateOf({ invoice, claim, known: [free('123456789')], others: [other] }), 'synced')
   })
-  it('a recorded state of failed, creating or ignored says why before that', () => {
+  it('a recorded state of failed, creating or ignored wins over a contradicted claim', () => {
     const known = [seen({ reference: 'in_other' })]
     assert.equal(stateOf({ claim: { ...claim, state: 'ignored' }, known }), 'ignored')
     assert.equal(stateOf({ claim: { ...claim, ...creating }, known }), 'creating')
@@ -307,39 +311,39 @@ describe('a document has one owner', () => {
   })
 })
 
-describe('several documents', () => {
-  it('the recorded id first, even when it is canceled', () => {
+describe('when several documents belong to an invoice', () => {
+  it('the recorded document is chosen first, even when it is canceled', () => {
     const known = [seen({ id: 3 }), seen({ id: 7, status: 'canceled' }), seen({ id: 5 })]
     const { fields, candidates } = derive({ claim: { ix_id: 7 }, known })
     assert.deepEqual([fields.ix_id, fields.ix_status], [7, 'canceled'])
     assert.deepEqual(candidates, [7, 3, 5])
   })
-  it('else the lowest that is not canceled', () => {
+  it('without a record, the lowest ID that is not canceled is chosen', () => {
     const known = [seen({ id: 12 }), seen({ id: 2, status: 'canceled' }), seen({ id: 5 }), seen({ id: 100 })]
     assert.deepEqual(derive({ known }).candidates, [5, 12, 100, 2])
     assert.equal(idOf({ known, claim: { ix_id: 99 } }), 5)
   })
-  it('else the lowest', () => {
+  it('the lowest ID is chosen when all documents are canceled', () => {
     assert.equal(idOf({ known: [9, 8].map(id => seen({ id, status: 'canceled' })) }), 8)
   })
-  it('all of them are named, from two on', () => {
+  it('all candidates are named when there are two or more', () => {
     const candidatesOf = (...ids: number[]) => derive({ known: ids.map(id => seen({ id })) }).candidates
     assert.deepEqual(candidatesOf(10, 11), [10, 11])
     assert.deepEqual(candidatesOf(10), [])
   })
-  it('those that are gone are none of them', () => {
+  it('documents that no longer exist are not candidates', () => {
     const known = [seen({ id: 1, status: 'deleted' }), seen({ id: 2 }, 2), seen({ id: 3 })]
     const { fields, candidates } = derive({ known })
     assert.deepEqual([fields.ix_id, candidates], [3, []])
   })
-  it('a second copy is none beside its original, whatever the original’s status', () => {
+  it('a second copy is not a candidate beside its original, whatever the original’s status', () => {
     const copy = seen({ id: 1, status: 'second_copy', series_number: 'G/6' })
     for (const status of ['final', 'settled', 'canceled']) {
       const { fields, candidates } = derive({ known: [copy, seen({ id: 2, status, series_number: 'G/6' })] })
       assert.deepEqual([fields.ix_id, fields.ix_status, candidates], [2, status, []])
     }
   })
-  it('a second copy comes after documents of other numbers, and before canceled ones', () => {
+  it('a second copy is chosen after documents of other numbers and before canceled ones', () => {
     const copy = seen({ id: 1, status: 'second_copy', series_number: 'G/6' })
     const other = seen({ id: 2, series_number: 'G/7' })
     const canceled = seen({ id: 3, status: 'canceled', series_number: 'G/8' })
@@ -351,7 +355,7 @@ describe('several documents', () => {
     const { fields } = derive({ claim: { ix_id: 1 }, known })
     assert.deepEqual([fields.ix_id, fields.ix_status], [1, 'second_copy'])
   })
-  it('the order in which they are known does not matter', () => {
+  it('the choice does not depend on the order in which documents are read', () => {
     const all = [1, 2, 3, 4, 5].map(id => seen({ id, status: id % 2 ? 'canceled' : 'final' }))
     const expected = derive({ known: all })
     fc.assert(
@@ -362,25 +366,28 @@ describe('several documents', () => {
   })
 })
 
-describe('ix_created_at', () => {
+describe('the field ix_created_at', () => {
   const created_at = '2026-03-04T05:06:07.890Z'
   const createdOf = (claim: Partial<Claim>, date: string | null) =>
     derive({ claim, known: [seen({ date })] }).fields.ix_created_at
-  it('from the metadata', () => assert.equal(createdOf({ created_at }, '2026-03-03'), created_at))
-  it("else the document's day", () => assert.equal(createdOf({}, '2026-03-03'), '2026-03-03T00:00:00.000Z'))
-  it('else null', () => assert.equal(createdOf({}, null), null))
-  it('null without a document, whatever is recorded', () =>
+  it('is taken from the metadata first', () =>
+    assert.equal(createdOf({ created_at }, '2026-03-03'), created_at))
+  it('is the document’s day when the metadata has no moment', () =>
+    assert.equal(createdOf({}, '2026-03-03'), '2026-03-03T00:00:00.000Z'))
+  it('is null when neither the metadata nor the document has a day', () =>
+    assert.equal(createdOf({}, null), null))
+  it('is null without a document, even when the metadata has a moment', () =>
     assert.equal(derive({ claim: { created_at, state: 'failed' } }).fields.ix_created_at, null))
 })
 
-describe('the reference', () => {
-  it('may be another text around the id, and then is that and no other', () => {
+describe('the template of a reference', () => {
+  it('may have other text around the ID, which must then match exactly', () => {
     const rules = templates('Stripe {id}.')
     assert.equal(stateOf({ known: [seen({ reference: 'Stripe in_link.' })], rules }), 'synced')
     for (const reference of [id, 'Stripe in_link', 'in_link.', 'stripe in_link.'])
       assert.equal(stateOf({ known: [seen({ reference })], rules }), 'not_synced', reference)
   })
-  it('when it was changed, a document by the old one is kept only if it is recorded', () => {
+  it('ends the link of an earlier template’s document when it changes, unless the document is recorded', () => {
     const [invoice, rules] = [{ ...withDocument, ix_id: 10 }, templates('new {id}')]
     const without = derive({ invoice, rules, known: [seen()] })
     assert.equal(without.fields.ix_sync_state, 'not_synced')
@@ -389,7 +396,7 @@ describe('the reference', () => {
   })
 })
 
-test('whatever is known, a state other than synced has no document', () => {
+test('an invoice has a document only in the state synced', () => {
   const known = fc.record({
     id: fc.integer({ min: 1, max: 4 }),
     status: fc.constantFrom('draft', 'final', 'canceled', 'deleted'),
@@ -513,24 +520,24 @@ describe('mapClaim', () => {
       ],
     ]
   for (const [name, key, field, values] of cases)
-    it(`reads ${name}, and nothing else for one`, () => {
+    it(`reads ${name} of the metadata, and rejects every other value`, () => {
       for (const [given, told] of values)
         assert.deepEqual(read({ [key]: given }), { ...noClaim, [field]: told }, JSON.stringify(given))
     })
-  it('reads the moment of an attempt in the same way', () => {
+  it('reads the moment of an attempt like the moment of creation', () => {
     const { attempted_at } = read({ ix_attempted_at: '2026-03-02T10:30:00+01:00' })
     assert.equal(attempted_at, '2026-03-02T09:30:00.000Z')
   })
-  it('finds nothing where nothing is', () => {
+  it('returns an empty claim for metadata without known keys', () => {
     for (const metadata of [null, undefined, {}, { state: 'synced', IX_ID: '4' }])
       assert.deepEqual(read(metadata), noClaim)
   })
-  it('reads other keys when told so', () => {
+  it('reads the keys that the settings name', () => {
     const keys = { ...defaultKeys, state: 'doc_state', ix_id: 'doc' }
     const claim = mapClaim({ doc_state: 'synced', doc: '7', ix_state: 'failed', ix_error: 'E' }, keys)
     assert.deepEqual(claim, { ...noClaim, state: 'synced', ix_id: 7, error: 'E' })
   })
-  it('never fails, and tells only what fits, whatever is in the metadata', () => {
+  it('accepts any metadata without an error, and returns only valid values', () => {
     const text = fc.oneof(
       fc.string({ unit: anyCharacter }),
       fc.constantFrom('synced', '7', '2026-03-02T09:30Z'),
@@ -548,7 +555,7 @@ describe('mapClaim', () => {
   })
 })
 
-describe('the settings', () => {
+describe('the settings of the link', () => {
   const readLinkRules = (isConnected: boolean) =>
     linkRulesOf(readSettings({}, settingGroups.link, { envFile: false }), isConnected)
   const readMetadataKeys = () =>
@@ -559,12 +566,12 @@ describe('the settings', () => {
       for (const name of Object.keys(env)) delete process.env[name]
     })
   }
-  it('are the usual rules and keys when nothing is set', () => {
+  it('have the default rules and keys when no variable is set', () => {
     assert.deepEqual(readLinkRules(true), defaultRules)
     assert.deepEqual(readLinkRules(false), { ...defaultRules, isConnected: false })
     assert.deepEqual(readMetadataKeys(), defaultKeys)
   })
-  it('say what the convention is', t => {
+  it('read every rule from its variable', t => {
     set(t, {
       DOCUMENT_REFERENCE: 'Stripe {id}, Order #{payment}',
       LINK_IGNORE_ZERO: 'on',
@@ -590,7 +597,7 @@ describe('the settings', () => {
     '{id},',
     'Order {order}',
   ])
-    it(`refuse references that cannot be: ${references}`, t => {
+    it(`refuse the invalid templates ${references}`, t => {
       set(t, { DOCUMENT_REFERENCE: references })
       assert.throws(
         () => readLinkRules(true),
@@ -610,7 +617,7 @@ describe('the settings', () => {
     '__proto__=a',
     'state=a,',
   ])
-    it(`refuse keys that cannot be: ${keys}`, t => {
+    it(`refuse the invalid metadata keys ${keys}`, t => {
       set(t, { LINK_METADATA_KEYS: keys })
       assert.throws(readMetadataKeys, /^Error: LINK_METADATA_KEYS must be pairs like [^\n]+$/)
     })

@@ -30,7 +30,7 @@ describe('a reference to a payment', () => {
     seen({ reference, ...(uid !== undefined && { uid }) }),
   ]
 
-  it('ties the document to the only invoice that has this payment, whichever of its payments it is', () => {
+  it('ties the document to the only invoice that has any such payment', () => {
     for (const reference of payments) {
       const { fields, why } = derive({ payments, known: paid(reference) })
       assert.equal(fields.ix_id, 10)
@@ -40,7 +40,7 @@ describe('a reference to a payment', () => {
     assert.equal(byUid.fields.ix_id, 10)
     assert.match(byUid.why, /whose proprietary_uid is pi_1, its payment/)
   })
-  it('counts in the forms of the templates alone, and exactly', () => {
+  it('must match a template exactly', () => {
     const rules = templates('{id}', 'Order #{payment}')
     const tieOf = (reference: string, given = rules) =>
       idOf({ payments, known: paid(reference), rules: given })
@@ -58,7 +58,7 @@ describe('a reference to a payment', () => {
     assert.equal(tieOf('pi_1', templates('{id}')), null)
     assert.equal(tieOf('pi_1', templates('{id}', 'Order #{payment}', '{payment}')), 10)
   })
-  it('of several invoices ties none of them, and says so', () => {
+  it('ties the document to no invoice when several invoices have the payment, and gives this reason', () => {
     for (const [others, words] of [
       [[other({}, ['pi_1'])], 'in_other has'],
       [[other({}, ['pi_1']), other({ id: 'in_a' }, ['pi_1', 'pi_9'])], 'in_a and in_other have'],
@@ -69,7 +69,7 @@ describe('a reference to a payment', () => {
     }
     assert.equal(idOf({ payments, known: paid('pi_1'), others: [other({}, ['pi_2'])] }), 10)
   })
-  it('of several invoices ties the one that records the document; of several that do, the first issued', () => {
+  it('ties the document to the invoice that records it, when several invoices have the payment', () => {
     const claim = { ix_id: 10 }
     const known = paid('pi_1')
     assert.equal(idOf({ payments, claim, known, others: [other({}, ['pi_1'])] }), 10)
@@ -80,7 +80,7 @@ describe('a reference to a payment', () => {
     const stranger = other({ issued_at: '2020-01-01T00:00:00.000Z' }, [], claim)
     assert.equal(idOf({ payments, claim, known, others: [stranger, other({ id: 'in_b' }, ['pi_1'])] }), 10)
   })
-  it('keeps an invoice that records the document, and has another payment, from it', () => {
+  it('wins over an invoice that records the document but has another payment', () => {
     const { fields, why, refusal } = derive({
       claim: { ix_id: 10 },
       known: paid('pi_1'),
@@ -90,30 +90,30 @@ describe('a reference to a payment', () => {
     assert.equal(why, 'document 10 is recorded, but its reference names payment pi_1 of in_other')
     assert.equal(refusal?.kind, 'claim_contradicted')
   })
-  it('that no invoice has leaves the document to whoever records it', () => {
+  it('leaves the document to the invoice that records it, when no invoice has the payment', () => {
     assert.equal(idOf({ payments, known: paid('pi_unknown') }), null)
     assert.equal(idOf({ payments, claim: { ix_id: 10 }, known: paid('pi_unknown') }), 10)
   })
-  it('is outweighed by an ID in the reference or in the proprietary_uid', () => {
+  it('is ignored when the reference or the proprietary_uid has an invoice ID', () => {
     assert.equal(idOf({ payments, known: paid('pi_1', 'in_other') }), null)
     assert.equal(idOf({ payments, known: paid('in_other', 'pi_1') }), null)
     assert.equal(idOf({ payments: [], known: paid('pi_9', id), others: [other({}, ['pi_9'])] }), 10)
   })
-  it('and another in the proprietary_uid tie the document when both are of one invoice', () => {
+  it('ties the document together with another payment in the proprietary_uid only if one invoice has both', () => {
     assert.equal(idOf({ payments, known: paid('pi_0', 'pi_1') }), 10)
     assert.equal(idOf({ payments, known: paid('pi_0', 'pi_9'), others: [other({}, ['pi_9'])] }), null)
     assert.equal(idOf({ payments, known: paid('pi_0', 'pi_unknown') }), 10)
   })
 })
 
-describe('a reference to a number', () => {
+describe('a reference to an invoice number', () => {
   const rules = templates('{id}', '{payment}', '{number}')
   const invoice = { number: 'ABCD-0001', customer_tax_id: 'PT509442013' }
   const numbered = (reference: string | null, client_tax_id: string | null = '509442013', uid?: string) => [
     { ...seen({ reference, ...(uid !== undefined && { uid }) }), client_tax_id },
   ]
 
-  it('ties the document when the customer is its client, and only with a template for it', () => {
+  it('ties the document when the customer is its client and a template has a number', () => {
     const { fields, why } = derive({ invoice, rules, known: numbered('ABCD-0001') })
     assert.equal(fields.ix_id, 10)
     assert.equal(why, 'there is a document referring to ABCD-0001, its number, and it is final')
@@ -126,7 +126,7 @@ describe('a reference to a number', () => {
       10,
     )
   })
-  it('never ties a stranger’s document, and says what is missing', () => {
+  it('never ties a document of another client, and gives the reason', () => {
     const cases: [customer: string | null, client: string | null, why: string][] = [
       ['PT509442013', '123456789', "its client's tax ID is not the customer's"],
       ['PT509442013', null, "its client's tax ID is not known"],
@@ -145,7 +145,7 @@ describe('a reference to a number', () => {
       assert.equal(derived.why, `document 10 names number ABCD-0001, but ${why}`)
     }
   })
-  it('is one invoice’s where another with this number is of another client, and nobody’s where it is of the same', () => {
+  it('ties the document unless two invoices of the same client have this number', () => {
     const known = numbered('ABCD-0001')
     const stranger = other({ number: 'ABCD-0001', customer_tax_id: 'PT123456789' })
     assert.equal(idOf({ invoice, rules, known, others: [stranger] }), 10)
@@ -155,7 +155,7 @@ describe('a reference to a number', () => {
     assert.match(why, /names number ABCD-0001, which in_other has too/)
     assert.equal(idOf({ invoice, rules, known, claim: { ix_id: 10 }, others: [twin] }), 10)
   })
-  it('is outweighed by a payment that some invoice has', () => {
+  it('is ignored when some invoice has the payment in the proprietary_uid', () => {
     const known = numbered('ABCD-0001', '509442013', 'pi_9')
     assert.equal(idOf({ invoice, rules, known }), 10)
     const { fields, why } = derive({ invoice, rules, known, others: [other({}, ['pi_9'])] })
@@ -165,7 +165,7 @@ describe('a reference to a number', () => {
       'document 10 names number ABCD-0001, but its proprietary_uid names payment pi_9 of in_other',
     )
   })
-  it('that reads as a number by two templates is that of either', () => {
+  it('ties the document to the invoice of either number, when two templates fit', () => {
     const both = templates('Nº {number}', '{number}')
     for (const number of ['7', 'Nº 7'])
       assert.equal(idOf({ invoice: { ...invoice, number }, rules: both, known: numbered('Nº 7') }), 10)
@@ -177,8 +177,8 @@ describe('a reference to a number', () => {
   })
 })
 
-describe('templates', () => {
-  it('have one name in braces, and any text without braces around it', () => {
+describe('the templates of references', () => {
+  it('have exactly one name in braces, with any other text around it', () => {
     assert.deepEqual(readTemplate('Order #{payment}'), {
       text: 'Order #{payment}',
       kind: 'payment',
@@ -201,7 +201,7 @@ describe('templates', () => {
     ])
       assert.equal(readTemplate(text), null, text)
   })
-  it('lead from an invoice to the references that name it, and from each of these back to it', () => {
+  it('lead from an invoice to its references, and from each reference back to the invoice', () => {
     const given = templates('Nº {id}', '{payment}', 'Order #{payment}', '{number}').references
     const named = { invoice: { id: 'in_A-b_9', number: 'N-1' }, payments: ['pi_1', 'ch_2'] }
     const references = referencesTo(namesOf(named), given)
@@ -213,11 +213,11 @@ describe('templates', () => {
           reference,
         )
   })
-  it('find no invoice and no payment in other texts', () => {
+  it('find no invoice and no payment in a text that fits no template', () => {
     for (const reference of [null, '', 'in_', 'in', '6/G', 'in_a b', 'Stripe', 'pi_', 'ch_1'])
       assert.deepEqual(namesIn({ reference }, defaultTemplates), [], String(reference))
   })
-  it('whose fixed texts overlap in a reference find nothing in it', () => {
+  it('find nothing in a reference where the texts before and after the name overlap', () => {
     const given = templates('a-{number}-b', 'aa{number}aa').references
     for (const reference of ['a-b', 'a--b', 'aa', 'aaa', 'aaaa'])
       assert.deepEqual(namesIn({ reference }, given), [], reference)
