@@ -78,26 +78,30 @@ function assertRefused(answers: readonly TimedAnswer[], boundMs: (path: string) 
 
 describe('a PostgreSQL server that does not answer', () => {
   for (const how of ['thaw', 'cut'] as const)
-    it(`fails every request within 6 s, and serves reads again once the proxy ${how}s its connections`, guard, async t => {
-      const { clock, url, proxy, service } = await start(t)
-      proxy.freeze()
-      // At first with the connections there are, then with none.
-      for (let turn = 0; turn < 2; turn++) {
-        const paths = [...repeated([...quick, ...slow], poolSize), '/ready']
-        const { answers, ended } = await request(clock, service, paths)
-        assert.equal((await service.get('/live')).status, 200)
-        await clock.pass(6_000)
-        await ended
-        assertRefused(answers, path => (quick.includes(path) ? 3_000 : 6_000))
-      }
-      proxy[how]()
-      await until(async () => {
-        const answers = await Promise.all([...quick, ...slow].map(path => service.get(path)))
-        answers.forEach(assertBlip)
-        return answers.every(({ status }) => status === 200)
-      })
-      await until(async () => (await countBackends(url, 'fatura-api')) <= poolSize)
-    })
+    it(
+      `fails every request within 6 s, and serves reads again once the proxy ${how}s its connections`,
+      guard,
+      async t => {
+        const { clock, url, proxy, service } = await start(t)
+        proxy.freeze()
+        // At first with the connections there are, then with none.
+        for (let turn = 0; turn < 2; turn++) {
+          const paths = [...repeated([...quick, ...slow], poolSize), '/ready']
+          const { answers, ended } = await request(clock, service, paths)
+          assert.equal((await service.get('/live')).status, 200)
+          await clock.pass(6_000)
+          await ended
+          assertRefused(answers, path => (quick.includes(path) ? 3_000 : 6_000))
+        }
+        proxy[how]()
+        await until(async () => {
+          const answers = await Promise.all([...quick, ...slow].map(path => service.get(path)))
+          answers.forEach(assertBlip)
+          return answers.every(({ status }) => status === 200)
+        })
+        await until(async () => (await countBackends(url, 'fatura-api')) <= poolSize)
+      },
+    )
 
   it('lets fatura serve end at a signal and close its connections', guard, async t => {
     const url = await postgres.createStore(t)

@@ -66,9 +66,9 @@ async function linesOf(world: SyncWorld, kind: string): Promise<Record<string, u
   return lines.filter(line => line.kind === kind)
 }
 
-describe('whose records a store holds', { concurrency: 3 }, () => {
+describe('the account that a store is bound to', { concurrency: 3 }, () => {
   for (const engine of engines) {
-    it(`refuses another account and another mode, and changes nothing: ${engine.name}`, async t => {
+    it(`is the only one accepted: another account or mode is refused and changes nothing, on ${engine.name}`, async t => {
       const world = await createSyncWorld(
         t,
         { invoices: 40, lines: 1, seed: 51 },
@@ -107,7 +107,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
       await fillStore(world)
     })
 
-    it(`a key that may not name its account is told by what it finds: ${engine.name}`, async t => {
+    it(`is recognized by its invoices when the key may not read the account’s name, on ${engine.name}`, async t => {
       const forbidden = ['account'] as const
       const world = await createSyncWorld(
         t,
@@ -141,7 +141,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
       assert.deepEqual((await readStored(world.url)).records, before.records)
     })
 
-    it(`the account changes on purpose alone, and says what happens: ${engine.name}`, async t => {
+    it(`changes only by fatura account change --confirm, which explains the effect, on ${engine.name}`, async t => {
       const world = await createSyncWorld(
         t,
         { invoices: 40, lines: 1, seed: 51 },
@@ -178,7 +178,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
     })
   }
 
-  it('binds the account at InvoiceXpress as well', async t => {
+  it('is bound for InvoiceXpress as well', async t => {
     const world = await createSyncWorld(t, { invoices: 30, lines: 1, seed: 51 })
     const ix = await startInvoiceXpressSandbox({ documents: createDocuments(world.account), apiKey: 'ixKey' })
     t.after(() => ix.close())

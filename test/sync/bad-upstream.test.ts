@@ -141,26 +141,26 @@ const options = { invoices: 110, seed: 14, now: recently() }
 const routes = Object.keys(askers) as Route[]
 
 // What an upstream answers is the same to every engine.
-test('sync with a bad upstream', { concurrency: 13 }, async t => {
+test('sync with a failing Stripe', { concurrency: 13 }, async t => {
   const listed = await listOnce(t, createAccount(options))
   reportFigure(t, 'R4', `sync: ${faultNames.length} faults × ${routes.length} calls of Stripe`)
   for (const route of routes)
     for (const fault of faultNames.filter(name => !endless.includes(name)))
-      t.test(`${fault} at ${route}: passes, or is told; no row is wrong`, t =>
+      t.test(`${fault} at ${route} is overcome or reported, and no row is wrong`, t =>
         meet(t, route, fault, listed, null),
       )
 })
 
-test('sync with an upstream whose answers never end', guard, async t => {
+test('sync with a Stripe whose answers never end', guard, async t => {
   const listed = await listOnce(t, createAccount(options))
   for (const route of routes)
     for (const fault of endless)
-      await t.test(`${fault} at ${route}: is told after a while; no row is wrong`, guard, t =>
+      await t.test(`${fault} at ${route} is reported after a time-out, and no row is wrong`, guard, t =>
         meet(t, route, fault, listed, stopClock(t)),
       )
 })
 
-test('documents of a bad InvoiceXpress: each passes, or is reported; no invoice shows a state that never was', async t => {
+test('each fault of InvoiceXpress is overcome or reported, and no invoice shows a false state', async t => {
   const faults = campaign<readonly DocumentFault[]>(['garbled', 'endless_pages'], documentFaultNames)
   const routes = ['ix_list', 'ix_document', 'ix_client', 'ix_related'] as const
   // None of those of `npm test` takes as long as it is waited for.

@@ -36,8 +36,8 @@ async function statusOf(url: string): Promise<string | undefined> {
 }
 
 for (const engine of engines)
-  describe(`a store that is a day ahead, on ${engine.name}`, { concurrency: 2 }, () => {
-    it('takes what is imported', async t => {
+  describe(`a store with stamps one day ahead, on ${engine.name}`, { concurrency: 2 }, () => {
+    it('accepts an import', async t => {
       const url = await createAhead(t, engine)
       const cli = await createCli(t)
       const imported = (status: 'paid' | 'void') =>
@@ -53,7 +53,7 @@ for (const engine of engines)
       assert.match((await imported('void')).stdout, /: 0 new or changed, 1 as before/)
     })
 
-    it('takes what is copied', async t => {
+    it('accepts a copy of another store', async t => {
       const [from, to] = [await engine.createStore(t), await createAhead(t, engine)]
       const store = await openWriteStore(from)
       await store.transaction(async tx => {
@@ -76,9 +76,9 @@ for (const engine of engines)
   })
 
 /** Stored by a clock that was a day ahead, and is right again. */
-describe('moments in the future', () => {
+describe('times in the future', () => {
   for (const engine of engines)
-    it(`records that were tried in the future are the oldest, and tried again, on ${engine.name}`, async t => {
+    it(`on ${engine.name}, set-aside records that were tried in the future are tried again first`, async t => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
       const tried = (system: string, kind: SetAsideKind, id: string, at: number) => {
@@ -114,7 +114,7 @@ describe('moments in the future', () => {
     })
 
   for (const engine of engines)
-    it(`what was looked at in hours to come counts as nothing, on ${engine.name}`, async t => {
+    it(`on ${engine.name}, rechecks in the future are not counted`, async t => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
       const now = Date.now()
@@ -129,7 +129,7 @@ describe('moments in the future', () => {
       assert.deepEqual(await store.readRechecks(now + day), [], 'a day later')
     })
 
-  it('records of the future are not ready', async t => {
+  it('a last success in the future makes /ready answer 503', async t => {
     const [engine] = engines as [Engine]
     const service = await startService(t, engine, { readyMaxLagMs: 3_600_000 })
     const ready = async (at: number) => {

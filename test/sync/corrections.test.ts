@@ -65,8 +65,8 @@ const missed = ({ logged }: Pick<Rig, 'logged'>) =>
   logged.filter(({ msg }) => msg === 'an invoice had changed without an event')
 
 for (const engine of engines)
-  describe(`corrections on ${engine.name}`, () => {
-    it('an invoice that changed without an event counts once, of all that the list looked at', async t => {
+  describe(`the count of corrections on ${engine.name}`, () => {
+    it('includes once each listed invoice that changed without an event', async t => {
       const rig = await startListed(t, engine)
       const { account, connector, store, some, count } = rig
       some('paid').status = 'void'
@@ -88,7 +88,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('one that is new, and a draft that is gone, count likewise', async t => {
+    it('includes a new invoice and a deleted draft that no event announced', async t => {
       const { account, connector, store, some, count } = await startListed(t, engine)
       account.change('create')
       account.change('delete', some('draft').id)
@@ -98,7 +98,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('the frequent lists of what may still change count, too', async t => {
+    it('includes corrections by the frequent lists of unsettled invoices', async t => {
       const { account, connector, store, some, count } = await startListed(t, engine)
       account.change('pay', some('open').id)
       account.events.length = 0
@@ -110,9 +110,12 @@ for (const engine of engines)
     for (const [order, run] of [
       ['the event is applied before the list', ({ connector }) => [connector.catchUp, connector.relist]],
       ['the event is applied after the list', ({ connector }) => [connector.relist, connector.catchUp]],
-      ['both at once', ({ connector }) => [() => Promise.all([connector.catchUp(), connector.relist(true)])]],
+      [
+        'the event and the list are applied at once',
+        ({ connector }) => [() => Promise.all([connector.catchUp(), connector.relist(true)])],
+      ],
     ] as const satisfies [string, (rig: Rig) => ((isForced: never) => Promise<unknown>)[]][])
-      it(`one that an event announced does not count: ${order}`, async t => {
+      it(`excludes an invoice that an event announced: ${order}`, async t => {
         const rig = await startListed(t, engine)
         const { account, store, some, count } = rig
         account.change('pay', some('open').id)
@@ -125,7 +128,7 @@ for (const engine of engines)
         await assertTrue(account, store)
       })
 
-    it('one that an event announced does not count: it was fetched before the list asked, and answered after it', async t => {
+    it('excludes an announced invoice that was fetched before the list asked and answered afterwards', async t => {
       const { account, connect, source, some, count } = await startListed(t, engine)
       const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       const slow = await connect({
@@ -151,7 +154,7 @@ for (const engine of engines)
       assert.equal((await count(slow)).corrected, 0)
     })
 
-    it('one that an event of its customer announced does not count', async t => {
+    it('excludes an invoice that an event of its customer announced', async t => {
       const { account, connector, store, some, count } = await startListed(t, engine)
       account.renameCustomer(String(some('draft').customer), 'Outra')
       await connector.relist(true)
@@ -159,7 +162,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('one that was set aside, and fits by now, does not count', async t => {
+    it('excludes a set-aside invoice that now fits', async t => {
       const { account, connector, store, some, count } = await startListed(t, engine)
       const invoice = some('paid')
       const { currency } = invoice
@@ -172,7 +175,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('what one process found and did not confirm, the next one does', async t => {
+    it('includes a difference that one process found and the next process confirmed', async t => {
       const { connect, connector, store, some } = await startListed(t, engine)
       some('paid').status = 'void'
       await connector.relist(true)
@@ -183,7 +186,7 @@ for (const engine of engines)
       assert.equal((await countsOf(store)).corrected, 1)
     })
 
-    it('a calendar that is set ahead confirms nothing too early', async t => {
+    it('confirms no difference too early when the clock is set ahead', async t => {
       const { connector, store, some, count } = await startListed(t, engine)
       some('paid').status = 'void'
       await connector.relist(true)
@@ -194,7 +197,7 @@ for (const engine of engines)
       assert.equal((await count()).corrected, 1)
     })
 
-    it('the first list of everything, and one after a gap in the events, count nothing', async t => {
+    it('excludes the first list of all invoices and the list after a gap in the events', async t => {
       const rig = await startListed(t, engine)
       const { account, connect, store, some, stream } = rig
       assert.deepEqual(await countsOf(store), { checked: 0, corrected: 0 })
@@ -222,7 +225,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('a list that closes a gap in the events before they are read counts nothing', async t => {
+    it('excludes a list that closes a gap before its events are read', async t => {
       const { account, connect, store, some } = await startListed(t, engine)
       const { now } = Date
       t.mock.method(Date, 'now', () => now() + 31 * day * 1_000)
@@ -241,7 +244,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('a document that only the sweep of all shows to have changed counts once', async t => {
+    it('includes once a document whose change only the sweep of all documents shows', async t => {
       const rig = await startDocuments(t, engine, { invoices: 30 })
       const sweep = async () => {
         while ((await rig.sync.sweepMonth()) !== null);
@@ -266,15 +269,20 @@ describe('isSweptAlone', () => {
   const settled = makeDocument({ status: 'settled', date: '2026-03-01' })
   const canceled = { ...settled, status: 'canceled' }
   for (const [what, before, after, expected] of [
-    ['an old settled one that was canceled', settled, canceled, true],
-    ['an old settled one that was not stored', null, settled, true],
-    ['an open one that was settled', { ...settled, status: 'final' }, settled, false],
-    ['a draft that was deleted', { ...settled, status: 'draft' }, canceled, false],
-    ['one of the last days', { ...settled, date: '2026-03-28' }, { ...canceled, date: '2026-03-28' }, false],
-    ['one that has no date', { ...settled, date: null }, { ...canceled, date: null }, false],
-    ['one of which the list left a field out', settled, { ...settled, left_out: 'atcud' }, false],
+    ['an old settled document that was canceled', settled, canceled, true],
+    ['an old settled document that was not stored', null, settled, true],
+    ['an open document that was settled', { ...settled, status: 'final' }, settled, false],
+    ['a draft document that was deleted', { ...settled, status: 'draft' }, canceled, false],
+    [
+      'a document of the last days',
+      { ...settled, date: '2026-03-28' },
+      { ...canceled, date: '2026-03-28' },
+      false,
+    ],
+    ['a document without a date', { ...settled, date: null }, { ...canceled, date: null }, false],
+    ['a document with a field that the list left out', settled, { ...settled, left_out: 'atcud' }, false],
   ] as const)
-    it(`${what}: ${expected}`, () => {
+    it(`is ${expected} for ${what}`, () => {
       assert.equal(isSweptAlone({ before, after }, '2026-03-28'), expected)
     })
 })

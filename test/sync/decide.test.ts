@@ -18,33 +18,33 @@ function saved(decision: Decision) {
   return (decision as Extract<Decision, { action: 'save' }>).record.invoice
 }
 
-describe('an answer that was asked for after the stored one had arrived', () => {
-  it('is saved, whether the invoice is new, the same or another', () => {
+describe('an answer that was asked for after the stored answer arrived', () => {
+  it('is saved, whether the invoice is new, unchanged or changed', () => {
     for (const known of [[], [stored()], [stored({ status: 'draft' })], [deleted()]])
       assert.equal(saved(decide(answer({ fields: { status: 'paid' } }), known)).status, 'paid')
   })
 
-  it('is saved also where it leads back: a platform may undo what it did', () => {
+  it('is saved even when it returns the invoice to an earlier state', () => {
     assert.equal(
       saved(decide(answer({ fields: { status: 'open' } }), [stored({ status: 'paid' })])).status,
       'open',
     )
   })
 
-  it('takes the invoice from its former customer, with what its document says of it', () => {
+  it('moves the invoice from its former customer, together with its document’s fields', () => {
     const former = stored({ customer_id: 'cus_b', ix_sync_state: 'synced', ix_id: 7 })
     const decision = decide(answer(), [former])
     assert.deepEqual([saved(decision).customer_id, saved(decision).ix_id], ['cus_a', 7])
     assert.deepEqual(decision.action === 'save' && decision.formerly, [former])
   })
 
-  it('deletes a draft that is gone, under the customer that it is stored with', () => {
+  it('deletes a draft that no longer exists, under its stored customer', () => {
     const draft = stored({ customer_id: 'cus_b', status: 'draft' })
     const decision = decide(gone({ customer_id: 'cus_a' }), [draft])
     assert.deepEqual(decision, { action: 'delete', key: { customer_id: 'cus_b', id: 'in_1' }, before: draft })
   })
 
-  it('deletes nothing but a draft: the key is to blame', () => {
+  it('deletes no invoice other than a draft, and is refused instead', () => {
     for (const status of ['open', 'paid', 'void', 'uncollectible'] as const) {
       const decision = decide(gone(), [stored({ status })])
       assert.deepEqual(decision.action === 'refuse' && [decision.reason, decision.isStored], [
@@ -54,7 +54,7 @@ describe('an answer that was asked for after the stored one had arrived', () => 
     }
   })
 
-  it('is refused for the reason of its mapping, and what is stored is out of date', () => {
+  it('is refused with the reason of its mapping, and the stored invoice counts as outdated', () => {
     for (const [known, isStored] of [
       [[], false],
       [[deleted()], false],
@@ -68,13 +68,13 @@ describe('an answer that was asked for after the stored one had arrived', () => 
     }
   })
 
-  it('is refused without a customer, and changes nothing when it is gone as well', () => {
+  it('is refused without a customer and without any stored invoice, and changes nothing', () => {
     const decision = decide(answer({ customer_id: null }), [])
     assert.equal(decision.action === 'refuse' && decision.reason, 'no_customer')
     assert.equal(decide(gone({ customer_id: null }), []).action, 'nothing')
   })
 
-  it('belongs to its stored customer when the platform names nobody any more', () => {
+  it('belongs to the stored customer when the platform names no customer any more', () => {
     const decision = decide(answer({ customer_id: null, fields: { status: 'void' } }), [
       stored({ customer_id: 'cus_b' }),
     ])
@@ -82,15 +82,15 @@ describe('an answer that was asked for after the stored one had arrived', () => 
   })
 })
 
-describe('an answer that overlaps with the stored one', () => {
+describe('an answer that overlaps in time with the stored answer', () => {
   const early = { askedAt: 9 }
 
-  it('changes nothing when both show the same', () => {
+  it('changes nothing when both answers are equal', () => {
     assert.equal(decide(answer(early), [stored()]).action, 'nothing')
     assert.equal(decide(gone(early), [deleted()]).action, 'nothing')
   })
 
-  it('is asked for again when it differs, be it earlier or later in an invoice’s life', () => {
+  it('is asked for again when both answers differ', () => {
     for (const status of ['draft', 'paid', 'void'] as const)
       assert.equal(
         decide(answer({ ...early, fields: { status } }), [stored({ status: 'open' })]).action,
@@ -102,25 +102,25 @@ describe('an answer that overlaps with the stored one', () => {
     assert.equal(decide(answer({ ...early, found: { refusal: 'preview' } }), [stored()]).action, 'overlap')
   })
 
-  it('is asked for again of a draft: its lines may differ, and are not compared', () => {
+  it('is asked for again for a draft, because the lines are not compared', () => {
     const fields = { status: 'draft' } as const
     assert.equal(decide(answer({ ...early, fields }), [stored(fields)]).action, 'overlap')
   })
 
-  it('overlaps as well with what is known under another customer', () => {
+  it('overlaps also with an answer that is stored under another customer', () => {
     const tombstone = deleted({ customer_id: 'cus_b' })
     assert.equal(decide(answer(early), [tombstone]).action, 'overlap')
   })
 
-  it('is newer from the moment at which the stored one had arrived', () => {
+  it('counts as newer from the moment at which the stored answer arrived', () => {
     assert.equal(decide(answer({ askedAt: 10, fields: { status: 'paid' } }), [stored()]).action, 'save')
   })
 })
 
-describe('what the platform does not tell', () => {
+describe('a value that the platform leaves out', () => {
   const previous = (fields: Fields) => stored(fields).previous
 
-  it('keeps the name that an invoice was issued with, and takes that of a draft', () => {
+  it('keeps the issued invoice’s customer name, while a draft takes the new name', () => {
     const renamed = told({ display_name: 'New', status: 'open' })
     assert.equal(
       completeRecord(renamed, previous({ display_name: 'Old', status: 'open' })).invoice.display_name,
@@ -133,7 +133,7 @@ describe('what the platform does not tell', () => {
     assert.equal(completeRecord(renamed, null).invoice.display_name, 'New')
   })
 
-  it('keeps both names when the customer is gone', () => {
+  it('keeps both stored names when the customer is deleted', () => {
     const unread = told({ display_name: 'cus_a', company_name: null }, { customer: true })
     const { invoice } = completeRecord(
       unread,
@@ -142,7 +142,7 @@ describe('what the platform does not tell', () => {
     assert.deepEqual([invoice.display_name, invoice.company_name], ['Ana', 'Ana, Lda'])
   })
 
-  it('keeps a rate that can no longer be read while the amounts are the same', () => {
+  it('keeps the stored tax rate while the amounts are unchanged', () => {
     const unread = told({ tax_cents: 23, total_cents: 123, tax_percent: 22.9 }, { rate: true })
     const percentOf = (before: Fields) =>
       completeRecord(unread, previous({ tax_percent: 23, ...before })).invoice.tax_percent
@@ -156,7 +156,7 @@ describe('what the platform does not tell', () => {
     )
   })
 
-  it('keeps payments that can no longer be read', () => {
+  it('keeps the stored payments', () => {
     const before = { id: 'pi_1', amount_cents: 5, paid_at: null }
     const known = previous({}) ?? assert.fail()
     const payment = { ...completePaymentFacts(known.invoice), payments: [before] }
@@ -165,7 +165,7 @@ describe('what the platform does not tell', () => {
     assert.deepEqual([idsOf({ payments: true }), idsOf({})], [['pi_1'], []])
   })
 
-  it('never takes the document’s part', () => {
+  it('leaves the document’s fields unchanged', () => {
     const { invoice } = completeRecord(
       told(),
       previous({ ix_sync_state: 'synced', ix_id: 7, ix_status: 'final' }),
@@ -266,7 +266,7 @@ function apply(store: Map<string, PriorInvoice>, decision: Decision, { answeredA
   })
 }
 
-it('100,000 answers about lives at random, in any order and overlap, end with the last state', () => {
+it('100,000 random answers in any order and overlap end with the last state of each invoice', () => {
   let decisions = 0
   fc.assert(
     fc.property(someLife, life => {

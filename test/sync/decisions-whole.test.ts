@@ -10,33 +10,33 @@ import { answer, deleted, type Fields, gone, stored, told } from '../support/wor
 
 const key = { customer_id: 'cus_a', id: 'in_1' }
 
-describe('a decision', () => {
-  it('of an invoice without a customer names none', () => {
+describe('the decision about an invoice', () => {
+  it('names no customer when the answer has none', () => {
     const why = 'it has no customer'
     const refused = { action: 'refuse', reason: 'no_customer', key: null, isStored: false, why }
     assert.deepEqual(decide(answer({ customer_id: null }), []), refused)
   })
 
-  it('of a refused invoice tells why', () => {
+  it('gives the reason when the invoice is refused', () => {
     const why = 'none of ours: preview'
     assert.deepEqual(decide(answer({ found: { refusal: 'preview' } }), []), {
       ...{ action: 'refuse', reason: 'preview', key, isStored: false, why },
     })
   })
 
-  it('of an issued invoice that is gone tells why', () => {
+  it('gives the reason when an issued invoice no longer exists', () => {
     const why = 'not found, though it is paid: only a draft can be deleted'
     assert.deepEqual(decide(gone(), [stored({ status: 'paid' })]), {
       ...{ action: 'refuse', reason: 'missing', key, isStored: true, why },
     })
   })
 
-  it('of one that is gone, and was deleted or never seen, keeps that it is gone', () => {
+  it('keeps the deletion of an invoice that is already deleted or was never seen', () => {
     for (const before of [null, deleted()])
       assert.deepEqual(decide(gone(), before === null ? [] : [before]), { action: 'delete', key, before })
   })
 
-  it('compares with the invoice of its own customer, and takes it from those that have it', () => {
+  it('compares with the invoice of the same customer, and takes the invoice from other customers', () => {
     const [own, other, left] = [
       stored({ status: 'open' }),
       stored({ customer_id: 'cus_c' }),
@@ -47,14 +47,14 @@ describe('a decision', () => {
     assert.deepEqual([decision.before, decision.formerly], [own, [other]])
   })
 
-  it('belongs to the customer who has it, where another one had it before', () => {
+  it('belongs to the customer who has the invoice now, where another customer had it before', () => {
     const known = [stored({ customer_id: 'cus_b' }), deleted({ customer_id: 'cus_c' })]
     const decision = decide(answer({ customer_id: null }), known)
     assert.ok(decision.action === 'save')
     assert.equal(decision.record.invoice.customer_id, 'cus_b')
   })
 
-  it('about an overlap is none while two customers have the invoice', () => {
+  it('is never an overlap while two customers have the invoice', () => {
     const known = [stored(), stored({ customer_id: 'cus_b' })]
     assert.deepEqual(decide(answer({ askedAt: 9 }), known), { action: 'overlap', key })
   })
@@ -63,7 +63,7 @@ describe('a decision', () => {
 const recordOf = (fields: Fields = {}) =>
   completeRecord(told({ customer_id: 'cus_a', ...fields }), stored().previous)
 
-describe('a change', () => {
+describe('the description of a change', () => {
   const paid = (facts: Partial<PaymentFacts>): PriorInvoice => {
     const { previous } = stored({ status: 'open' })
     assert.ok(previous !== null)
@@ -72,45 +72,45 @@ describe('a change', () => {
   const withoutFacts = paid({})
   const cases: readonly [what: string, before: PriorInvoice | null, fields: Fields, words: string | null][] =
     [
-      ['of what is not stored', null, { status: 'open' }, 'new, open'],
-      ['of what was deleted', deleted(), { status: 'draft' }, 'new, draft'],
-      ['of nothing', stored({ status: 'open' }), { status: 'open' }, null],
+      ['an invoice that is not stored', null, { status: 'open' }, 'new, open'],
+      ['a deleted invoice that returns', deleted(), { status: 'draft' }, 'new, draft'],
+      ['an unchanged invoice', stored({ status: 'open' }), { status: 'open' }, null],
       [
-        'of fields',
+        'changed fields',
         stored(),
         { display_name: 'X', total_cents: 5 },
         'changed: total_cents, amount_due_cents, amount_paid_cents',
       ],
       [
-        'of the status alone',
+        'a changed status',
         stored({ status: 'paid', total_cents: 0 }),
         { status: 'void', total_cents: 0 },
         'paid → void',
       ],
       [
-        'of the status and more',
+        'a changed status and number',
         stored({ status: 'open' }),
         { status: 'void', number: '2' },
         'open → void; changed: number, amount_remaining_cents',
       ],
-      ['of what is owed', paid({ due_date: '2026-05-01' }), { status: 'open' }, 'changed: due_date'],
+      ['a changed due date', paid({ due_date: '2026-05-01' }), { status: 'open' }, 'changed: due_date'],
       [
-        'of facts that were not stored is none',
+        'facts that were not stored before',
         withoutFacts.previous && { ...withoutFacts, previous: { ...withoutFacts.previous, payment: null } },
         { status: 'open' },
         null,
       ],
     ]
   for (const [what, before, fields, words] of cases)
-    it(`${what} is told in words`, () => assert.equal(describeChange(before, recordOf(fields)), words))
+    it(`says ${words} for ${what}`, () => assert.equal(describeChange(before, recordOf(fields)), words))
 
-  it('is told as well where the record brings no facts', () => {
+  it('names changed facts even when the record brings no facts', () => {
     const { payment, ...record } = recordOf({ status: 'open' })
     assert.equal(describeChange(stored({ status: 'open' }), record), null)
     assert.equal(describeChange(paid({ due_date: '2026-05-01' }), record), 'changed: due_date')
   })
 
-  it('makes an invoice different, and so does its claim; one that the platform did not bring may be anything', () => {
+  it('a record is different when its invoice or its claim differs from the stored one', () => {
     const record = recordOf()
     const claimed = { ...record, claim: { ...noClaim, ix_id: 7 } }
     const imported = stored({ total_cents: 1 }, { claim: null })
@@ -123,8 +123,8 @@ describe('a change', () => {
   })
 })
 
-describe('a record', () => {
-  it('is complete by itself where nothing is stored', () => {
+describe('a completed record', () => {
+  it('is complete when no earlier record is stored', () => {
     const { invoice, lines, payment, claim, unread } = told()
     const noDocument = { ix_sync_state: 'not_synced', ix_id: null, ix_status: null, ix_created_at: null }
     const whole = { invoice: { ...invoice, ...noDocument }, lines, payment }
@@ -133,7 +133,7 @@ describe('a record', () => {
     assert.deepEqual(nothingUnread, { customer: false, rate: false, payments: false })
   })
 
-  it('has the claim of the platform alone', () => {
+  it('has only the platform’s claim', () => {
     const { claim, ...rest } = told()
     const before = stored().previous
     assert.deepEqual(completeRecord({ ...rest, claim: { ...noClaim, ix_id: 7 } }, before).claim?.ix_id, 7)
@@ -143,14 +143,14 @@ describe('a record', () => {
     ])
   })
 
-  it('has the facts that the platform tells where none are stored', () => {
+  it('has the platform’s facts when no facts are stored', () => {
     const { previous } = stored()
     assert.ok(previous !== null)
     const given = told({}, { payments: true })
     assert.deepEqual(completeRecord(given, { ...previous, payment: null }).payment, given.payment)
   })
 
-  it('computes the rate anew where the tax is another one, and the total the same', () => {
+  it('has a new tax rate when the tax differs and the total is the same', () => {
     const unread = told({ tax_cents: 23, total_cents: 123, tax_percent: 22.9 }, { rate: true })
     const { previous } = stored({ tax_cents: 22, total_cents: 123, tax_percent: 23 })
     assert.equal(completeRecord(unread, previous).invoice.tax_percent, 22.9)
@@ -168,14 +168,14 @@ describe('taxes by rate', () => {
     before: TaxByRate[] | null,
     kept: 'now' | 'before',
   ][] = [
-    ['are those of the answer where none are stored', [tax(null, 100)], null, 'now'],
-    ['are gone where the answer has none', null, known, 'now'],
-    ['are those of the answer where all are known', [tax(7, 100), tax(24, 200)], known, 'now'],
-    ['stay where some can no longer be read', [tax(6, 100), tax(null, 200)], known, 'before'],
-    ['stay whatever their order', [tax(null, 200), tax(null, 100)], known, 'before'],
-    ['are those of the answer where amounts differ', [tax(6, 100), tax(null, 300)], known, 'now'],
-    ['are those of the answer where a reason differs', [tax(6, 100), tax(null, 200, 'exempt')], known, 'now'],
-    ['are those of the answer where one more came', [...known, tax(null, 300)], known, 'now'],
+    ['come from the answer when none are stored', [tax(null, 100)], null, 'now'],
+    ['are removed when the answer has none', null, known, 'now'],
+    ['come from the answer when all its rates are known', [tax(7, 100), tax(24, 200)], known, 'now'],
+    ['stay as stored when a rate can no longer be read', [tax(6, 100), tax(null, 200)], known, 'before'],
+    ['stay as stored in any order', [tax(null, 200), tax(null, 100)], known, 'before'],
+    ['come from the answer when amounts differ', [tax(6, 100), tax(null, 300)], known, 'now'],
+    ['come from the answer when a reason differs', [tax(6, 100), tax(null, 200, 'exempt')], known, 'now'],
+    ['come from the answer when it has one more tax', [...known, tax(null, 300)], known, 'now'],
   ]
   for (const [what, now, before, kept] of cases)
     it(what, () => {
@@ -190,7 +190,7 @@ describe('taxes by rate', () => {
     })
 })
 
-it('refused are the kinds that no repetition stores', () => {
+it('only the kinds refused and outdated count as refused', () => {
   const kinds = ['refused', 'outdated', 'invoice', 'waiting', 'overlapped', 'document', '']
   assert.deepEqual(kinds.filter(isRefusedKind), ['refused', 'outdated'])
   assert.equal(noId, '')

@@ -55,7 +55,7 @@ async function guardedOf(world: SyncWorld): Promise<{ deletion: number; lost_doc
 
 describe('the deletion guard', { concurrency: 3 }, () => {
   for (const engine of engines) {
-    it(`holds back the deletion of many drafts, lets all else go on, and can be told to let go: ${engine.name}`, async t => {
+    it(`holds back the deletion of many drafts until an operator allows it, on ${engine.name}`, async t => {
       const world = await open(t, engine)
       const { account } = world
       const made = makeDrafts(account, 60)
@@ -103,7 +103,7 @@ describe('the deletion guard', { concurrency: 3 }, () => {
       assert.ok(!(await draftsOf(world)).includes(gone[45] as string))
     })
 
-    it(`lets exactly as many go as are plausible, however many transactions ask at once: ${engine.name}`, async t => {
+    it(`allows only the plausible number of deletions over simultaneous transactions, on ${engine.name}`, async t => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
       const guard = await createDeletionGuard(store, pino({ level: 'silent' }), false)
@@ -117,7 +117,7 @@ describe('the deletion guard', { concurrency: 3 }, () => {
       assert.deepEqual([allowed, held.length], [20, 10])
     })
 
-    it(`keeps documents that all at once seem to be made out to somebody else, but none that another invoice owns: ${engine.name}`, async t => {
+    it(`keeps documents that all move to other clients at once, unless other invoices own them: ${engine.name}`, async t => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
       const guard = await createDeletionGuard(store, pino({ level: 'silent' }), false)
@@ -142,7 +142,7 @@ describe('the deletion guard', { concurrency: 3 }, () => {
       assert.deepEqual({ in_owner, in_124, in_123 }, { in_owner: 124, in_124: null, in_123: 123 })
     })
 
-    it(`keeps documents that vanish all at once, until somebody lets go of them: ${engine.name}`, async t => {
+    it(`keeps documents that disappear all at once until an operator releases them, on ${engine.name}`, async t => {
       const world = await createSyncWorld(
         t,
         { invoices: 80, lines: 1, seed: 62, days: 90 },

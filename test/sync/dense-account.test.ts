@@ -163,7 +163,9 @@ const secondsOf = (account: StripeAccount) =>
 
 for (const engine of engines)
   describe(`an account with many invoices in each second, on ${engine.name}`, () => {
-    test('is stored whole by up, and followed through 200 changes', { timeout: 600_000 }, async t => {
+    test('is stored completely by fatura up, which then follows 200 changes', {
+      timeout: 600_000,
+    }, async t => {
       const running = await startUp(t, engine)
       const { account, ask, program } = running
       assert.ok(secondsOf(account) < invoices / 10)

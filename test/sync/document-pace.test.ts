@@ -48,7 +48,7 @@ async function passUntil(clock: StoppedClock, work: Promise<unknown>): Promise<v
   await ended
 }
 
-test('lists, documents and clients are asked for while at least three others are not answered yet', {
+test('lists, documents and clients are requested while at least three other requests wait for answers', {
   timeout: 600_000,
 }, async t => {
   const [sqlite] = engines as [Engine]

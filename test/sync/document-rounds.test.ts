@@ -32,7 +32,7 @@ const asideOf = async ({ store }: DocumentRig) =>
 
 for (const engine of engines)
   describe(`rounds over documents on ${engine.name}`, { concurrency: 3 }, () => {
-    test('all that is done once is one round: a document is missed once in it, and gone in the next', async t => {
+    test('a missing document is missed once in a round, and its link ends in the next round', async t => {
       const rig = await startDocuments(t, engine, {
         invoices: 60,
         documents: ordinary,
@@ -58,7 +58,7 @@ for (const engine of engines)
       assert.equal((await rig.invoice(id)).ix_sync_state, 'failed')
     })
 
-    test('a listed document that does not fit is set aside, told once, and stored once it fits', async t => {
+    test('a listed document that does not fit is set aside, reported once, and stored once it fits', async t => {
       const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary, attempts: 2 })
       const [id, document] = anyOrdinary(rig)
       const { total } = rig.documents.documents.get(document) ?? assert.fail()
@@ -76,7 +76,7 @@ for (const engine of engines)
       await assertDocumentsTrue(rig.store, rig.account, rig.documents)
     })
 
-    test('months with documents that cannot be read do not stop the sweep, known ones or new', async t => {
+    test('a month with unreadable documents does not stop the sweep', async t => {
       const rig = await startOrdinary(t, engine, { invoices: 60, attempts: 2 })
       const known = [...rig.documents.documents.values()]
       const [one = assert.fail(), other = assert.fail()] = known
@@ -96,7 +96,7 @@ for (const engine of engines)
       ])
     })
 
-    test('a key that may not read clients is told once, and fails nothing', async t => {
+    test('a key without the permission to read clients is reported once, and nothing fails', async t => {
       const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary })
       rig.ix.faults.set('ix_client', 'unauthorized')
       for (let round = 0; round < 3; round++) await rig.syncAll()
@@ -112,7 +112,7 @@ for (const engine of engines)
       await assert.rejects(rig.sync.refreshOpen(), /refused the key/)
     })
 
-    test('a client that does not fit is set aside, and keeps no other back', async t => {
+    test('a client that does not fit is set aside, and the other clients are stored', async t => {
       const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary, attempts: 2 })
       const [, document] = anyOrdinary(rig)
       const whose = rig.documents.documents.get(document)?.client.id ?? 0
@@ -131,7 +131,7 @@ for (const engine of engines)
       assert.deepEqual(await asideOf(rig), [])
     })
 
-    test('documents that were put away are found, by every step', async t => {
+    test('archived documents are found by every step', async t => {
       const now = Math.floor(Date.now() / 1000)
       const rig = await startDocuments(t, engine, { invoices: 80, documents: ordinary, now })
       for (const [id, document] of rig.documents.documents)
@@ -152,11 +152,11 @@ for (const engine of engines)
       assert.ok((rig.ix.requests.get('ix_document') ?? 0) <= partial, 'the lists hold them')
     })
 
-    test('lists of documents that do not end', async t => {
+    test('lists of documents without an end', async t => {
       const rig = await startDocuments(t, engine, { invoices: 80, documents: ordinary, attempts: 1 })
       await rig.connector.backfill()
       for (const fault of ['looping_page', 'repeating_pages', 'endless_pages'] as const)
-        await t.test(`${fault}: is a failure, after a bounded number of requests`, async () => {
+        await t.test(`${fault} is a failure after a limited number of requests`, async () => {
           const before = Date.now()
           rig.ix.requests.clear()
           rig.ix.faults.set('ix_list', fault)
@@ -168,7 +168,7 @@ for (const engine of engines)
         })
     })
 
-    test('a round reports every invoice whose document changed, though documents arrive at once', async t => {
+    test('a round reports every invoice whose document changed, when many documents arrive at once', async t => {
       const rig = await startOrdinary(t, engine, { invoices: 60 })
       const open = [...rig.documents.documents.values()].filter(({ status }) => status === 'final')
       assert.ok(open.length > 6)

@@ -8,10 +8,10 @@ import { templates } from '../support/worlds/linking.ts'
 
 const everyFault = [['unauthorized', 'too_many', 'error_503', 'garbled'], ['hang']] as const
 
-describe('documents', { concurrency: engines.length }, () => {
+describe('the sync of documents', { concurrency: engines.length }, () => {
   for (const engine of engines)
     describe(`on ${engine.name}`, { concurrency: 3 }, () => {
-      test('every state of documents and claims converges to the truth, as told by the convention', async t => {
+      test('ends with the true state for every combination of document and claim', async t => {
         const rig = await startDocuments(t, engine, { invoices: 120, now: Math.floor(Date.now() / 1000) })
         await rig.syncAll()
         // What is claimed and not there counts as gone only when it was missed twice.
@@ -21,24 +21,21 @@ describe('documents', { concurrency: engines.length }, () => {
         assert.deepEqual([...states].sort(), ['creating', 'failed', 'ignored', 'not_synced', 'synced'])
       })
 
-      test('of ordinary documents that were all read once', async t => {
+      test('ordinary documents that were all read once', async t => {
         const rig = await startOrdinary(t, engine, { invoices: 60 })
 
-        await t.test(
-          'the tax ids of those who have documents are read, and never leave with an invoice',
-          async () => {
-            const linked = await rig.store.readLinked(null, 1000, null)
-            const read = linked.filter(({ client_tax_id }) => client_tax_id !== undefined)
-            assert.equal(read.length, linked.filter(({ document }) => document !== null).length)
-            for (const { document, client_tax_id } of read) {
-              const client = rig.documents.clients.get(document?.document?.client_id ?? 0)
-              assert.equal(client_tax_id, client?.fiscal_id || null)
-            }
-          },
-        )
+        await t.test('lead to stored tax IDs of their clients, which no invoice shows', async () => {
+          const linked = await rig.store.readLinked(null, 1000, null)
+          const read = linked.filter(({ client_tax_id }) => client_tax_id !== undefined)
+          assert.equal(read.length, linked.filter(({ document }) => document !== null).length)
+          for (const { document, client_tax_id } of read) {
+            const client = rig.documents.clients.get(document?.document?.client_id ?? 0)
+            assert.equal(client_tax_id, client?.fiscal_id || null)
+          }
+        })
 
         await t.test(
-          'what happens to documents is seen: created, settled, canceled, referring elsewhere',
+          'are followed when they are created, settled, canceled or given another reference',
           async () => {
             await assertDocumentsTrue(rig.store, rig.account, rig.documents)
             const [open, openDocument] = anyOrdinary(rig, 'open')
@@ -54,7 +51,7 @@ describe('documents', { concurrency: engines.length }, () => {
           },
         )
 
-        await t.test('a run has a budget: what it does not get to, the next ones do', async () => {
+        await t.test('are read up to the limit of a run, and the next runs read the rest', async () => {
           const open = [...rig.documents.documents.values()].filter(({ status }) => status === 'final')
           assert.ok(open.length > 6)
           for (const { id } of open) rig.documents.change('settle', id)
@@ -65,7 +62,7 @@ describe('documents', { concurrency: engines.length }, () => {
         })
       })
 
-      test('a document that is gone is missed twice before its invoice gives it up, and then failed', async t => {
+      test('a missing document keeps its invoice at the first miss, and fails it at the second', async t => {
         const rig = await startOrdinary(t, engine, { invoices: 60 })
         const [id, document] = anyOrdinary(rig, 'open')
         rig.documents.change('vanish', document)
@@ -80,7 +77,7 @@ describe('documents', { concurrency: engines.length }, () => {
       // Those that no answer is waited for share both systems, and the document that is gone. What is answered is the same to
       // every engine: what it does to the store is seen on each of them with one.
       for (const faults of engine.name === 'sqlite' ? everyFault : ([['error_503']] as const))
-        test(`of a document that is gone: ${faults.join(', ')}`, async t => {
+        test(`a missing document during ${faults.join(', ')}`, async t => {
           const rig = await startOrdinary(t, engine, {
             invoices: 40,
             attempts: 1,
@@ -88,7 +85,7 @@ describe('documents', { concurrency: engines.length }, () => {
           const [id, document] = anyOrdinary(rig, 'open')
           rig.documents.change('vanish', document)
           for (const fault of faults)
-            await t.test(`${fault} keeps the last known state, however often`, async () => {
+            await t.test(`${fault} keeps the last known state, however often it occurs`, async () => {
               const before = Date.now()
               // That something is not there is told by the status: what else such an answer says does not matter.
               rig.ix.faults.clear()
@@ -106,7 +103,7 @@ describe('documents', { concurrency: engines.length }, () => {
       for (const fault of engine.name === 'sqlite'
         ? (['error_500', 'error_in_200'] as const)
         : (['error_500'] as const))
-        test(`${fault} to one document keeps its last known state, and sets it aside`, async t => {
+        test(`${fault} for one document keeps its last known state and sets the document aside`, async t => {
           const rig = await startOrdinary(t, engine, {
             invoices: 40,
             attempts: 1,
@@ -126,7 +123,7 @@ describe('documents', { concurrency: engines.length }, () => {
           assert.equal((await rig.invoice(id)).ix_sync_state, 'failed')
         })
 
-      test('many documents that fail at once are a failure of the system', async t => {
+      test('failures of many documents at once count as a failure of InvoiceXpress', async t => {
         const rig = await startOrdinary(t, engine, {
           invoices: 70,
           attempts: 2,
@@ -138,7 +135,7 @@ describe('documents', { concurrency: engines.length }, () => {
         await assert.rejects(rig.sync.refreshOpen(), /none of which fits/)
       })
 
-      test('several documents for one invoice: the best is chosen, and it is logged', async t => {
+      test('the best of several documents of one invoice is chosen and logged', async t => {
         const rig = await startDocuments(t, engine, { invoices: 120 })
         await rig.syncAll()
         const logged = rig.warned.filter(({ msg }) => msg === 'several documents for one invoice')
@@ -149,7 +146,7 @@ describe('documents', { concurrency: engines.length }, () => {
         assert.equal(after.length, before, 'it is told once, not at every round')
       })
 
-      test('rules for what needs no document: zero totals, and what was issued before a day', async t => {
+      test('invoices with a total of zero or before a set day need no document', async t => {
         const rig = await startOrdinary(t, engine, {
           invoices: 40,
           rules: { ignoreBefore: '2999-01-01' },
@@ -159,7 +156,7 @@ describe('documents', { concurrency: engines.length }, () => {
             assert.equal((await rig.invoice(id)).ix_sync_state, 'ignored', id)
       })
 
-      test('a document is found by the PaymentIntent of its invoice, and by its number when its client is the customer', async t => {
+      test('a document is linked by its invoice’s PaymentIntent, or by its number and client', async t => {
         const rules = templates('{id}', '{payment}', '{number}')
         const rig = await startOrdinary(t, engine, { invoices: 60, rules })
         const { account, documents, sync, connector } = rig
@@ -190,7 +187,7 @@ describe('documents', { concurrency: engines.length }, () => {
         assert.equal((await rig.invoice(paid)).ix_id, paidDocument)
       })
 
-      test('the reference’s pattern is the convention’s: with another one, nothing is linked by mistake', async t => {
+      test('no document is linked when its reference fits another pattern than the configured one', async t => {
         const rig = await startOrdinary(t, engine, {
           invoices: 40,
           rules: templates('stripe:{id}'),

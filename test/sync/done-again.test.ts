@@ -26,8 +26,8 @@ async function rollBack(store: WriteStore, work: Parameters<WriteStore['transact
 const countHeld = async (store: WriteStore) => (await store.listSetAside(1_000, 'deletion_guard')).length
 
 for (const engine of engines)
-  describe(`a transaction that is done again on ${engine.name}`, { concurrency: 3 }, () => {
-    test('has its losses counted once', async t => {
+  describe(`a transaction that is repeated, on ${engine.name}`, { concurrency: 3 }, () => {
+    test('counts its losses once', async t => {
       const { store } = await openStores(t, engine)
       const again = rollBackOnce(store)
       const guard = await createDeletionGuard(store, createLog().log, false)
@@ -40,7 +40,7 @@ for (const engine of engines)
       assert.equal(await countHeld(store), 1)
     })
 
-    test('holds back and forgets what the table says', async t => {
+    test('holds back and forgets exactly the deletions that the table contains', async t => {
       const { store } = await openStores(t, engine)
       const guard = await createDeletionGuard(store, createLog().log, false)
       const hold = (tx: WriteTransaction) => guard.allows(tx, 'deletion', keys(25))
@@ -60,7 +60,7 @@ for (const engine of engines)
       assert.equal(await countHeld(store), 0)
     })
 
-    test('lets through what an operator let through', async t => {
+    test('lets through the deletions that an operator allowed', async t => {
       const { store } = await openStores(t, engine)
       const { log } = createLog()
       const first = await createDeletionGuard(store, log, false)
@@ -73,7 +73,7 @@ for (const engine of engines)
       assert.equal(await countHeld(store), 25)
     })
 
-    test('clears a document that fits again', async t => {
+    test('clears a set-aside document that fits again', async t => {
       const { store } = await openStores(t, engine)
       const say = (wanted: Wanted | null) => (tx: WriteTransaction) =>
         saveAside(tx, 'invoicexpress', 'document', new Map([[7, { askedAt: 1, wanted }]]))
@@ -109,10 +109,10 @@ for (const engine of engines)
       assert.deepEqual([overlapped, (await find())?.id], [0, id])
     }
 
-    test('does not take its own answer for another: an invoice that is found again is shown again', t =>
+    test('recognizes its own earlier answer, and shows a restored invoice again', t =>
       comeBack(t, rollBackOnce))
 
-    test('nor does one that goes on node by node', t =>
+    test('recognizes its own earlier answer when it commits node by node', t =>
       comeBack(t, store => {
         let isFirst = true
         return {
@@ -131,7 +131,7 @@ for (const engine of engines)
         }
       }))
 
-    test('an answer is remembered also when nobody hears of its commit', async t => {
+    test('remembers an answer even when the confirmation of its commit is lost', async t => {
       const { account, source, store, connect } = await startRig(t, engine, { invoices: 10, seed: 71 })
       const id = account.change('create')
       const [asked, listed, finalized, lost] = [1, 2, 3, 4].map(() => Promise.withResolvers<void>())

@@ -18,8 +18,8 @@ import {
 const day = 86_400
 
 for (const engine of engines)
-  describe(`the clock of the events, on ${engine.name}`, () => {
-    it('the cursor is the moment of the newest event, also of one that concerns no invoice', async t => {
+  describe(`Stripe’s clock and its events, on ${engine.name}`, () => {
+    it('the cursor is the time of the newest event, even of an event without an invoice', async t => {
       const { account, connector, stream, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
       account.change('create')
       account.advance(60)
@@ -46,7 +46,7 @@ for (const engine of engines)
       ['a day ahead of ours', day],
       ['a year behind ours', -365 * day],
     ] as const)
-      it(`a platform’s clock that jumps until it is ${what}, and stays there, hides nothing and is no failure`, async t => {
+      it(`no change is missed when Stripe’s clock jumps to ${what}`, async t => {
         const { account, connect, connector, stream, store, logged } = await startRig(t, engine, {
           invoices: 20,
           lines: 1,
@@ -70,7 +70,7 @@ for (const engine of engines)
         )
       })
 
-    it('an event that becomes visible five minutes late is applied, and a quiet account reads no old event again after that', async t => {
+    it('an event that appears five minutes late is applied, and no old event is read again', async t => {
       const { source, account, connect, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
       const { now } = performance
       let laterMs = 0
@@ -103,7 +103,7 @@ for (const engine of engines)
       assert.deepEqual(asked.slice(-3), [newest - 300, newest - 300, newest])
     })
 
-    it('a quiet account whose newest event is older than events reach back is listed again once, unless it was listed since', async t => {
+    it('a quiet account is listed again once, when its newest event is older than Stripe keeps events', async t => {
       const { account, connect, connector, store, stream, logged } = await startRig(t, engine, {
         invoices: 20,
         lines: 1,
@@ -135,7 +135,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('a list during which the process slept for longer than events are kept is followed by another', async t => {
+    it('a list during which the process sleeps longer than Stripe keeps events is followed by another list', async t => {
       const { source, account, connect, store } = await startRig(t, engine, { invoices: 150, lines: 1 })
       const { now } = Date
       let laterMs = 0
@@ -166,7 +166,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('an account without any event is not listed again by each read', async t => {
+    it('an account without events is not listed again at each read', async t => {
       const { sandbox, account, connector, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
       account.events.length = 0
       await connector.backfill()
@@ -180,7 +180,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('an invoice that came before the first list, and went long before it, is gone after it', async t => {
+    it('an invoice that is created and deleted before the first list is removed by that list', async t => {
       const rig = await startRig(t, engine, { invoices: 20, lines: 1, now: recently() })
       const { account, connector, store, stream } = rig
       const id = account.change('create')
@@ -194,7 +194,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('an account that was just listed for the first time is not listed again at once', async t => {
+    it('an account is not listed again right after its first list', async t => {
       const { sandbox, connector, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
       const told: string[] = []
       const rounds = await createRounds(invoiceQuestions(connector), {
@@ -214,7 +214,7 @@ for (const engine of engines)
       )
     })
 
-    it('what happens by a test clock that is behind is seen a quarter of an hour later', async t => {
+    it('a change by a test clock that is behind is seen after a quarter of an hour', async t => {
       const { account, connector, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
       let laterMs = 0
       const clocks = {
@@ -236,7 +236,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('a list that ended by a clock that was ahead is repeated no later than others', async t => {
+    it('a list with an end time in the future is repeated at the usual time', async t => {
       const { connector, store, stream } = await startRig(t, engine, { invoices: 20, lines: 1 })
       const intervalMs = 15 * 60_000
       await connector.backfill()
@@ -261,7 +261,7 @@ for (const engine of engines)
       assert.deepEqual(told, ['relist'])
     })
 
-    it('events that were not read for a month after the first list are not taken for read', async t => {
+    it('unread events of a month after the first list are recognized as a gap', async t => {
       const { account, connect, connector, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
       await connector.backfill()
       account.change('create')
@@ -276,7 +276,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('events are not taken for read by a process that slept for a month before it asked for them', async t => {
+    it('events count as unread when the process sleeps for a month before it requests them', async t => {
       const { account, source, connect, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
       const { now } = Date
       let isAsleep = false
@@ -304,7 +304,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('a first list that was cut off a month ago begins anew', async t => {
+    it('a first list that was interrupted a month ago begins again', async t => {
       const { sandbox, account, connect, connector, store } = await startRig(t, engine, {
         invoices: 220,
         lines: 1,

@@ -42,7 +42,7 @@ async function startWaiting(t: TestContext, { wait = true } = {}) {
   }
 }
 
-test('a holder that goes on beating is not overtaken; once it lets go, the next one follows at its next look', async t => {
+test('the lease stays with a holder that sends heartbeats, and passes on when it is released', async t => {
   const { clock, held, hasLease, release } = await startWaiting(t)
   await clock.pass(20 * takeOverAfterMs)
   assert.ok(!hasLease())
@@ -52,7 +52,7 @@ test('a holder that goes on beating is not overtaken; once it lets go, the next 
   await release()
 })
 
-test('a holder that stands still is overtaken 15 s after its last heartbeat, no sooner', async t => {
+test('the lease passes on 15 s after a silent holder’s last heartbeat, not earlier', async t => {
   const { clock, held, other, hasLease, release } = await startWaiting(t)
   await clock.pass(renewEveryMs)
   // From now on nothing is heard of it.
@@ -68,14 +68,14 @@ test('a holder that stands still is overtaken 15 s after its last heartbeat, no 
   await release()
 })
 
-test('without patience, a holder is refused once it is seen to beat', async t => {
+test('with --no-wait, the lease is refused once its holder sends a heartbeat', async t => {
   const { clock, held, taken } = await startWaiting(t, { wait: false })
   await clock.pass(renewEveryMs + lookMs)
   await assert.rejects(taken, /synchronized already: by the other/)
   held.lose()
 })
 
-test('without patience, a holder that stands still is overtaken as well', async t => {
+test('with --no-wait, the lease passes on from a silent holder', async t => {
   const { clock, held, other, hasLease, release } = await startWaiting(t, { wait: false })
   t.mock.method(other, 'renewLease', () => new Promise(() => {}))
   await clock.pass(takeOverAfterMs + lookMs)

@@ -18,8 +18,8 @@ function planOf(ranges: readonly Range[], parallel = 4) {
 
 const range = (from: number, before: number, isCut = true): Range => ({ from, before, after: null, isCut })
 
-describe('a range that is read', () => {
-  it('has as many pages left as its last page fits into it, and none after its end', () => {
+describe('a range of a list', () => {
+  it('estimates its remaining pages from the last page, and none after its end', () => {
     const pass = new RangePass(range(0, 1_000), 0)
     pass.recordRead(page({ began: 900, reached: 800 }))
     assert.equal(pass.remainingPages(), 8)
@@ -28,13 +28,13 @@ describe('a range that is read', () => {
     pass.recordRead(page({ next: null, began: 700, reached: 600 }))
   })
 
-  it('fails where its pages lead in a circle', () => {
+  it('fails when its pages form a circle', () => {
     const pass = new RangePass(wholeList, 0)
     pass.recordRead(page())
     assert.throws(() => pass.recordRead(page()), /circle/)
   })
 
-  it('goes on before an invoice that is gone, page by page until its beginning', () => {
+  it('continues before a deleted invoice, step by step back to its beginning', () => {
     const pass = new RangePass(wholeList, 0)
     assert.equal(pass.stepBack(), null)
     const unfit = [{ id: 'in_3', reason: 'odd' }]
@@ -47,7 +47,7 @@ describe('a range that is read', () => {
     assert.equal(pass.stepBack(), null)
   })
 
-  it('keeps where it may step back to after its last page', () => {
+  it('can still step back after its last page', () => {
     const pass = new RangePass(wholeList, 0)
     pass.recordRead(page({ answers: ['in_1', 'in_2'].map(answer), next: 'in_2' }))
     pass.recordRead(page({ answers: [answer('in_9')], next: null }))
@@ -55,11 +55,11 @@ describe('a range that is read', () => {
   })
 })
 
-describe('a list is cut', () => {
+describe('the division of a list into ranges', () => {
   const pageAt = (place: number, next: string | null = `in_${place}`) =>
     page({ next, began: 1_700_000_000 - place * 100, reached: 1_700_000_000 - place * 100 - 100 })
 
-  it('after three pages, where its newest period is as long as these', () => {
+  it('happens after three pages, and the newest range is as long as these pages', () => {
     const { plan, pass } = planOf([wholeList])
     const counts = [0, 1, 2].map(place => {
       plan.recordRead(pass, pageAt(place))
@@ -70,7 +70,7 @@ describe('a list is cut', () => {
     assert.deepEqual(pass.range, { from: 1_700_000_000 - 600, before: null, after: null, isCut: true })
   })
 
-  it('not at its end, and not for one reader', () => {
+  it('does not happen at the list’s end or for a single reader', () => {
     const { plan, pass } = planOf([wholeList])
     for (const place of [0, 1]) plan.recordRead(pass, pageAt(place))
     plan.recordRead(pass, pageAt(2, null))
@@ -82,25 +82,25 @@ describe('a list is cut', () => {
 
   for (const [what, given, reached, count] of [
     ['twelve pages', range(0, 1_300, false), 1_200, 12],
-    ['a little less than twelve pages', range(0, 1_300, false), 1_199, 1],
-    ['a part of twelve pages', range(0, 1_300), 1_200, 1],
+    ['less than twelve pages', range(0, 1_300, false), 1_199, 1],
+    ['twelve pages, as a part of another division,', range(0, 1_300), 1_200, 1],
   ] as const)
-    it(`of a period, ${what} that are left are ${count} from then on`, () => {
+    it(`makes ${count} ranges of a period with ${what} left`, () => {
       const { plan, pass } = planOf([given])
       plan.recordRead(pass, page({ began: reached + 100, reached }))
       assert.equal(plan.remainingAfter([]).length, count)
     })
 
-  it('but ends no page of a list without a beginning, whatever its moments are', () => {
+  it('a page of a list without a start keeps its next page, even with negative times', () => {
     const { plan, pass } = planOf([wholeList])
     assert.equal(plan.recordRead(pass, page({ reached: -1 })).next, 'in_1')
   })
 })
 
-describe('what is left', () => {
+describe('the remaining part of a list', () => {
   const ranges = [range(1_000, 2_000), range(0, 1_000)]
 
-  it('goes on after what is about to be stored, and is nothing of a range that ended', () => {
+  it('begins after the page that is about to be stored, and is empty at the range’s end', () => {
     const { plan, pass } = planOf(ranges)
     const [newer, older] = ranges as [Range, Range]
     assert.deepEqual(plan.remainingAfter([]), ranges)
@@ -111,7 +111,7 @@ describe('what is left', () => {
     assert.deepEqual(plan.remainingAfter([{ pass, page: page({ next: null }) }]), [older])
   })
 
-  it('goes on after what is stored; invoices that do not fit count as well', () => {
+  it('begins after the stored invoices, including invoices that do not fit', () => {
     const { plan, pass } = planOf(ranges)
     const [newer, older] = ranges as [Range, Range]
     const unfit = [{ id: 'in_3', reason: 'odd' }]
@@ -126,8 +126,8 @@ describe('what is left', () => {
   })
 })
 
-describe('the share that is done', () => {
-  it('is that of pages, once each range was looked at', () => {
+describe('the completed share of a list', () => {
+  it('is the share of pages, once each range has one read page', () => {
     const { plan, pass } = planOf([range(1_000, 2_000), range(0, 1_000)])
     const other = plan.takeNext() ?? assert.fail()
     assert.equal(plan.estimate(), null)
@@ -137,7 +137,7 @@ describe('the share that is done', () => {
     assert.equal(plan.estimate(), 2 / (2 + 9 + 9))
   })
 
-  it('is not known of a list that was not cut yet', () => {
+  it('is unknown while the list is not divided', () => {
     const { plan, pass } = planOf([wholeList])
     plan.recordRead(pass, page({ began: 2_000, reached: 1_900 }))
     assert.equal(plan.estimate(), null)

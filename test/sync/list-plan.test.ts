@@ -126,11 +126,11 @@ function assertReadWhole(numRuns: number, cutsAtLeast: number): void {
   assert.ok(cuts > cutsAtLeast, `${cuts} lists were cut off in parts`)
 }
 
-it('lists, dense and sparse, cut off anywhere and read on, are read whole', () => assertReadWhole(100, 9))
+it('small and large lists are read completely after interruptions at any page', () => assertReadWhole(100, 9))
 
-it('so are 5,000', () => assertReadWhole(5_000, 500))
+it('a list of 5,000 invoices is read completely after interruptions', () => assertReadWhole(5_000, 500))
 
-it('a page that ends in the second at which its range is cut goes on within that second', () => {
+it('a page that ends within its range’s last second continues within that second', () => {
   const range = { from: 100, before: 200, after: null, isCut: true }
   const walkOf = () => {
     const plan = new ListPlan([range], 4)

@@ -11,8 +11,8 @@ import { noGuard } from '../support/worlds/no-guard.ts'
 import { createLog, notify, readAll, startRig } from '../support/worlds/sync.ts'
 
 for (const engine of engines)
-  describe(`an invoice that changes its customer, on ${engine.name}`, () => {
-    test('leaves the old one, may come back, and no older answer revives it', async t => {
+  describe(`an invoice that moves to another customer, on ${engine.name}`, () => {
+    test('leaves the old customer, can return, and is not restored by an older answer', async t => {
       const { account, source, store, reader, connector } = await startRig(t, engine, {
         invoices: 40,
         seed: 71,
@@ -57,7 +57,7 @@ for (const engine of engines)
       assert.equal(await store.checkCounts(), 0)
     })
 
-    test('a deleted draft is not revived by a list of its new customer that was asked for before', async t => {
+    test('stays deleted as a draft when an older list of the new customer still shows it', async t => {
       const { account, source, store, connect } = await startRig(t, engine, { invoices: 40, seed: 71 })
       const [answer, deletion] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       let isHeld = false
@@ -88,7 +88,7 @@ for (const engine of engines)
       assert.ok(!(await readAll(store)).some(row => row.id === id))
     })
 
-    test('what a document says of it goes with it', async t => {
+    test('takes its document’s fields along', async t => {
       const { account, store, connector } = await startRig(t, engine, { invoices: 40, seed: 71 })
       await connector.backfill()
       const rows = await readAll(store)
@@ -106,7 +106,7 @@ for (const engine of engines)
       assert.deepEqual([row?.customer_id, ix_sync_state, ix_id, more.length], [second, 'synced', 77, 0])
     })
 
-    test('what is held back of it ends where it was, as does that of a deleted draft', async t => {
+    test('is no longer held back under its old customer, and neither is a deleted draft', async t => {
       const { account, source, store, connector } = await startRig(t, engine, { invoices: 40, seed: 71 })
       const draft = account.change('create')
       await connector.backfill()
@@ -133,7 +133,7 @@ for (const engine of engines)
       assert.equal(await held(), 0)
     })
 
-    test('a draft that is gone is deleted also when nobody says whose it was', async t => {
+    test('a missing draft is deleted even when the answer does not name its customer', async t => {
       const { account, store, connector } = await startRig(t, engine, { invoices: 40, seed: 71 })
       const id = account.change('create')
       await connector.backfill()

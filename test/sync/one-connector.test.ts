@@ -43,10 +43,10 @@ async function startWaiting(world: SyncWorld, env: Record<string, string> = {}):
   return program
 }
 
-describe('one connector', { concurrency: 2 }, () => {
+describe('one connector at a time', { concurrency: 2 }, () => {
   for (const engine of engines)
     describe(engine.name, { concurrency: 3 }, () => {
-      it('nothing of one that was frozen and overtaken is stored, and it waits again', async t => {
+      it('a frozen connector that lost its lease stores nothing and waits again', async t => {
         const world = await createSyncWorld(
           t,
           { invoices: 20, lines: 1, seed: 31 },
@@ -88,7 +88,7 @@ describe('one connector', { concurrency: 2 }, () => {
         await first.waitFor(/(receiving webhooks.*){2}/s)
       })
 
-      it('stops at a signal while it waits; takes over from one that says nothing any more', async t => {
+      it('a waiting connector ends at a signal, and takes over from a silent one', async t => {
         const world = await createSyncWorld(t, { invoices: 10 }, await engine.createStore(t))
         await leaseElsewhere(world)
         const program = await startWaiting(world)
@@ -101,7 +101,7 @@ describe('one connector', { concurrency: 2 }, () => {
         assert.equal((await readStatus(world.url)).lease.holder, null)
       })
 
-      it('with --no-wait, takes over from one that was killed', async t => {
+      it('a connector with --no-wait takes over from a killed one', async t => {
         const world = await createSyncWorld(t, { invoices: 10 }, await engine.createStore(t))
         await leaseElsewhere(world)
         const { stdout, exited } = world.start(['sync', '--once', '--no-wait'], { env: quickClock(10) })
@@ -109,7 +109,7 @@ describe('one connector', { concurrency: 2 }, () => {
         await assertTruth(world.url, world.account)
       })
 
-      it('waits, says so and takes over as soon as the first ended in order', async t => {
+      it('a second connector reports that it waits, and takes over when the first one ends', async t => {
         const world = await createSyncWorld(t, { invoices: 30, seed: 32 }, await engine.createStore(t))
         const first = await world.receive()
         await first.waitFor(hasStarted)

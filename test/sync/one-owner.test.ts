@@ -20,7 +20,7 @@ import { emptyStore, openStores } from '../support/worlds/sync.ts'
 
 for (const engine of engines)
   describe(`a document has one owner on ${engine.name}`, () => {
-    it('another customer who claims a document that names an invoice gets neither its id nor its PDF', async t => {
+    it('a claim on a document that names another customer’s invoice shows neither its ID nor its PDF', async t => {
       const documents = {
         openPdf: async () => ({ body: Readable.from([Buffer.from('%PDF-1.7\n')]), size: null }),
       }
@@ -53,7 +53,7 @@ for (const engine of engines)
       }
     })
 
-    it('an invoice that loses its claim, or is deleted, leaves the document to the next that claims it', async t => {
+    it('the next invoice that claims a document gets it when the owner loses its claim or is deleted', async t => {
       const { apply, save, readInvoices } = linkedStore((await openStores(t, engine)).store)
       const claim = { ix_id: 77 }
       const first = { id: 'in_z', customer_id: 'cus_a', issued_at: '2026-01-01T00:00:00.000Z' }
@@ -72,7 +72,7 @@ for (const engine of engines)
       assert.deepEqual(await ownerOf(), ['in_a'])
     })
 
-    it('an invoice whose tax ID is not that of the client loses the document once the client is read', async t => {
+    it('an invoice loses the document when the client turns out to have another tax ID', async t => {
       const { apply, save, saveClient, ties } = linkedStore((await openStores(t, engine)).store)
       const claim = { ix_id: 77 }
       const first = { id: 'in_a', customer_id: 'cus_a', issued_at: '2026-01-01T00:00:00.000Z' }
@@ -85,7 +85,7 @@ for (const engine of engines)
       assert.deepEqual(await ties(), { in_a: null, in_b: 77 })
     })
 
-    it('a document keeps its invoice when its client’s tax ID is edited after the issue', async t => {
+    it('a document keeps its invoice when its client’s tax ID changes after the issue', async t => {
       const { apply, save, saveClient, relink, ties } = linkedStore((await openStores(t, engine)).store)
       const taxed = { customer_id: 'cus_a', customer_tax_id: 'PT111111111' }
       const later = makeDocument(78, { client_id: 9 })
@@ -103,7 +103,7 @@ for (const engine of engines)
       assert.deepEqual(await ties(), { in_a: 77, in_b: null }, 'it was issued to 222222222')
     })
 
-    it('an issued document without a tax ID keeps its invoice when its client gets one', async t => {
+    it('an issued document without a tax ID keeps its invoice when its client gets a tax ID', async t => {
       const { apply, save, saveClient, ties } = linkedStore((await openStores(t, engine)).store)
       await save(makeDocument(77, { client_id: 9 }))
       await apply(
@@ -114,7 +114,7 @@ for (const engine of engines)
       assert.deepEqual(await ties(), { in_a: 77 })
     })
 
-    it('two invoices that two processes store at the same moment do not both get the document they claim', async t => {
+    it('only one of two invoices that two processes store at once gets the claimed document', async t => {
       const { store, url } = await openStores(t, engine)
       const { save, readInvoices } = linkedStore(store)
       const others = await Promise.all(Array.from({ length: 4 }, () => openWriteStore(url)))
@@ -136,7 +136,7 @@ for (const engine of engines)
       )
     })
 
-    it('whatever is claimed, named, changed and deleted, in any order, each link follows from all that is stored', async t => {
+    it('each link follows from all stored records, whatever the order of claims, names, changes and deletions', async t => {
       const { store, url } = await openStores(t, engine)
       const rules = { ...defaultRules, ...templates('{id}', '{payment}', 'Order #{payment}', '{number}') }
       const { apply, save, saveClient, readInvoices } = linkedStore(store, rules)

@@ -40,8 +40,8 @@ async function startOverlap(t: TestContext, engine: Engine, held: 'request' | 'a
 }
 
 for (const engine of engines)
-  describe(`two requests about an invoice on ${engine.name}`, () => {
-    it('leave the later state in the store when the one asked first is answered last, with the earlier state', async t => {
+  describe(`two overlapping requests about one invoice on ${engine.name}`, () => {
+    it('leave the later state stored when the first request is answered last with the earlier state', async t => {
       const { list, finalize, endFetch, statuses } = await startOverlap(t, engine, 'answer')
       finalize()
       await list()
@@ -49,7 +49,7 @@ for (const engine of engines)
       assert.deepEqual(await statuses(), ['open'])
     })
 
-    it('leave the later state in the store when the one asked first is answered last, with the later state', async t => {
+    it('leave the later state stored when the first request is answered last with the later state', async t => {
       const { list, finalize, endFetch, statuses } = await startOverlap(t, engine, 'request')
       await list()
       finalize()

@@ -26,8 +26,8 @@ function createBorder() {
   }
 }
 
-describe('an answer of a source', () => {
-  it('about invoices is plain data, and tax rates that are learnt later leave it as it is', async t => {
+describe('the answer of a source', () => {
+  it('about invoices is plain data, which tax rates that are read later do not change', async t => {
     const rig = await startRig(t, sqlite, { invoices: 250, lines: 2, seed: 11 })
     const border = createBorder()
     const source: BillingSource = {

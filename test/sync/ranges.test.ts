@@ -31,7 +31,7 @@ function assertCovers(ranges: readonly Range[], { from, before, after }: Range):
 const read = { ...wholeList, after: 'in_300' }
 
 describe('cutByAge', () => {
-  it('makes each period twice as long as the newer one', () => {
+  it('makes each range twice as long as the next newer range', () => {
     const periods = cutByAge(read, now, 1_000)
     assertCovers(periods, read)
     const bounds = periods.flatMap(({ from }) => (from === null ? [] : [now - from]))
@@ -39,7 +39,7 @@ describe('cutByAge', () => {
     assert.ok((bounds.at(-1) ?? 0) * 2 + 1_000 >= now - earliest, 'the last one reaches to the beginning')
   })
 
-  it('cuts what goes on with the list no further, and all others once', () => {
+  it('marks the first range as divisible no further, and the others as divisible once', () => {
     assert.deepEqual(
       cutByAge(read, now, 1_000).map(({ isCut }) => isCut),
       [true, ...Array(18).fill(false)],
@@ -47,12 +47,12 @@ describe('cutByAge', () => {
   })
 
   for (const [what, reached, seconds, count] of [
-    ['pages of one second', now, 1, 29],
-    ['pages of a month', now - 2_592_000, 2_592_000, 8],
-    ['pages of all years', earliest, 490_000_000, 1],
-    ['pages from before the earliest moment', earliest - 9, 4, 1],
+    ['pages that span one second', now, 1, 29],
+    ['pages that span a month', now - 2_592_000, 2_592_000, 8],
+    ['pages that span all years', earliest, 490_000_000, 1],
+    ['pages from before the earliest time', earliest - 9, 4, 1],
   ] as const)
-    it(`${what}: ${count} ranges`, () => {
+    it(`makes ${count} ranges for ${what}`, () => {
       const periods = cutByAge(read, reached, seconds)
       assert.equal(periods.length, count)
       assertCovers(periods, read)
@@ -63,26 +63,26 @@ describe('cutInParts', () => {
   const period: Range = { from: now - 24_000, before: now, after: 'in_300', isCut: false }
   for (const [what, range, reached, count] of [
     ['a period', period, now, 12],
-    ['what is left of a period', period, now - 12_000, 12],
-    ['few seconds', { ...period, from: now - 5 }, now, 5],
-    ['one second', { ...period, from: now - 1 }, now, 1],
-    ['nothing that is left', period, now - 24_000, 1],
+    ['the rest of a period', period, now - 12_000, 12],
+    ['a period of five seconds', { ...period, from: now - 5 }, now, 5],
+    ['a period of one second', { ...period, from: now - 1 }, now, 1],
+    ['a period with nothing left', period, now - 24_000, 1],
     ['the oldest period', { ...period, from: null }, now - 7_000, 12],
   ] as const)
-    it(`${what}: ${count} parts`, () => {
+    it(`makes ${count} parts of ${what}`, () => {
       const some = cutInParts(range, reached)
       assert.equal(some.length, count)
       assertCovers(some, range)
       assert.ok(some.every(({ isCut }) => isCut))
     })
 
-  it('makes parts of one length', () => {
+  it('makes parts of equal length', () => {
     const lengths = cutInParts(period, now).map(({ from, before }) => (before ?? 0) - (from ?? 0))
     assert.deepEqual(lengths, Array(12).fill(2_000))
   })
 })
 
-it('nothing but the list as it was at first is whole', () => {
+it('only a range from the list’s beginning to its end counts as the whole list', () => {
   const others = [{ from: 1 }, { before: 1 }, { isCut: true }, { from: 1, before: 2 }]
   assert.deepEqual([wholeList, ...others.map(more => ({ ...wholeList, ...more }))].map(isWhole), [
     ...[true, false, false, false, false],
@@ -90,28 +90,28 @@ it('nothing but the list as it was at first is whole', () => {
   assert.equal(isWhole(read), true)
 })
 
-it('a range spans what is left of it; nothing is known of one without an end', () => {
+it('a range’s span is its remaining time, and is unknown without an end', () => {
   const range = { ...wholeList, from: 100, before: 200 }
   const spans = [spanOf(range, null), spanOf(range, 150), spanOf(range, 50), spanOf(wholeList, earliest + 9)]
   assert.deepEqual(spans, [100, 50, 0, 9])
   assert.equal(spanOf({ ...wholeList, from: -5 }, null), 0)
 })
 
-it('a list is cut at no moment before its earliest one', () => {
+it('no range begins before the earliest time of a list', () => {
   const range = { ...wholeList, from: earliest - 1_000 }
   assert.equal(cutByAge(range, earliest + 100, 100).length, 1)
   assert.equal(cutByAge(range, earliest + 101, 100).length, 2)
 })
 
-describe('a cursor', () => {
+describe('the cursor of a list', () => {
   const beginning = { since: null, begunAt: null, isForced: false, ranges: [wholeList] }
 
-  it('that cannot be read stands for the whole list', () => {
+  it('stands for the whole list when its text cannot be read', () => {
     for (const text of [null, '', 'page 2', '{}', '{"parts":[]}', '[]'])
       assert.deepEqual(readListCursor(text), beginning, String(text))
   })
 
-  it('holds nothing that is not known', () => {
+  it('contains only the known fields', () => {
     assert.equal(writeListCursor(beginning), '{"parts":[[null,null,null,false]]}')
     const ranges = [{ from: 1, before: 2, after: 'in_1', isCut: true }]
     assert.deepEqual(readListCursor('{"since":7,"parts":[[1,2,"in_1",true]]}'), {
@@ -130,10 +130,10 @@ describe('a cursor', () => {
     ],
     ['{"parts":[[5,null,null,true],[6,1700000000,null,true]]}', '2 parts left'],
   ] as const)
-    it(`is told as "${words}"`, () => assert.equal(formatCursor(text), words))
+    it(`is shown as "${words}"`, () => assert.equal(formatCursor(text), words))
 })
 
-it('a cursor keeps ranges as they are', () => {
+it('a list’s cursor is read back with the same ranges', () => {
   const ranges = cutByAge(read, now, 1_000)
   const cursor = { since: 7, begunAt: 8, isForced: true, ranges }
   assert.deepEqual(readListCursor(writeListCursor(cursor)), cursor)

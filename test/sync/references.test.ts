@@ -13,11 +13,11 @@ const b = { id: 'in_b', customer_id: 'cus_b', number: 'B-1', issued_at: '2026-03
 const numbers = { ...defaultRules, ...templates('{id}', '{payment}', 'Order #{payment}', '{number}') }
 
 for (const engine of engines)
-  describe(`references on ${engine.name}`, () => {
+  describe(`links by references on ${engine.name}`, () => {
     const open = async (t: TestContext, rules = defaultRules, on: Engine = engine) =>
       linkedStore((await openStores(t, on)).store, rules)
 
-    it('a document that names a payment is tied, whether the invoice or the document comes first', async t => {
+    it('a document that names a payment is linked, whether the invoice or the document comes first', async t => {
       const { apply, save, ties } = await open(t)
       await apply(observe(a, {}, ['pi_1', 'pi_2']))
       await save(makeDocument(1, { reference: 'pi_2' }), makeDocument(2, { reference: 'pi_3' }))
@@ -26,14 +26,14 @@ for (const engine of engines)
       assert.deepEqual(await ties(), { in_a: 1, in_b: 2 })
     })
 
-    it('a proprietary_uid names a payment where the reference names nothing', async t => {
+    it('a proprietary_uid links by a payment when the reference names nothing', async t => {
       const { apply, save, ties } = await open(t)
       await save(makeDocument(1, { reference: 'PO 17', uid: 'pi_1' }))
       await apply(observe(a, {}, ['pi_1']))
       assert.deepEqual(await ties(), { in_a: 1 })
     })
 
-    it('a payment that comes later ties the document, and one that goes takes the tie along', async t => {
+    it('a payment that is added later links the document, and its removal ends the link', async t => {
       const { apply, save, ties } = await open(t, numbers)
       await apply(observe(a))
       await save(makeDocument(1, { reference: 'Order #pi_1' }))
@@ -44,7 +44,7 @@ for (const engine of engines)
       assert.deepEqual(await ties(), { in_a: null })
     })
 
-    it('a reference that changes takes the document from one invoice to another', async t => {
+    it('a changed reference moves the document from one invoice to another', async t => {
       const { apply, save, ties } = await open(t)
       await apply(observe(a, {}, ['pi_1']), observe(b, {}, ['pi_2']))
       const references = ['pi_1', 'pi_2', 'in_a', null, 'pi_2', 'PO 17']
@@ -56,7 +56,7 @@ for (const engine of engines)
       }
     })
 
-    it('a second invoice with the payment takes the tie from the first, and gives it back', async t => {
+    it('a second invoice with the same payment ends the first invoice’s link until it loses the payment', async t => {
       const { apply, save, ties } = await open(t)
       await apply(observe(a, {}, ['pi_1']))
       await save(makeDocument(1, { reference: 'pi_1' }))
@@ -70,7 +70,7 @@ for (const engine of engines)
       assert.deepEqual(await ties(), { in_a: null, in_b: null })
     })
 
-    it('a draft with the payment of another invoice gives the tie back when it is deleted', async t => {
+    it('the deletion of a draft with the same payment restores another invoice’s link', async t => {
       const { apply, save, ties } = await open(t)
       await apply(observe(a, {}, ['pi_1']), observe({ ...b, status: 'draft' }, {}, ['pi_1']))
       await save(makeDocument(1, { reference: 'pi_1' }))
@@ -79,7 +79,7 @@ for (const engine of engines)
       assert.deepEqual(await ties(), { in_a: 1 })
     })
 
-    it('a document that comes when two invoices have its payment is tied to neither, but to the one that records it', async t => {
+    it('a document of a payment of two invoices is linked only to an invoice that records it', async t => {
       const { apply, save, ties } = await open(t)
       await apply(observe(a, {}, ['pi_1']), observe(b, {}, ['pi_1']))
       await save(makeDocument(1, { reference: 'pi_1' }), makeDocument(2, { reference: 'pi_1' }))
@@ -90,7 +90,7 @@ for (const engine of engines)
       assert.deepEqual(await ties(), { in_a: 1, in_b: 2 })
     })
 
-    it('an invoice that records a document loses it to the one that has the payment it names', async t => {
+    it('an invoice that records a document loses it to the invoice with the named payment', async t => {
       const { apply, save, ties } = await open(t)
       await save(makeDocument(1, { reference: 'pi_1' }))
       await apply(observe(b, { ix_id: 1 }))
@@ -101,7 +101,7 @@ for (const engine of engines)
       assert.deepEqual(await ties(), { in_a: null, in_b: 1 })
     })
 
-    it('a number ties from finalization on, and once the client is read', async t => {
+    it('an invoice number links once the invoice is finalized and the client is read', async t => {
       const { apply, save, saveClient, ties } = await open(t, numbers)
       const draft = { ...a, number: null, customer_tax_id: 'PT509442013', status: 'draft' } as const
       await save(makeDocument(1, { reference: 'A-1', client_id: 7 }))
@@ -115,7 +115,7 @@ for (const engine of engines)
       assert.deepEqual(await ties(), { in_a: 1 }, 'it was issued to 509442013')
     })
 
-    it('a client’s documents are linked again after a crash between its tax ID and them', async t => {
+    it('a client’s documents are linked after a crash that followed the storing of its tax ID', async t => {
       const { store } = await openStores(t, engine)
       const { apply, save, saveClient, ties } = linkedStore(store, numbers)
       await save(makeDocument(1, { reference: 'A-1', client_id: 7 }))
@@ -133,7 +133,7 @@ for (const engine of engines)
       }
     })
 
-    it('clients are read of documents that name the number of some invoice, and of no others', async t => {
+    it('only clients of documents that name some invoice’s number are read', async t => {
       const { store } = await openStores(t, engine)
       const { apply, save } = linkedStore(store, numbers)
       await save(
@@ -147,7 +147,7 @@ for (const engine of engines)
       assert.deepEqual(await store.readClients(1, 0, 10), [7, 9])
     })
 
-    it('a number of two invoices ties by the client, and neither where both are of this client', async t => {
+    it('a number of two invoices links by the client, and links neither when both have this client', async t => {
       const { apply, save, saveClient, ties } = await open(t, numbers)
       const [mine, other] = ['PT509442013', 'PT501964843']
       await save(makeDocument(1, { reference: 'A-1', client_id: 7 }))
@@ -169,7 +169,7 @@ for (const engine of engines)
       assert.deepEqual(await ties(), { in_a: 1 }, 'the draft is deleted')
     })
 
-    it('an invoice that moves to another customer takes its document along, or leaves it', async t => {
+    it('an invoice that moves to another customer keeps its document only if the client still fits', async t => {
       const { apply, save, saveClient, ties } = await open(t, numbers)
       const mine = 'PT509442013'
       await save(makeDocument(1, { reference: 'A-1', client_id: 7 }), makeDocument(2, { reference: 'pi_2' }))
@@ -181,7 +181,7 @@ for (const engine of engines)
       assert.deepEqual(await ties(), { in_a: null, in_b: 2 })
     })
 
-    it('two invoices with one payment that two processes store at the same moment do not both get the document', async t => {
+    it('two processes that store invoices with one payment do not link the document twice', async t => {
       const { store, url } = await openStores(t, engine)
       const processes = await Promise.all(Array.from({ length: 3 }, () => openWriteStore(url)))
       const others = processes.map(other => linkedStore(other))
@@ -201,7 +201,7 @@ for (const engine of engines)
       for (const other of processes) await other.close()
     })
 
-    it('a client that one process reads while another stores the invoice of its document ties them', async t => {
+    it('a client and its document’s invoice are linked when two processes store them at once', async t => {
       const { store, url } = await openStores(t, engine)
       const other = await openWriteStore(url)
       const { apply } = linkedStore(other, numbers)
@@ -218,7 +218,7 @@ for (const engine of engines)
       assert.deepEqual(await ties(), Object.fromEntries(all.map(id => [`in_${id}`, id])))
     })
 
-    it('a document and the invoice of its payment that two processes store at the same moment are tied', async t => {
+    it('a document and the invoice of its payment are linked when two processes store them at once', async t => {
       const { store, url } = await openStores(t, engine)
       const other = await openWriteStore(url)
       const [{ apply, ties }, { save }] = [linkedStore(store), linkedStore(other)]

@@ -93,7 +93,7 @@ let told = 0
 
 for (const engine of engines)
   describe(`refused invoices on ${engine.name}`, { concurrency: 2 }, () => {
-    it('are named with their reason in status, doctor, explain and a metric, each once, until they are good or gone', async t => {
+    it('appear once in status, doctor, explain and a metric, until they fit or are deleted', async t => {
       const clinic = await open(t, engine)
       const { account, connector, run, shown, spoil } = clinic
       const [odd, foreign, nameless, changing] = ['paid', 'void', 'open', 'paid'].map(clinic.take) as [
@@ -191,7 +191,7 @@ for (const engine of engines)
       assert.equal((await readAll(clinic.store)).length, account.invoices.size)
     })
 
-    it('follow the newest answer, not the one that came last; and go with the invoice when it is deleted', async t => {
+    it('follow the newest answer, not the last to arrive, and disappear with a deleted invoice', async t => {
       const clinic = await open(t, engine)
       const { account, connector, shown, spoil } = clinic
       await connector.backfill()
@@ -238,7 +238,7 @@ for (const engine of engines)
       assert.deepEqual((await shown()).map(brief), usual)
     })
 
-    it('keep nothing that does not fit from being tried again, and are asked for ten at a time', async t => {
+    it('are requested ten at a time, and do not keep other set-aside records waiting', async t => {
       const { account, connector, store, sandbox, source, ...clinic } = await open(t, engine)
       const unfit = clinic.take('paid')
       clinic.spoil(unfit, { total: 'many' })

@@ -105,8 +105,8 @@ function followInvoices(
 
 const count = (ran: readonly string[], step: string) => ran.filter(each => each === step).length
 
-describe('the rhythm', () => {
-  it('asks for each stream by one question', () => {
+describe('the schedule of the connector’s questions', () => {
+  it('has one question for each stream', () => {
     const connector = { source: stripeIdentity } as unknown as Connector
     const documents = { source: invoiceXpressIdentity } as unknown as DocumentSync
     const asked = [...invoiceQuestions(connector), ...documentQuestions(documents)].flatMap(
@@ -117,7 +117,7 @@ describe('the rhythm', () => {
   })
 
   for (const days of [-1, 1, 400])
-    it(`does not care when the clock is set by ${days} days`, async () => {
+    it(`stays the same when the clock is changed by ${days} days`, async () => {
       const listed = { name: 'stripe:backfill', succeeded_at: Date.UTC(2026, 10, 15) }
       const [set, unset] = [createWorld([listed]), createWorld([listed])]
       for (const world of [set, unset]) {
@@ -133,7 +133,7 @@ describe('the rhythm', () => {
       assert.ok(count(set.ran, 'rereadUnsettled') >= 4)
     })
 
-  it('takes a stored success in the future for none', async () => {
+  it('ignores a stored success in the future', async () => {
     const at = Date.UTC(2026, 10, 15)
     const backfill = { name: 'stripe:backfill', succeeded_at: at }
     const ahead = createWorld([backfill, { name: 'ix:all', succeeded_at: at + 3 * day }])
@@ -152,7 +152,7 @@ describe('the rhythm', () => {
     assert.equal(count(recent.ran, 'sweepMonth'), 2)
   })
 
-  it('has a single run list everything again when that would be due before the next, in parts of a tenth of the time', () => {
+  it('lets a single run list again one part of all invoices, in a tenth of its interval', () => {
     const at = Date.UTC(2026, 10, 15)
     const clocks = { calendar: () => at }
     const hour = 60 * minute
@@ -187,7 +187,7 @@ describe('the rhythm', () => {
     assert.deepEqual([pages(6 * minute, 5 * minute), pages(11 * minute, 5 * minute)], [0, 600])
   })
 
-  it('lists everything again a day after the last time, and goes on at once with a list that was cut off', async () => {
+  it('lists all invoices again after a day, and continues an interrupted list at once', async () => {
     const at = Date.UTC(2026, 10, 15)
     const whole = createWorld([{ name: 'stripe:relist', succeeded_at: at - 12 * 60 * minute }])
     const rounds = await followInvoices(whole)
@@ -203,7 +203,7 @@ describe('the rhythm', () => {
     assert.equal(count(cut.ran, 'relist'), 1)
   })
 
-  it('settles a step’s next turn before it runs: one that fails keeps no other from its turn', async () => {
+  it('sets a step’s next turn before it runs, so that a failing step delays no other', async () => {
     const { clocks } = createWorld()
     let others = 0
     const fails = every(minute, clocks, async () => {
@@ -218,7 +218,7 @@ describe('the rhythm', () => {
     assert.equal(await runDue([fails, works]), minute)
   })
 
-  it('reads everything unsettled again after a round that failed, though that one had read some', async () => {
+  it('reads all unsettled invoices again after a round that failed half-way', async () => {
     const world = createWorld()
     const unlessSince: (number | undefined)[] = []
     const rereadUnsettled = async (since?: number) => {
@@ -232,7 +232,7 @@ describe('the rhythm', () => {
     assert.deepEqual(unlessSince, [1, undefined])
   })
 
-  it('asks a question that counts from a stream’s success less and less often while it fails, and as before once it succeeds', async () => {
+  it('asks a failing stream less and less often, and at its usual interval after a success', async () => {
     const world = createWorld([{ name: 'stripe:relist' }])
     let isDown = true
     const relist = async () => {
@@ -258,7 +258,7 @@ describe('the rhythm', () => {
     await fail(5_000)
   })
 
-  it('runs a step once an interval, and first after the pause that it is given', async () => {
+  it('runs a step once in each interval, and first after the given pause', async () => {
     const world = createWorld()
     const step = every(minute, world.clocks, async () => world.ran.push('step'), 10_000)
     await world.pass(9_999, [step])
@@ -270,7 +270,7 @@ describe('the rhythm', () => {
     assert.deepEqual(world.ran, ['step', 'step'])
   })
 
-  it('knows what is left of a pause', () => {
+  it('computes the remaining time of a pause', () => {
     const { clocks } = createWorld()
     const now = clocks.calendar()
     assert.equal(remainingSince(null, day, clocks), 0)

@@ -7,8 +7,8 @@ import { dueAtOf, noId, replaceSetAside, type Wanted } from '../../src/sync/set-
 
 const minute = 60_000
 
-describe('the moment at which a record is asked for again', () => {
-  it('follows from its kind', () => {
+describe('the time at which a set-aside record is requested again', () => {
+  it('depends on its kind', () => {
     const pauses = {
       overlapped: 0,
       waiting: minute / 2,
@@ -24,12 +24,12 @@ describe('the moment at which a record is asked for again', () => {
       assert.equal(dueAtOf(kind as keyof typeof pauses, 'in_1', 1_000), 1_000 + pause, kind)
   })
 
-  it('never comes for a record without an ID', () => {
+  it('does not exist for a record without an ID', () => {
     assert.equal(dueAtOf('refused', noId, 1_000), null)
   })
 })
 
-describe('an answer about an invoice that is set aside', () => {
+describe('an answer about a set-aside invoice', () => {
   const row = (kind: string, asked_stamp: number): SetAside => {
     return {
       system: 'billing',
@@ -52,13 +52,13 @@ describe('an answer about an invoice that is set aside', () => {
     cleared: string[],
     asked: number,
   ][] = [
-    ['clears it when it fits', [row('invoice', 5)], 6, null, ['invoice'], 6],
-    ['clears nothing when it was asked for earlier', [row('invoice', 5)], 4, null, [], 5],
-    ['clears it when both were asked for at once', [row('invoice', 5)], 5, null, ['invoice'], 5],
-    ['replaces another kind', [row('refused', 5)], 6, wanted('invoice'), ['refused'], 6],
-    ['keeps its own kind, which is written anew', [row('invoice', 5)], 6, wanted('invoice'), [], 6],
-    ['keeps the later stamp', [row('invoice', 5)], 4, wanted('outdated'), ['invoice'], 5],
-    ['has nothing to clear where nothing is', [], 4, null, [], 4],
+    ['clears the record when it fits', [row('invoice', 5)], 6, null, ['invoice'], 6],
+    ['clears nothing when the record was requested later', [row('invoice', 5)], 4, null, [], 5],
+    ['clears the record when both were requested at once', [row('invoice', 5)], 5, null, ['invoice'], 5],
+    ['replaces a record of another kind', [row('refused', 5)], 6, wanted('invoice'), ['refused'], 6],
+    ['writes a record of the same kind again', [row('invoice', 5)], 6, wanted('invoice'), [], 6],
+    ['keeps the later of the two stamps', [row('invoice', 5)], 4, wanted('outdated'), ['invoice'], 5],
+    ['clears nothing when no record exists', [], 4, null, [], 4],
   ]
   for (const [what, rows, askedAt, given, cleared, asked] of cases)
     it(what, () => {
@@ -67,7 +67,7 @@ describe('an answer about an invoice that is set aside', () => {
     })
 })
 
-it('losses are plausible when there are few of them, or a tenth of what there is', () => {
+it('up to 20 losses, or a tenth of all records, are plausible', () => {
   for (const [atRisk, plausible] of [
     [0, 20],
     [200, 20],

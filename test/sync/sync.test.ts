@@ -70,8 +70,8 @@ async function startSynced(
 }
 
 for (const engine of engines) {
-  describe(`sync on ${engine.name}`, { concurrency: 3 }, () => {
-    test('a backfill of 700 invoices ends equal to the account, row by row', async t => {
+  describe(`sync of invoices on ${engine.name}`, { concurrency: 3 }, () => {
+    test('a backfill of 700 invoices stores exactly the rows of the account', async t => {
       const rig = await startRig(t, engine, { invoices: 700, seed: 4 })
       const { account, sandbox, store, connector } = rig
       const applied = await connector.backfill()
@@ -98,7 +98,7 @@ for (const engine of engines) {
       assert.deepEqual(sandbox.requests, new Map([...once, ['list_events', 2]]))
     })
 
-    test('a backfill that fails goes on where it was cut off, and is no success until its end', async t => {
+    test('a failed backfill continues where it stopped, and counts as a success only at its end', async t => {
       const rig = await startRig(t, engine, { invoices: 250, lines: 1, seed: 5 })
       const { account, sandbox, store, source } = rig
       for (const pages of [1, 2]) {
@@ -137,7 +137,7 @@ for (const engine of engines) {
       assert.ok(Number(await readFreshness(rig)) > 0)
     })
 
-    test('a backfill that is aborted at any page goes on from there', async t => {
+    test('a backfill that is aborted at any page continues from that page', async t => {
       for (const pages of [1, 2]) {
         const rig = await startRig(t, engine, { invoices: 25, lines: 1, seed: pages })
         const list = inSmallPages(rig.account)
@@ -160,7 +160,7 @@ for (const engine of engines) {
       }
     })
 
-    test('a backfill whose cursor was deleted meanwhile begins again', async t => {
+    test('a backfill whose cursor was deleted begins again', async t => {
       const rig = await startRig(t, engine, { invoices: 30, lines: 1, seed: 6 })
       const { account, store } = rig
       const id = account.change('create')
@@ -180,7 +180,7 @@ for (const engine of engines) {
       assert.ok(rig.logged.some(({ msg }) => /listing from the beginning/.test(msg)))
     })
 
-    test('events bring whatever happened: changes, deleted drafts, renamed customers', async t => {
+    test('events bring changes, deleted drafts and renamed customers', async t => {
       const rig = await startSynced(t, engine, { invoices: 80, lines: 1, seed: 1 })
       const { account, store, connector, reader } = rig
       const kinds = new Set<string>()
@@ -208,7 +208,7 @@ for (const engine of engines) {
       await assertTrue(account, store)
     })
 
-    test('a renamed customer is followed by drafts, and by company names; finalized ones keep their name', async t => {
+    test('drafts and company names follow a renamed customer, and finalized invoices keep the name', async t => {
       const rig = await startRig(t, engine, { invoices: 80, lines: 1, seed: 2 })
       const { account, store, connector } = rig
       await connector.backfill()
@@ -233,7 +233,7 @@ for (const engine of engines) {
       }
     })
 
-    test('looking again at what is unsettled finds what no event told, deletions included', async t => {
+    test('reading unsettled invoices again finds changes and deletions that no event announced', async t => {
       const rig = await startSynced(t, engine, { invoices: 80, lines: 1, seed: 9 })
       const { account, store, connector } = rig
       const told = account.events.length
@@ -253,7 +253,7 @@ for (const engine of engines) {
       assert.ok(Number((await rig.stream(unsettledStream))?.succeeded_at) > 0)
     })
 
-    test('a large list is read in parts side by side; cut off anywhere, it goes on there', {
+    test('a large list is read in parallel parts, and continues after an interruption at any page', {
       timeout: 600_000,
     }, async t => {
       const rig = await startRig(t, engine, { invoices: 300, lines: 1, seed: 31 })
@@ -290,7 +290,7 @@ for (const engine of engines) {
       assert.ok(list.asked < 90, `${list.asked} pages`)
     })
 
-    test('one record that does not fit is set aside, and nothing else waits for it', async t => {
+    test('a record that does not fit is set aside, and all other records are stored', async t => {
       const rig = await startRig(t, engine, { invoices: 130, lines: 1, seed: 33 })
       const { account, store, connector } = rig
       const ids = [account.order.at(120), account.order.at(40)]
@@ -322,7 +322,7 @@ for (const engine of engines) {
       await assertTrue(account, store)
     })
 
-    test('pages that lead in a circle end with an error', async t => {
+    test('a list whose pages form a circle ends with an error', async t => {
       const rig = await startRig(t, engine, { invoices: 20, lines: 1, seed: 34 })
       let [asked, isListing] = [0, true]
       const page = await rig.source.listInvoices(null)
@@ -340,7 +340,7 @@ for (const engine of engines) {
       assert.ok(asked < 10, `${asked} pages`)
     })
 
-    test('a list of everything is read in parts, run by run, as far as each may go', async t => {
+    test('each run reads a limited part of a full list until the list is complete', async t => {
       const rig = await startRig(t, engine, { invoices: 160, lines: 1, seed: 36 })
       const { account, store } = rig
       const source = createDirectSource(account, 2)
@@ -365,7 +365,7 @@ for (const engine of engines) {
       await assertTrue(account, store)
     })
 
-    test('what no event told is found when everything is listed again, slowly and wherever it was cut off', async t => {
+    test('a slow and interrupted full list finds changes that no event announced', async t => {
       const rig = await startSynced(t, engine, { invoices: 220, lines: 1, seed: 35 })
       const { account, store } = rig
       const listed = (await rig.stream(relistStream))?.succeeded_at
@@ -406,7 +406,7 @@ for (const engine of engines) {
       )
     })
 
-    test('a partial payment and a credit note, of an open and of a paid invoice, arrive by their own events', async t => {
+    test('partial payments and credit notes of open and paid invoices arrive by their own events', async t => {
       const { account, connector, store } = await startSynced(t, engine, { invoices: 60, lines: 1, seed: 38 })
       const paid = [...account.invoices.values()].find(
         ({ status, amount_paid }) => status === 'paid' && amount_paid > 0,
@@ -429,7 +429,7 @@ for (const engine of engines) {
       assert.ok(Number(facts.get(paid?.id ?? '')?.post_payment_credit_cents) > 0)
     })
 
-    test('a customer whose kept fields stay is not listed; drafts alone are when only they follow', async t => {
+    test('a customer event leads to a list only when a stored field changed', async t => {
       const rig = await startSynced(t, engine, { invoices: 230, lines: 1, seed: 36, customers: 2 })
       const { account, connector, sandbox } = rig
       const customer = [...account.customers.values()].find(({ deleted }) => !deleted)
@@ -450,7 +450,7 @@ for (const engine of engines) {
       assert.equal(await tell({ business_name: 'Antes, Lda.' }), Math.ceil(all / 100))
     })
 
-    test('several notifications of one invoice share a look that began after the last of them', async t => {
+    test('several notifications of one invoice share one request that begins after the last of them', async t => {
       const rig = await startRig(t, engine, { invoices: 20, lines: 1, seed: 37 })
       const { account, store, connector } = rig
       await connector.backfill()
@@ -486,7 +486,7 @@ for (const engine of engines) {
       assert.equal(fetched, 2)
     })
 
-    test('a finalized invoice that is not found is kept: only drafts can be deleted', async t => {
+    test('a finalized invoice that is not found is kept, because only drafts can be deleted', async t => {
       const { account, store, connector } = await startRig(t, engine, { invoices: 60, lines: 1, seed: 11 })
       await connector.backfill()
       const before = await readAll(store)
@@ -503,7 +503,7 @@ for (const engine of engines) {
 
     const nothing = { changed: 0, deleted: 0, overlapped: 0, refused: {} }
 
-    test('a deletion that does not tell whose invoice it was takes the draft away, and no other', async t => {
+    test('a deletion event without a customer deletes the draft and no other invoice', async t => {
       const { account, store, connector } = await startRig(t, engine, { invoices: 60, lines: 1, seed: 12 })
       await connector.backfill()
       const before = await readAll(store)
@@ -528,7 +528,7 @@ for (const engine of engines) {
       )
     })
 
-    test('a gap of over 30 days is closed by listing everything again, and is told', async t => {
+    test('a gap of over 30 days in the events is reported and closed by a full list', async t => {
       const rig = await startSynced(t, engine, { invoices: 120, lines: 1, seed: 12 })
       const { account, store, connector, sandbox, logged } = rig
       const now = Date.now
@@ -578,7 +578,7 @@ for (const engine of engines) {
   })
 
   // It changes the clock of this process: nothing else may run meanwhile.
-  test(`a clock that is set back or ahead by a day does no harm, on ${engine.name}`, async t => {
+  test(`a clock that is changed by a day does not harm the sync, on ${engine.name}`, async t => {
     const rig = await startRig(t, engine, { invoices: 60, lines: 1, seed: 13 })
     const { account, store } = rig
     const now = Date.now

@@ -10,7 +10,7 @@ import { isBefore, WrittenPlace } from '../../src/sync/written-place.ts'
 import { engines } from '../support/databases/engines.ts'
 import { changeRows } from '../support/databases/store-rows.ts'
 
-test('a place is before another by its epoch, then by its beats, and only within one life', () => {
+test('places in one life of a store are ordered by epoch and then by heartbeats', () => {
   const place = (life: string, epoch: number, beats: number) => ({ life, epoch, beats })
   const cases = [
     [place('a', 1, 5), place('a', 1, 6), true],
@@ -23,7 +23,7 @@ test('a place is before another by its epoch, then by its beats, and only within
 })
 
 for (const engine of engines)
-  describe(`a store that went back in time, on ${engine.name}`, () => {
+  describe(`a store that returned to an earlier state, on ${engine.name}`, () => {
     async function open(t: TestContext) {
       const url = await engine.createStore(t)
       const store = await openWriteStore(url)
@@ -47,7 +47,7 @@ for (const engine of engines)
       return { url, store, lease, acquire, save, succeededAt, goBack, read: () => store.readLease() }
     }
 
-    it('takes no commit once it lacks the last one, and the lease is given up', async t => {
+    it('accepts no commit when its last commit is missing, and ends the lease', async t => {
       const { lease, save, succeededAt, goBack, read } = await open(t)
       await save(1)
       const before = await read()
@@ -58,7 +58,7 @@ for (const engine of engines)
       assert.ok(lease.lost.reason instanceof StoreWentBack)
     })
 
-    it('is refused also where it has an earlier lease, whoever holds that', async t => {
+    it('is refused when it has an earlier lease, whoever holds that lease', async t => {
       const { acquire, save, goBack, read } = await open(t)
       const held = await read()
       await save(1)
@@ -67,7 +67,7 @@ for (const engine of engines)
       await assert.rejects(acquire(), StoreWentBack)
     })
 
-    it('is accepted in a new life: an operator said that it was restored', async t => {
+    it('is accepted in a new life, after an operator reports a restore', async t => {
       const { store, acquire, save, goBack, read } = await open(t)
       const held = await read()
       await save(1)
@@ -79,7 +79,7 @@ for (const engine of engines)
       await again.release()
     })
 
-    it('is not suspected while commits and heartbeats go on side by side', async t => {
+    it('is not reported while commits and heartbeats run side by side', async t => {
       const { store, lease, save } = await open(t)
       const beats = Array.from({ length: 20 }, () => store.renewLease(lease.epoch))
       await Promise.all([...beats, ...Array.from({ length: 20 }, (_, at) => save(at + 1))])

@@ -8,7 +8,7 @@ import { exampleDocument } from '../../../src/http/openapi/examples.ts'
 import { readRecord } from '../../../src/sync/import/check-record.ts'
 import { makeInvoice } from '../../support/worlds/records.ts'
 
-test('what an invoice owes follows from status and total as far as it is not told', () => {
+test('missing payment facts of an invoice are derived from its status and total', () => {
   type Told = Partial<PaymentFacts>
   const table: [InvoiceStatus, total: number, Told, due: number, paid: number, remaining: number][] = [
     ['paid', 100, {}, 100, 100, 0],
@@ -37,7 +37,7 @@ test('what an invoice owes follows from status and total as far as it is not tol
   }
 })
 
-test('only open invoices are to be paid, and what they leave in the customer’s favour is beside it', () => {
+test('only open invoices have an amount to pay, and negative totals become credit', () => {
   const table: [InvoiceStatus, total: number, told: Partial<PaymentFacts>, toPay: number, credit: number][] =
     [
       ['open', 100, {}, 100, 0],
@@ -62,7 +62,7 @@ test('only open invoices are to be paid, and what they leave in the customer’s
   }
 })
 
-test('certified credit notes are in the customer’s favour as far as the payment platform did not take them off', () => {
+test('a certified credit note counts as credit unless the payment platform already subtracted it', () => {
   const note = {
     ...{ id: 2, type: 'CreditNote', number: null, date: null, status: 'final' },
     ...{ gross_cents: 1_100, total_cents: 1_100, in_invoice_currency: null },
@@ -86,7 +86,7 @@ test('certified credit notes are in the customer’s favour as far as the paymen
   }
 })
 
-test('a payment that is told is read, and completed', () => {
+test('given payment facts are read and completed', () => {
   const invoice = makeInvoice({ status: 'open', total_cents: 12_300 })
   const payments = [{ id: 'pi_1', amount_cents: 2_300, paid_at: null }]
   const taxes = [{ rate_percent: 23, base_cents: 10_000, tax_cents: 2_300 }]
@@ -107,7 +107,7 @@ test('a payment that is told is read, and completed', () => {
   assert.deepEqual('record' in none && none.record.payment, completePaymentFacts(invoice))
 })
 
-test('a payment that does not fit is refused with its field', () => {
+test('a payment that does not fit is refused with the name of its field', () => {
   const payment = { id: 'pi_1', amount_cents: 1, paid_at: null }
   const table: [payment: unknown, field: string, reason: RegExp][] = [
     ['paid', 'payment', /^must be a JSON object, or left out/],
