@@ -2,7 +2,6 @@
 import type { ExactStatement } from './account.ts'
 import type { CustomerBalance, ExactBalance, OpenSum } from './balance.ts'
 import {
-  countPages,
   downloadPath,
   type Invoice,
   type InvoiceSum,
@@ -12,6 +11,7 @@ import {
   onlyLine,
   onlySummary,
 } from './invoice.ts'
+import { countPages } from './list-query.ts'
 
 export function serializeSummary(invoice: Invoice): string {
   return JSON.stringify(onlySummary(invoice))

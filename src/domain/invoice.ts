@@ -1,6 +1,6 @@
 /** Types of invoices, with the field names of the API's contract. */
 import type { Claim, Multibanco } from './document.ts'
-import type { Expanded, Expansion } from './expanded.ts'
+import type { Expanded } from './expanded.ts'
 import type { PaymentFacts } from './payment.ts'
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'void', 'uncollectible'] as const
@@ -169,35 +169,6 @@ export interface CustomerSummary {
   }[]
 }
 
-/** Filters of a list, named like the request's parameters. An undefined or empty filter does not apply. */
-export interface InvoiceFilters {
-  status?: InvoiceStatus | undefined
-  ix_status?: string | undefined
-  /** `date_from` and `date_to` are UTC days, YYYY-MM-DD, both included. */
-  date_from?: string | undefined
-  date_to?: string | undefined
-  q?: string | undefined
-}
-
-export interface ListQuery extends InvoiceFilters {
-  page?: number | undefined
-  /** Number of invoices on a page, 1 to 50. */
-  page_size?: number | undefined
-  expand?: readonly Expansion[] | undefined
-}
-
-const parameters: Readonly<Record<keyof ListQuery, true>> = {
-  page: true,
-  page_size: true,
-  status: true,
-  ix_status: true,
-  date_from: true,
-  date_to: true,
-  q: true,
-  expand: true,
-}
-export const listParameters = Object.keys(parameters)
-
 /** Systems from which a PDF can come, named as in the download paths. */
 export const documentKinds = ['ix', 'payments'] as const
 export type DocumentKind = (typeof documentKinds)[number]
@@ -268,22 +239,6 @@ export const longestIxStatus = 255
 
 export function isIxStatus(value: string): boolean {
   return value.length <= longestIxStatus || [...value].length <= longestIxStatus
-}
-
-export const defaultPageSize = 10
-export const maxPageSize = 50
-
-/** Returns a page number of at least 1. The store lowers a number above the last page to the last page. */
-export function clampPage(page = 1): number {
-  return Math.min(Math.max(page, 1), Number.MAX_SAFE_INTEGER)
-}
-
-export function clampPageSize(size = defaultPageSize): number {
-  return size < 1 ? defaultPageSize : Math.min(size, maxPageSize)
-}
-
-export function countPages(total: number, pageSize: number): number {
-  return Math.ceil(total / pageSize)
 }
 
 export function qrPath(customerId: string, invoiceId: string): string {

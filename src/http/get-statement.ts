@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type AccountQuery, composeStatement, entriesOfPage, type StatementQuery } from '../domain/account.ts'
-import { clampPage } from '../domain/invoice.ts'
 import { serializeStatement } from '../domain/invoice-json.ts'
+import { clampPage } from '../domain/list-query.ts'
 import type { AccountPage, ReadStore } from '../store/store.ts'
 import { sendOfCustomer } from './conditional.ts'
 import { type CustomerParams, getStatementSchema } from './openapi/schemas.ts'

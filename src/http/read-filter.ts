@@ -1,7 +1,7 @@
 /** Maps the parameters of a list to a filter of the store. No other file defines their meaning. */
 import { dayMs } from '../domain/calendar.ts'
 import { ApiError } from '../domain/errors.ts'
-import type { InvoiceFilters } from '../domain/invoice.ts'
+import type { InvoiceFilters } from '../domain/list-query.ts'
 import { maxSearchWords, type SearchWord, searchWords } from '../store/sql/search.ts'
 import type { InvoiceFilter } from '../store/store.ts'
 import { listInvoicesSchema } from './openapi/schemas.ts'

@@ -2,18 +2,15 @@
 import type { AccountStatement, StatementQuery } from '../domain/account.ts'
 import type { CustomerBalance } from '../domain/balance.ts'
 import type { Change, ChangeList } from '../domain/change.ts'
-import {
-  type CustomerSummary,
-  type DocumentKind,
-  type Invoice,
-  type InvoiceDetail,
-  type InvoiceDocument,
-  type InvoiceFilters,
-  type InvoiceList,
-  type ListQuery,
-  listParameters,
-  maxPageSize,
+import type {
+  CustomerSummary,
+  DocumentKind,
+  Invoice,
+  InvoiceDetail,
+  InvoiceDocument,
+  InvoiceList,
 } from '../domain/invoice.ts'
+import { type InvoiceFilters, type ListQuery, listParameters, maxPageSize } from '../domain/list-query.ts'
 import { Answers, type Result } from './answers.ts'
 import { FaturaError } from './fatura-error.ts'
 import { type CallOptions, type ClientOptions, createSend } from './send.ts'
@@ -38,15 +35,14 @@ export type {
   Invoice,
   InvoiceDetail,
   InvoiceDocument,
-  InvoiceFilters,
   InvoiceList,
   InvoiceStatus,
   Line,
   LinesSource,
-  ListQuery,
   StatusSum,
   SyncState,
 } from '../domain/invoice.ts'
+export type { InvoiceFilters, ListQuery } from '../domain/list-query.ts'
 export type { FaturaErrorCode } from './fatura-error.ts'
 export type { CallOptions, ClientOptions, Result }
 export { FaturaError }

@@ -14,11 +14,11 @@ import { CliError } from '../../src/cli/terminal/cli-error.ts'
 import {
   type DocumentAbout,
   type Invoice,
-  type InvoiceFilters,
   type InvoiceRecord,
   invoiceFields,
   invoiceStatuses,
 } from '../../src/domain/invoice.ts'
+import type { InvoiceFilters } from '../../src/domain/list-query.ts'
 import { completePaymentFacts } from '../../src/domain/payment.ts'
 import { exportInvoices } from '../../src/export/export-invoices.ts'
 import { exampleDocument } from '../../src/http/openapi/examples.ts'

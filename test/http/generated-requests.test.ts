@@ -12,13 +12,8 @@ import type { AccountStatement } from '../../src/domain/account.ts'
 import type { CustomerBalance } from '../../src/domain/balance.ts'
 import { isCalendarDay } from '../../src/domain/calendar.ts'
 import { type Expansion, expansions } from '../../src/domain/expanded.ts'
-import {
-  type Invoice,
-  invoiceStatuses,
-  isCustomerId,
-  isInvoiceId,
-  type ListQuery,
-} from '../../src/domain/invoice.ts'
+import { type Invoice, invoiceStatuses, isCustomerId, isInvoiceId } from '../../src/domain/invoice.ts'
+import type { ListQuery } from '../../src/domain/list-query.ts'
 import { taxesOf } from '../../src/domain/taxes.ts'
 import { createKeyId } from '../../src/http/access/link-form.ts'
 import { exampleDocument } from '../../src/http/openapi/examples.ts'

@@ -14,7 +14,8 @@ import {
   variableNames,
 } from '../../src/cli/settings/settings.ts'
 import { errorCodes } from '../../src/domain/errors.ts'
-import { invoiceFields, listParameters } from '../../src/domain/invoice.ts'
+import { invoiceFields } from '../../src/domain/invoice.ts'
+import { listParameters } from '../../src/domain/list-query.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 const read = (path: string) => readFileSync(join(root, path), 'utf8')

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
-import { listParameters } from '../../src/domain/invoice.ts'
+import { listParameters } from '../../src/domain/list-query.ts'
 import {
   type AccountStatement,
   type AgingBucket,

@@ -1,7 +1,8 @@
 /** Filters of an export. They are the API's filters, given as flags. */
 import { Option } from 'commander'
 import { ApiError } from '../../domain/errors.ts'
-import { type InvoiceFilters, invoiceStatuses } from '../../domain/invoice.ts'
+import { invoiceStatuses } from '../../domain/invoice.ts'
+import type { InvoiceFilters } from '../../domain/list-query.ts'
 import { readFilterTexts } from '../../http/read-filter.ts'
 import type { InvoiceFilter } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'

@@ -1,7 +1,7 @@
 /** Writes the results of tools. A result is small, states its counts, and marks the texts of customers. */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { ApiError } from '../../domain/errors.ts'
-import { countPages } from '../../domain/invoice.ts'
+import { countPages } from '../../domain/list-query.ts'
 import { writeAmount } from '../../domain/money.ts'
 
 /** Maximum size of a result. With the protocol's own fields, the answer stays below 20 KB. */

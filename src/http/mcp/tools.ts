@@ -8,9 +8,6 @@ import { agingBuckets, type CustomerBalance } from '../../domain/balance.ts'
 import { ApiError } from '../../domain/errors.ts'
 import {
   type CustomerSummary,
-  clampPage,
-  clampPageSize,
-  countPages,
   documentKinds,
   downloadPath,
   findNoPdf,
@@ -18,6 +15,7 @@ import {
   type InvoiceList,
   lineFields,
 } from '../../domain/invoice.ts'
+import { clampPage, clampPageSize, countPages } from '../../domain/list-query.ts'
 import type { ReadStore } from '../../store/store.ts'
 import { getInvoiceSchema, getStatementSchema, listInvoicesSchema } from '../openapi/schemas.ts'
 import { readTexts, resolveReference } from '../parameters.ts'

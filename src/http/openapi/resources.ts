@@ -2,13 +2,8 @@
 import { openInvoicesShown } from '../../domain/balance.ts'
 import { changeKinds } from '../../domain/change.ts'
 import { expansions } from '../../domain/expanded.ts'
-import {
-  customerIdPattern,
-  invoiceIdPattern,
-  invoiceStatuses,
-  maxPageSize,
-  syncStates,
-} from '../../domain/invoice.ts'
+import { customerIdPattern, invoiceIdPattern, invoiceStatuses, syncStates } from '../../domain/invoice.ts'
+import { maxPageSize } from '../../domain/list-query.ts'
 import {
   atcud,
   documentDueDate,

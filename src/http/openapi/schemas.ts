@@ -4,13 +4,8 @@
  */
 import { entriesOfPage, type StatementQuery } from '../../domain/account.ts'
 import { expansions } from '../../domain/expanded.ts'
-import {
-  customerIdPattern,
-  defaultPageSize,
-  invoiceIdPattern,
-  type ListQuery,
-  maxPageSize,
-} from '../../domain/invoice.ts'
+import { customerIdPattern, invoiceIdPattern } from '../../domain/invoice.ts'
+import { defaultPageSize, type ListQuery, maxPageSize } from '../../domain/list-query.ts'
 import { maxSearchWords } from '../../store/sql/search.ts'
 import { exampleInvoice } from './examples.ts'
 import { fileResponses, jsonResponses, nameHeader, readResponses } from './responses.ts'

@@ -4,7 +4,8 @@
  */
 import { createTransport } from 'nodemailer'
 import type { Logger } from 'pino'
-import { defaultPageSize, type Invoice } from '../../domain/invoice.ts'
+import type { Invoice } from '../../domain/invoice.ts'
+import { defaultPageSize } from '../../domain/list-query.ts'
 import { createLink, type LinkKey } from '../../sdk/link.ts'
 import { openOperatorStore, useStore } from '../../store/engines.ts'
 import type { ReadStore } from '../../store/store.ts'

@@ -1,6 +1,6 @@
 /** Reads pages of lists and searches. All statements of a page read from one snapshot of the connection. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { countPages } from '../../domain/invoice.ts'
+import { countPages } from '../../domain/list-query.ts'
 import { boundsOf, isCountable, isFiltered } from '../sql/counters.ts'
 import { expandedLines, lineBreak } from '../sql/expansion-sql.ts'
 import { conditionsOf, counterConditionsOf } from '../sql/filters.ts'

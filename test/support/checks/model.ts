@@ -1,5 +1,6 @@
 /** The contract's list, written as plainly as can be: every record filtered, sorted and cut for every question. */
-import { type Invoice, type InvoiceFilters, invoiceStatuses } from '../../../src/domain/invoice.ts'
+import { type Invoice, invoiceStatuses } from '../../../src/domain/invoice.ts'
+import type { InvoiceFilters } from '../../../src/domain/list-query.ts'
 
 export interface Question extends Partial<Record<keyof InvoiceFilters, string>> {
   page?: number

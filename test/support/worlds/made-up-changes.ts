@@ -13,8 +13,8 @@ export interface MadeUpChange {
 export const madeUpChanges = {
   'A filter of the list': {
     insertions: [
-      ['src/domain/invoice.ts', '  q?: string | undefined\n', '  currency?: string | undefined\n'],
-      ['src/domain/invoice.ts', '  q: true,\n', '  currency: true,\n'],
+      ['src/domain/list-query.ts', '  q?: string | undefined\n', '  currency?: string | undefined\n'],
+      ['src/domain/list-query.ts', '  q: true,\n', '  currency: true,\n'],
       [
         'src/http/openapi/schemas.ts',
         '  q: text(\n',
