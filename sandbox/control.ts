@@ -4,7 +4,6 @@ import { type Answer, answerOrError, jsonAnswer, SandboxError } from './spoil.ts
 
 export type Control<Sandbox> = (sandbox: Sandbox, search: URLSearchParams) => object | Promise<object>
 
-/** An error of the caller of a control address. */
 export const controlError = (message: string, status = 400) => new SandboxError(status, message)
 
 export const controlPath = '/_sandbox/'
@@ -57,7 +56,7 @@ export function faultControls<Name extends string, Route extends string>(
   }
 }
 
-/** Runs `make`. Its errors are reported as errors of the caller. */
+/** Runs `make`. An error of `make` is reported as a mistake of the caller. */
 export function refuse<T>(make: () => T): T {
   try {
     return make()

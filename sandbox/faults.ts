@@ -19,7 +19,7 @@ export const faultNames = [
 ] as const
 export type Fault = (typeof faultNames)[number]
 
-/** Faults of the local InvoiceXpress. The faults after `faultNames` do not occur at Stripe. */
+/** Faults of the local InvoiceXpress. Stripe has only the faults of `faultNames`. */
 export const documentFaultNames = [
   ...faultNames,
   'error_in_200',
@@ -71,7 +71,6 @@ export interface Faults<Name extends string = Fault, Route extends string = Rout
   set(route: Route | '*', fault: Name, options?: FaultOptions): void
   /** Makes a share of the requests fail. `share` is from 0 to 1. Each fault is drawn from `among`. */
   setChaos(share: number, among?: readonly Name[]): void
-  /** Removes all faults, including random ones. */
   clear(): void
 }
 

@@ -5,7 +5,6 @@ export interface Paper {
   readonly width: number
   readonly height: number
   text(x: number, y: number, text: string, style?: TextStyle): void
-  /** Draws a horizontal line. */
   rule(x: number, y: number, width: number, grey?: number): void
   area(x: number, y: number, width: number, height: number, colour: Colour): void
   newPage(): void
@@ -89,7 +88,7 @@ function assemble(pages: readonly string[], width: number, height: number): Buff
   ])
 }
 
-/** Writes the PDF's objects with their byte offsets. In Latin-1 each character is one byte, so a text length is an offset. */
+/** Writes the PDF's objects with their byte offsets. In Latin-1 a character is one byte, so lengths of texts are offsets. */
 function write(objects: readonly string[]): Buffer {
   let file = '%PDF-1.4\n%\xe2\xe3\xcf\xd3\n'
   const offsets: number[] = []

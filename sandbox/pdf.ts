@@ -15,7 +15,7 @@ import type { StripeInvoice } from './stripe/objects.ts'
 interface Content {
   title: string
   accent: Colour
-  /** Facts on the right, below the title. */
+  /** Names and values on the right side, below the title. */
   facts: readonly (readonly [name: string, value: string])[]
   customer: readonly string[]
   lines: readonly { description: string; quantity: string; price: string; tax: string; amount: string }[]

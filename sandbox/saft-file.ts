@@ -4,7 +4,7 @@ import { lastDayOf } from '../src/domain/calendar.ts'
 import { decimalsOf } from '../src/domain/money.ts'
 import { cents, type Fields, money, tag, unique } from './saft-xml.ts'
 
-/** One document of the file. Amounts are in euros. */
+/** A document of the SAF-T file. Amounts are in euros. */
 export interface SaftRow {
   /** The number as printed, for example "FT A/123". */
   number: string
@@ -19,7 +19,6 @@ export interface SaftRow {
   lines?: readonly SaftLine[]
   /** The total in another currency. Missing for a document in euros. `rate` is the value of one euro in this currency. */
   foreign?: { code: string; amount: number; rate?: number }
-  /** Tax that the customer withholds. */
   withheld?: number
   /** The document that a credit note or receipt refers to. */
   about?: { number: string; date: string }
@@ -36,7 +35,7 @@ export interface SaftLine {
 }
 
 export interface SaftFile {
-  /** Written YYYY-MM. */
+  /** The month of the file, YYYY-MM. */
   month: string
   customers: readonly { id: string; taxId: string; name: string }[]
   sales: readonly SaftRow[]

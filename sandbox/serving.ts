@@ -30,7 +30,7 @@ export interface ServedRoute {
   name: string
   path: RegExp
   method?: 'POST'
-  /** Whether the route needs no key, because its address contains a secret. */
+  /** True for a route that needs no key, because its address contains a secret. */
   isOpen?: true
 }
 
@@ -50,7 +50,7 @@ export interface Service<Route, Controlled> {
   headers(): Record<string, string>
   answer(call: Call<Route>): Answer
   writeError: WriteError
-  /** Answer of the redirect's target, except for PDFs. */
+  /** Body of the answer after a redirect, except for PDFs. */
   empty: object
 }
 
@@ -128,7 +128,6 @@ async function listen(server: Server, host: string, port: number): Promise<void>
   await once(server, 'listening')
 }
 
-/** Closes the server and its open connections. */
 function close(server: Server): Promise<void> {
   return new Promise(resolve => {
     server.close(() => resolve())

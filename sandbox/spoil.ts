@@ -18,7 +18,7 @@ export function pdfAnswer(body: Buffer): Answer {
   return { status: 200, type: 'application/pdf', body }
 }
 
-/** Returns an error's body in the shape of the imitated service. */
+/** Writes an error's body in the shape of the imitated service. */
 export type WriteError = (status: number, message: string) => object
 
 /** An error to send as an answer. Without `body`, the service writes the body. */
@@ -49,7 +49,7 @@ export async function answerOrError(
 /** Size of the `huge` fault. No client should read this much. */
 const hugeBytes = 64 * 1024 * 1024
 
-/** Faults with their own answer: the status in the body, the status of the response, and the message. */
+/** Faults with their own answer. Each has the status in the body, the status of the response, and the message. */
 const refusals: Partial<Record<DocumentFault, [meant: number, sent: number, message: string]>> = {
   too_many: [429, 429, 'Request rate limit exceeded.'],
   error_500: [500, 500, 'An unknown error occurred.'],
@@ -144,13 +144,10 @@ function listName(value: JsonObject): 'data' | 'invoices' | null {
   return (['data', 'invoices'] as const).find(name => Array.isArray(value[name])) ?? null
 }
 
-/**
- * Alternates between an object instead of the list and texts instead of numbers. A client that fails at the first would never meet the
- * second.
- */
+/** Replaces the list by an object, or numbers by texts, in turn. A client that fails at one fault would never meet the other. */
 function wrongType(value: Json, hits: number): Json {
   if (!isObject(value)) return value
-  // An address is a text anyway, so it becomes an array.
+  // An answer of a single address has no number to change. The address becomes an array instead.
   const [sole = '', ...others] = Object.keys(value)
   if (others.length === 0 && ['output', 'qr_code', 'url'].includes(sole))
     return { [sole]: [value[sole] as Json] }
@@ -175,7 +172,7 @@ function missingId(value: Json): Json {
   if (!isObject(value)) return value
   const name = listName(value)
   if (name !== null) return { ...value, [name]: (value[name] as Json[]).map(missingId) }
-  // InvoiceXpress wraps a single object in an outer object.
+  // InvoiceXpress sends a single object inside an outer object.
   const [sole, ...others] = Object.entries(value)
   if (sole !== undefined && others.length === 0 && isObject(sole[1])) return { [sole[0]]: missingId(sole[1]) }
   const { id: _, pdfUrl: __, url: ___, ...rest } = value

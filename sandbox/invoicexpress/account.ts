@@ -14,7 +14,7 @@ export interface DocumentOptions {
   seed?: number
   /** With `ordinary`, every finalized invoice has its correct document. With `all`, other states and errors occur as well. */
   states?: 'ordinary' | 'all'
-  /** Number of differences planted at the start. The kinds of differences take turns. */
+  /** Number of differences planted at the start, of every kind in turn. */
   differences?: number
 }
 
@@ -35,7 +35,7 @@ export interface DocumentAccount {
   /** Documents by id, in the order of ids. A document object is replaced, never modified. */
   readonly documents: Map<number, IxDocument>
   readonly clients: Map<number, IxClient>
-  /** Changes since the start, oldest first. Lists use them to simulate their delay. */
+  /** Changes since the start, oldest first. Lists show a change only after a delay. */
   readonly changes: readonly Change[]
   /** Kinds of incorrect document states, by invoice id. */
   readonly states: ReadonlyMap<string, string>
@@ -44,18 +44,18 @@ export interface DocumentAccount {
   /** Stripe's simulated clock, in seconds since 1970. */
   readonly clock: number
   /**
-   * Changes a document, or the document of an invoice. `create` needs an invoice and records metadata. Its `value` is the document type.
-   * `vanish` removes the document, and `delete` sets its status to `deleted`. `refer` changes the reference. `credit` issues a credit note
-   * of a share from 0 to 1, by default 1. `pay` issues a receipt and settles the document. Returns the id of the changed or new document.
-   * Throws when the document does not allow the change.
+   * Changes a document, or the document of an invoice. `create` needs an invoice and takes a document type as `value`. `vanish` removes the
+   * document, and `delete` sets its status to `deleted`. `refer` changes the reference. `credit` issues a credit note of a share from 0 to
+   * 1, by default 1. `pay` issues a receipt and settles the document. Returns the id of the changed or new document. Throws when the
+   * document does not allow the change.
    */
   change(kind: DocumentChangeKind, target: number | string, value?: string | null): number
   /** Returns the documents that refer to this document, or the document that it refers to, oldest first. */
   relatedTo(id: number): IxDocument[]
   /**
-   * Does what the program that creates documents would do for Stripe's events since the last call. Finalized invoices get a document.
-   * Documents of paid invoices are settled, those of void invoices are canceled, and Stripe's credit notes are repeated. Invoices in
-   * `states` or `planted` stay wrong. Returns the number of changes.
+   * Follows Stripe's events since the last call, like the program that creates documents. Finalized invoices get a document. Paid invoices
+   * get theirs settled, and void invoices get theirs canceled. Credit notes at Stripe are repeated. Invoices in `states` or `planted` stay
+   * wrong. Returns the number of changes.
    */
   follow(): number
   /** Plants a difference at this invoice, or at a correct one that fits. Throws when no invoice fits. */
@@ -76,7 +76,7 @@ const allowed: Record<Exclude<DocumentChangeKind, 'create'>, readonly IxStatus[]
   pay: ['final', 'sent'],
 }
 
-/** Types of documents that refer to a normal invoice, and to a MOSS invoice. */
+/** Types of credit notes and receipts, for normal documents and for MOSS documents. */
 const aboutTypes = {
   credit: { normal: 'CreditNote', moss: 'VatMossCreditNote' },
   pay: { normal: 'Receipt', moss: 'VatMossReceipt' },
@@ -131,8 +131,8 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
   }
 
   /**
-   * Issues a credit note or receipt. As at InvoiceXpress, credit notes never exceed the document, and a receipt can only pay an unpaid
-   * document type.
+   * Issues a credit note or a receipt. As at InvoiceXpress, credit notes never exceed the document. A type that is paid at its issue gets
+   * no receipt.
    */
   function issueAbout(document: IxDocument, kind: 'credit' | 'pay', share: number): number {
     if (!(documentTypes as readonly string[]).includes(document.type))

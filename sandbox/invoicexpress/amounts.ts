@@ -1,4 +1,3 @@
-/** Computes a document's amounts in euros from its invoice. */
 import type { StripeAccount } from '../stripe/account.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
 import { currencyOf, type IxDocument, type IxItem, toCents, toEuros, toMajor, toPay } from './objects.ts'

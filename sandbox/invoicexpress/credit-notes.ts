@@ -1,4 +1,4 @@
-/** Credit notes of documents. They repeat the credit notes at Stripe. */
+/** Credit notes of documents. They repeat the invoice's credit notes at Stripe. */
 import { decimalsOf } from '../../src/domain/money.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
 import type { Ledger } from './ledger.ts'
@@ -14,7 +14,7 @@ export function issueNote(
   const share = cents / total
   const { multicurrency } = document
   const parts = shareOf(document, share)
-  // The credited total is exactly `cents`. The rounding of the parts may not change it.
+  // The credit note's total is exactly `cents`, so its taxes take the rounding difference.
   const charged = multicurrency === undefined ? cents / 100 : chargedBy(parts)
   const taxes = toCents(charged - parts.before_taxes) / 100
   const type = document.type === 'VatMossInvoice' ? 'VatMossCreditNote' : 'CreditNote'
@@ -33,7 +33,6 @@ export function issueNote(
   return note
 }
 
-/** Returns the document's credit notes that are in force. */
 export function notesOf({ owners, documents }: Ledger, documentId: number): IxDocument[] {
   const ids = [...owners].flatMap(([id, owner]) => (owner === documentId ? id : []))
   const notes = ids.flatMap(id => documents.get(id) ?? [])
@@ -51,7 +50,7 @@ export function followCredits(ledger: Ledger, invoice: StripeInvoice, document: 
   return true
 }
 
-/** Returns the smallest unit of the invoice's currency. */
+/** Returns the credited amount in the smallest unit of the invoice's currency. */
 function creditedBy(note: IxDocument): number {
   const { multicurrency } = note
   if (multicurrency === undefined) return toCents(chargedBy(note))

@@ -22,7 +22,7 @@ export const differenceKinds = [
   'failed',
   /** The document's client has another tax ID than the invoice. */
   'tax_id',
-  /** The document has another tax rate and the same total. */
+  /** The document has another tax and the same total. */
   'tax',
   /** The invoice has a tax ID, and the document's client has none. */
   'tax_id_one_side',
@@ -40,7 +40,7 @@ export const differenceKinds = [
   'late',
   /** A simplified invoice charges more than 100 euros. */
   'simplified_over_limit',
-  /** The client owes the tax by the invoice, and the document has the code of another exemption. */
+  /** The invoice says that the client owes the tax, and the document has the code of an exemption. */
   'exemption',
   /** The document of a paid invoice is final and not settled. */
   'paid_not_settled',
@@ -55,12 +55,12 @@ export type DifferenceKind = (typeof differenceKinds)[number]
 
 export interface Planted {
   kind: DifferenceKind
-  /** Null when no invoice is concerned. */
+  /** Null for a document without an invoice. */
   invoice_id: string | null
   document_id: number | null
 }
 
-/** Returns the ids of the difference when they differ from the given invoice and document. */
+/** Plants a difference. Returns ids only when they are not the ids of the given invoice and document. */
 type Plant = (
   ledger: Ledger,
   invoice: StripeInvoice,
@@ -193,7 +193,7 @@ function lateDayOf({ payments }: StripeInvoice): string | null {
   return paid.length === 0 ? null : addWorkingDays(parseDay(formatDay(Math.min(...paid))) ?? '', 6)
 }
 
-/** Whether the late day is not in the future and lies in the month of the document's date. */
+/** Whether the document can be dated late. The late day must not be in the future, and must be in the document's month. */
 function isLateFitting(invoice: StripeInvoice, document: IxDocument, clock: number): boolean {
   const late = lateDayOf(invoice)
   const today = parseDay(formatDay(clock)) ?? ''
@@ -221,7 +221,7 @@ const fitting: Partial<Record<DifferenceKind, Fits>> = {
   paid_not_settled: ({ status }) => status === 'paid',
   // A simplified invoice is excluded, because a higher total could exceed its limit.
   total: (invoice, { type }) => isInForce(invoice) && type !== 'SimplifiedInvoice',
-  // A withheld tax is excluded, because it would change the total as well.
+  // A document with a withheld tax is excluded, because another tax would change its total.
   tax: (invoice, { taxes, before_taxes, retention }) =>
     isInForce(invoice) && retention === null && taxes >= 1 && taxes > before_taxes / 10,
   credit_note_missing: (_invoice, { id }, ledger) => notesOf(ledger, id).length > 0,

@@ -47,25 +47,22 @@ export interface Ledger {
   readonly changes: Change[]
   /** Document ids by invoice id. */
   readonly ofInvoice: Map<string, number>
-  /** For each credit note, debit note or receipt, the id of the document that it refers to. */
+  /** Ids of the documents that credit notes, debit notes and receipts refer to, by their own ids. */
   readonly owners: Map<number, number>
   /** After this call, changes are recorded for `changes`, and new metadata causes events at Stripe. */
   open(): void
   /** Adds a document of an invoice, with the invoice's id as reference, amounts in euros and the day of finalization. */
   issue(invoice: StripeInvoice, draft?: Draft): IxDocument
-  /** Adds or replaces a document. */
   put(document: IxDocument): IxDocument
   /** Replaces a document by one with a higher total. `by` is in the smallest unit of its invoice's currency. */
   raise(document: IxDocument, by: number): IxDocument
   /** Removes a document so that no list or request finds it. */
   remove(id: number): void
-  /** Adds a client with the invoice's name and tax ID. */
   addClient(invoice: StripeInvoice): IxClient
   /** Returns the id that follows the last one, without drawing a random number. */
   nextId(): number
   /** Returns a new id after a random gap. */
   skipId(): number
-  /** Returns the next number in the series of a document type. */
   number(type: IxType): string
   record(invoiceId: string, entries: Record<string, string>): void
 }
@@ -215,7 +212,6 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
   return ledger
 }
 
-/** Returns the metadata of an issued document. */
 export function recordOf({ id, type }: IxDocument, at: number): Record<string, string> {
   return {
     ix_state: 'synced',

@@ -46,7 +46,7 @@ function visible({ documents, changes }: DocumentAccount, lagMs: number): IxDocu
 function readFilters(search: URLSearchParams): (document: IxDocument) => boolean {
   const types = readWords(search, 'type[]', Object.keys(ixTypes))
   const statuses = readWords(search, 'status[]', statusFilters)
-  // The filter `sent` includes final documents.
+  // At InvoiceXpress, the filter `sent` includes final documents.
   if (statuses.has('sent')) statuses.add('final')
   const from = readDay(search, 'date[from]') ?? ''
   const to = readDay(search, 'date[to]') ?? '9999-12-31'

@@ -11,11 +11,10 @@ interface TypeWords {
   path: string
   /** JSON key around a single document. */
   key: string
-  /** Series, which follows the number after a slash. */
+  /** Series of the type. It follows the number after a slash. */
   series: string
   /** The tax authority's code of the series. It begins the ATCUD. */
   validation: string
-  /** Title on paper, in Portuguese. */
   title: string
 }
 
@@ -88,13 +87,12 @@ export const statusFilters = ['draft', 'sent', 'settled', 'canceled', 'second_co
 export interface IxItem {
   name: string
   description: string
-  /** A text in lists, and a number in a single document. */
+  /** InvoiceXpress writes the quantity as a text in lists, and as a number in a single document. */
   quantity: string
   unit_price: string
   unit: string
   tax: { id: number; name: string; value: number }
   discount: number
-  /** Amount before taxes and after the discount. */
   subtotal: number
   tax_amount: number
   discount_amount: number

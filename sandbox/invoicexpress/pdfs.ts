@@ -1,4 +1,4 @@
-/** PDFs that take time to create and whose addresses expire. */
+/** PDFs of documents. A PDF takes time to create, and its address expires. */
 
 import { createDocumentPdf } from '../pdf.ts'
 import { letters, type Random } from '../random.ts'
@@ -8,7 +8,7 @@ import { notFound } from './errors.ts'
 import type { IxDocument } from './objects.ts'
 
 export interface PdfOptions {
-  /** Number of requests for a document's PDF that are answered with 202. Infinity lasts until `finish`. */
+  /** Number of requests for a document's PDF that are answered with 202. With Infinity, only `finish` ends these answers. */
   delay: number
   /** Time for which an address is valid. */
   lifetimeMs: number
@@ -20,7 +20,6 @@ export interface Pdfs {
   read(id: number, secret: string): Buffer
   /** Returns a new secret that opens the document for a limited time. */
   addSecret(id: number): string
-  /** Returns the document that the secret opens. */
   open(id: number, secret: string): IxDocument
   /** Ends the 202 answers for a document's PDF, or for all PDFs when `id` is missing. */
   finish(id?: number): void

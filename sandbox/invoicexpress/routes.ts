@@ -27,7 +27,7 @@ export interface IxWorld {
   safts: Safts
   /** Base address of the PDFs. */
   address: string
-  /** Delay until lists show a change. */
+  /** Time in milliseconds until lists show a change. */
   lagMs: number
 }
 
@@ -155,7 +155,7 @@ function renderDocument(document: IxDocument): object {
   })
 }
 
-/** Renders all fields in their most frequent form. */
+/** Renders all fields of a document, in their most frequent form. */
 function renderWhole(document: IxDocument) {
   const { client, multicurrency, ...rest } = document
   const { id, type, status } = document
@@ -178,7 +178,7 @@ function renderWhole(document: IxDocument) {
   }
 }
 
-/** Types of documents that are paid after they are issued. Invoice-receipts and cash sales are paid at once. */
+/** Types of documents that are paid after they are issued. Invoice-receipts and cash sales are already paid at that moment. */
 const paidLater: readonly IxDocument['type'][] = ['Invoice', 'SimplifiedInvoice', 'VatMossInvoice']
 
 /** Returns Multibanco's entity and reference for an unpaid Portuguese document, as an object or as one text. */

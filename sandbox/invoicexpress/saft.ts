@@ -25,13 +25,12 @@ const saleCodes: Partial<Record<IxType, string>> = {
   Invoice: 'FT',
   InvoiceReceipt: 'FR',
   SimplifiedInvoice: 'FS',
-  // The file format has no code for cash sales any more.
+  // The SAF-T format no longer has a code for cash sales, so they are filed as FR.
   CashInvoice: 'FR',
   CreditNote: 'NC',
   DebitNote: 'ND',
 }
 
-/** Writes the file of a month, including the differences planted in it. */
 function writeSaftOf(account: DocumentAccount, month: string): Buffer {
   const { documents, clients, plantedInSaft } = account
   const lies = new Map(plantedInSaft.map(({ kind, document_id }) => [document_id, kind]))
@@ -157,7 +156,7 @@ function before(day: string): string {
 }
 
 export interface Safts {
-  /** Returns the path of the month's file with a new secret. Null while the file is being made. */
+  /** Returns the path of the month's file with a new secret. Null while the file is being created. */
   ask(year: string, month: string): string | null
   read(month: string, secret: string): Buffer
 }

@@ -45,9 +45,9 @@ export async function startInvoiceXpressSandbox(
     if (!isWithinRate()) throw new SandboxError(429, 'Too many requests.')
     if (route === undefined) throw notFound('resource')
     const page = Number(search.get('page') ?? 1)
-    // Every page is answered with the first page.
+    // With the fault `looping_page`, every request gets the first page.
     if (fault?.fault === 'looping_page') search.delete('page')
-    // The first two pages are answered in turn.
+    // With the fault `repeating_pages`, the first two pages are answered in turn.
     if (fault?.fault === 'repeating_pages') search.set('page', String(2 - (Number(search.get('page')) % 2)))
     if (fault?.fault === 'endless_pages') search.set('page', '1')
     const [, ...parts] = route.path.exec(url.pathname) ?? []

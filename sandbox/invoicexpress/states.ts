@@ -44,14 +44,14 @@ const attemptFailed = [
   'InvoiceXpress: 503',
 ]
 
-/** Issues a correct document that is linked by its reference and by the invoice's metadata. */
+/** Issues a document with the invoice's id as reference, and records its id in the invoice's metadata. */
 function issueOrdinary(ledger: Ledger, invoice: StripeInvoice, draft: Draft = {}): IxDocument {
   const document = issue(ledger, invoice, draft)
   ledger.record(invoice.id, { ...recordOf(document, momentOf(ledger, invoice)), ...attempt(ledger, invoice) })
   return document
 }
 
-/** Issues a correct document and records nothing at Stripe. */
+/** Issues a document and assigns it to the invoice. Stripe's metadata stays empty. */
 function issue(ledger: Ledger, invoice: StripeInvoice, draft: Draft = {}): IxDocument {
   const type = fittingType(ledger.random, invoice)
   const document = ledger.issue(invoice, { type, status: fittingStatus(invoice), ...draft })
@@ -91,7 +91,6 @@ function paymentOf({ payments }: StripeInvoice): string | null {
   return payments.data.at(-1)?.payment.payment_intent ?? null
 }
 
-/** Returns the number of an invoice of another customer. */
 function numberOfAnother({ account }: Ledger, { customer }: StripeInvoice): string | null {
   for (const other of account.invoices.values())
     if (other.number !== null && other.customer !== customer) return other.number
@@ -116,19 +115,19 @@ const certifying = documentTypes.map((type): [string, Kind] => [
   (ledger, invoice) => issue(ledger, invoice, { type }),
 ])
 
-/** Kinds of states with a linked document of the given status. */
+/** States with a document of the given status. The reference and the metadata both link the document. */
 const withStatus = (['draft', 'sent', 'second_copy', 'canceled'] as const).map((status): [string, Kind] => [
   `status_${status}`,
   (ledger, invoice) => issueOrdinary(ledger, invoice, { type: 'Invoice', status }),
 ])
 
-/** Kinds of states in which only a credit note, debit note or receipt has the invoice's reference. Such documents certify nothing. */
+/** States in which only a credit note, debit note or receipt has the invoice's reference. Such documents certify nothing. */
 const about = relatedTypes.map((type): [string, Kind] => [
   `only_${type}`,
   (ledger, invoice) => ledger.issue(invoice, { type }),
 ])
 
-/** Ways to change an invoice's id so that the reference is similar but wrong. */
+/** References that are similar to the invoice's id and must not link a document. */
 const nearly: Record<string, (id: string) => string> = {
   prefix: id => id.slice(0, -1),
   longer: id => `${id}0`,
@@ -243,8 +242,8 @@ function kindAt(position: number): string | null {
 }
 
 /**
- * Issues the documents of all finalized invoices, oldest first. Returns the incorrect states by invoice id. Void invoices always have a
- * correct document, so that tests can plant a wrong one. Negative invoices have none.
+ * Issues the documents of all finalized invoices, oldest first. Returns the incorrect states by invoice id. Void invoices have a correct
+ * document. Negative invoices have none.
  */
 export function issueAll(ledger: Ledger, states: 'ordinary' | 'all'): Map<string, string> {
   const { account, random } = ledger

@@ -1,4 +1,3 @@
-/** Contract of the sandbox's Stripe account. */
 import type { OrderedIds } from '../ordered-ids.ts'
 import type { ChangeKind } from './changes.ts'
 import type { StripeCustomer, StripeEvent, StripeInvoice, StripeTaxRate } from './objects.ts'

@@ -54,7 +54,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   const invoices = new Map<string, StripeInvoice>()
   const events: StripeEvent[] = []
   const order = createOrderedIds()
-  /** What will happen to each draft, by invoice id. */
+  /** Plan and terms of each draft, by invoice id. */
   const prospects = new Map<string, { plan: Plan; terms: Terms }>()
   /** Ids of invoices that can still change, by status. */
   const ids = { draft: [] as string[], open: [] as string[], uncollectible: [] as string[] }
@@ -247,7 +247,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     } else account.change(kindFor((chance - 0.05) / 0.95))
   }
 
-  /** Brings a draft to its present status. Young invoices are more likely to be drafts or open. */
+  /** Brings a draft to its status at the start. Young invoices are more likely to be drafts or open. */
   function grow(draft: StripeInvoice, payer: Payer): StripeInvoice {
     const { terms } = prospects.get(draft.id) as { terms: Terms }
     const age = now - draft.created

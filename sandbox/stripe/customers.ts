@@ -18,7 +18,7 @@ export interface Payer {
   isDeleted: boolean
   /** A negative balance is a credit, and a positive balance is owed. The next invoice takes the balance over. */
   balance: number
-  /** The payment of the payer's last invoice. */
+  /** The last payment that was opened for the payer. */
   lastPayment: StripeInvoicePayment['payment'] | null
   prefix: string
   sequence: number

@@ -7,7 +7,6 @@ import { amountsOf, cancelPayments, dueDate, openAccount, type Terms } from './s
 
 type Rates = ReadonlyMap<string, StripeTaxRate>
 
-// These fields are the same for every invoice.
 const fixed = {
   account_country: 'PT',
   account_name: 'Sandbox, Lda.',
@@ -46,7 +45,7 @@ const untouched = { finalized_at: null, marked_uncollectible_at: null, paid_at: 
 
 export interface DraftOptions {
   payer: Payer
-  /** Number of the invoice in the account. Some numbers give an invoice with very many lines. */
+  /** Position of the invoice in the account. Some positions give an invoice with very many lines. */
   serial: number
   created: number
   taxations: Taxations

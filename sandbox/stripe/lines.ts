@@ -12,7 +12,6 @@ export interface Plan {
   price: number
   period: { start: number; end: number }
   taxation: Taxation
-  /** Discounts of the whole invoice. */
   discounts: Discount[]
   /** Whether items may have their own discounts, which are subtracted before the invoice's discounts. */
   hasItemDiscounts: boolean
@@ -42,7 +41,7 @@ export function createLine(random: Random, coupons: Random, plan: Plan): StripeL
       random() < 0.04 ? null : inOnePiece(products[product] ?? '', proration ? ' (tempo não usado)' : ''),
     discount_amounts,
     discountable: !proration,
-    // Only the item's own discounts. `discount_amounts` also has the item's share of the invoice's discounts.
+    // Contains only the item's own discounts. `discount_amounts` also has the item's share of the invoice's discounts.
     discounts: own.map(({ id }) => id),
     invoice: plan.invoice,
     livemode: false,
@@ -82,7 +81,7 @@ function priceLine(random: Random, unit: number): Priced {
     unit_amount_decimal,
   })
   const whole = { quantity, quantity_decimal: String(quantity), proration: false }
-  // A quantity with a half. The amount is still a whole number.
+  // A line with half a unit. The amount is rounded to a whole number.
   if (chance < 0.08) {
     const halves = quantity * 2 + 1
     return {
@@ -93,7 +92,7 @@ function priceLine(random: Random, unit: number): Priced {
       proration: false,
     }
   }
-  // A price with fractions of a cent, as for metered usage.
+  // A line whose unit price has fractions of a cent, as for metered usage.
   if (chance < 0.14) {
     const calls = quantity * 1_000 + 7
     const price = { pricing: pricing('1.2345'), quantity: calls, quantity_decimal: String(calls) }

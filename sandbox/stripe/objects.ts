@@ -82,7 +82,6 @@ export interface StripeInvoice {
   customer_tax_ids: { type: string; value: string }[] | null
   default_tax_rates: StripeTaxRate[]
   description: string | null
-  /** Ids of the discounts of the whole invoice. */
   discounts: string[]
   due_date: number | null
   effective_at: number | null
@@ -173,7 +172,6 @@ export function makeEvent(
 /** Number of lines or payments that an invoice contains in an answer. */
 const embedded = 10
 
-/** Returns the invoice as an answer contains it. */
 export function onTheWire(invoice: StripeInvoice, hasPayments = false): object {
   const { lines, payments, ...rest } = invoice
   return { ...rest, lines: firstOf(lines), ...(hasPayments && { payments: firstOf(payments) }) }
@@ -184,7 +182,7 @@ function firstOf<T>(list: StripeList<T>): StripeList<T> {
   return { ...list, data: list.data.slice(0, embedded), has_more: true }
 }
 
-/** An empty text removes an entry. */
+/** Merges metadata entries as Stripe does. An empty text removes an entry. */
 export function mergeMetadata(
   metadata: Record<string, string>,
   entries: Record<string, string>,

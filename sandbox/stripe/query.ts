@@ -6,7 +6,7 @@ export function stripeError(status: number, message: string, code?: string, para
   return new SandboxError(status, message, { error })
 }
 
-/** Returns a 404 for a missing object. When a parameter names the object, returns a 400. */
+/** Returns a 404 for a missing object, and a 400 when a parameter of the request names the object. */
 export function missing(what: string, id: string, param?: string): SandboxError {
   const named = param ?? (what === 'invoice' ? what : 'id')
   return stripeError(param === undefined ? 404 : 400, `No such ${what}: '${id}'`, 'resource_missing', named)
@@ -108,7 +108,6 @@ export function isWithin(value: number, { gt, gte, lt, lte }: Range): boolean {
   )
 }
 
-/** Items of a list, oldest first. */
 export interface Sequence<T> {
   length: number
   at(index: number): T

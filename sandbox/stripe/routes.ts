@@ -18,7 +18,6 @@ import {
 } from './query.ts'
 import { renderEndpoints, renderEvent, renderInvoice, renderLine, type World } from './render.ts'
 
-/** Permissions of a restricted key. */
 export const permissions = [
   'invoices',
   'customers',

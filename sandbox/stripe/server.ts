@@ -12,7 +12,7 @@ import { renderEvent, type World, writeInMode } from './render.ts'
 import { type Permission, type Route, routes } from './routes.ts'
 import { createWebhooks } from './webhooks.ts'
 
-/** Keys of each kind and mode. */
+/** Accepted keys: a secret and a restricted key for each mode. */
 export const sandboxKeys = ['sk_test_sandbox', 'rk_test_sandbox', 'sk_live_sandbox', 'rk_live_sandbox']
 
 export interface SandboxOptions extends AccountOptions, ServingOptions {
@@ -20,7 +20,7 @@ export interface SandboxOptions extends AccountOptions, ServingOptions {
   account?: StripeAccount
   /** The only accepted key. By default each of `sandboxKeys` is accepted. Requests with a live key see live objects. */
   apiKey?: string
-  /** Default: acct_1SandboxFatura. */
+  /** Account ID. Default: acct_1SandboxFatura. */
   accountId?: string
   /** Requests per second before a 429. Null means no limit. */
   ratePerSecond?: number | null
@@ -59,7 +59,7 @@ export async function startStripeSandbox(options: SandboxOptions = {}): Promise<
     if (route === undefined) throw stripeError(404, `Unrecognized request URL (${method}: ${url.pathname}).`)
     if (route.permission !== undefined && forbidden.has(route.permission))
       throw notPermitted(key, route.permission)
-    // Without a cursor, every page is the first page.
+    // With the fault `looping_page`, the cursor is removed, so that every page is the first page.
     if (fault?.fault === 'looping_page')
       for (const cursor of ['starting_after', 'ending_before']) url.searchParams.delete(cursor)
     const [, id = '', secret = ''] = route.path.exec(url.pathname) ?? []

@@ -80,7 +80,7 @@ export async function compareWithSources(
   key: InvoiceKey,
 ): Promise<FieldDifference[] | null> {
   const { found } = await payments.fetchInvoice(key.id, key.customer_id)
-  // The store is read after the fetch, so that a change applied between the two reads is not reported.
+  // The store is read after the fetch, so that a change that the connector applies meanwhile is not reported.
   const stored = await readStored(store, key)
   if (stored === null) return []
   const { linked, invoice, lines, payment } = stored
@@ -90,7 +90,7 @@ export async function compareWithSources(
     return [{ field: 'status', stored: invoice.status, now: `none of ours: ${found.refusal}` }]
   const record = completeRecord(found, { invoice, payment })
   const claim = record.claim ?? noClaim
-  // Finds the documents that are tied to the invoice, named by its claim, or refer to it.
+  // Finds the documents that are tied to the invoice, that its claim names, or that refer to it.
   const own = { invoice: record.invoice, claim, payments: paymentIds(record.payment) }
   const related = documentsOf([own], rules)
   const tied = linked.document === null ? [] : [linked.document.id]
@@ -112,7 +112,7 @@ export async function compareWithSources(
     ...comparePayment(payment, record.payment ?? payment),
     ...known.flatMap(({ id, document, misses }) => {
       const now = answers.get(id)
-      // A document that a read has already missed is about to be deleted. The connector handles this case.
+      // The connector already follows a document that a read has missed, so no difference is reported.
       if (now === undefined || (now === null && misses > 0)) return []
       return compareDocument(id, misses > 0 ? null : document, now)
     }),
@@ -121,7 +121,7 @@ export async function compareWithSources(
 }
 
 async function readStored(store: Compared['store'], { customer_id, id }: InvoiceKey) {
-  // `readLinked` returns rows after a key. The invoice's id without its last character is just before the invoice.
+  // `readLinked` returns the rows after a key. The id without its last character sorts just before the invoice.
   const before = { customer_id, id: id.slice(0, -1) }
   const linked = (await store.readLinked(before, 100, customer_id)).find(other => other.id === id)
   if (linked === undefined) return null

@@ -23,7 +23,6 @@ export function createSheet(): CSSStyleSheet {
   return sheet
 }
 
-/** Parts that a host page may hide. */
 export type Part = 'header' | 'chart' | 'language' | 'export' | 'pay'
 
 export interface AppProps {

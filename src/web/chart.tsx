@@ -6,7 +6,7 @@ import { Button, Switch } from './controls.tsx'
 import { billedByMonth, monthsBetween } from './month-totals.ts'
 import { Cell, RowHead, TableHead } from './table.tsx'
 
-/** With fewer months a chart shows no more than the list. */
+/** With fewer months, the chart would show no more than the list. */
 const fewestMonths = 3
 
 export function Chart({ summary }: { summary: CustomerSummary }) {
@@ -77,7 +77,7 @@ export function Chart({ summary }: { summary: CustomerSummary }) {
 }
 
 /**
- * Scrolls the chart by the number of visible months, starting at the newest. `inSight` holds the first visible month and the month after
+ * Scrolls the chart by as many months as are visible, starting at the newest. `inSight` holds the first visible month, and the month after
  * the last visible one.
  */
 function useSteps(content: string, months: number) {
@@ -92,7 +92,7 @@ function useSteps(content: string, months: number) {
     let isAtEnd = true
     let width = 0
     const measure = () => {
-      // After a change of width the ResizeObserver calls `fit`, which measures again.
+      // After a change of width, the ResizeObserver calls `fit`. `fit` then measures again.
       if (current.clientWidth !== width) return
       isAtEnd = current.scrollLeft + current.clientWidth > current.scrollWidth - 2
       setFirst(current.scrollLeft < 2)

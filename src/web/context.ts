@@ -28,7 +28,6 @@ export interface PageContext {
   onRefused: (() => void) | null
   /** Requests another token at once, because the user asked for it. Null when the host page cannot be asked. */
   askHost: (() => void) | null
-  /** Parts that the host page hides. */
   hidden: ReadonlySet<string>
   canPay: boolean
   downloads: Downloads

@@ -28,7 +28,7 @@ export function Heading({ rank, inner, ...attributes }: HeadingProps) {
 
 interface SwitchProps<Value extends string> {
   legend: string
-  /** Values with a label, for values that need an explanation. */
+  /** The possible values. A name is shown as a tooltip and read by screen readers. */
   options: readonly (readonly [value: Value, name?: string])[]
   value: Value
   onChange(value: Value): void
@@ -54,7 +54,6 @@ export function Switch<Value extends string>({ legend, options, value, onChange 
 
 interface LinkProps {
   to: Partial<UrlState>
-  /** `button` gives the link the style of a button. */
   class?: string
   children: ComponentChildren
 }

@@ -90,7 +90,6 @@ function useWalk() {
   const running = useRef<AbortController>(undefined)
   useEffect(() => () => running.current?.abort(), [])
 
-  /** `make` writes the file. */
   async function walkAll(make: Make): Promise<void> {
     const stop = new AbortController()
     running.current = stop

@@ -15,7 +15,6 @@ const debounceMs = 350
 
 interface FiltersProps {
   clear(): void
-  /** Content beside the button that opens the filters. */
   children: ComponentChildren
 }
 
@@ -74,7 +73,7 @@ export function Filters({ clear, children }: FiltersProps) {
   )
 }
 
-/** Buttons for the usual accounting periods. */
+/** Buttons for the usual accounting periods, such as the last month. */
 function Periods({ filters, set }: { filters: InvoiceFilters; set(change: InvoiceFilters): void }) {
   const { words } = usePage()
   return (

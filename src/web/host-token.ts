@@ -130,7 +130,7 @@ async function fetchFrom(source: FetchToken): Promise<string | Error> {
   }
 }
 
-/** Adds "fetchToken failed" to an error of the host's own function, which does not name its origin. */
+/** Adds "fetchToken failed" to an error that the host page's function threw. */
 function explain(error: unknown): Error {
   if (error instanceof NoTokenError) return error
   const reason = error instanceof Error ? error.message : String(error)

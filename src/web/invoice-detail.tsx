@@ -33,7 +33,7 @@ export function InvoiceDetail({ id }: { id: string }) {
     [invoice, client],
   )
   const document = answer?.data ?? null
-  // The focus moves to the heading, so that keyboard and screen reader continue there.
+  // Moves the focus to the heading, so that keyboards and screen readers continue there.
   useEffect(() => {
     opened.current = id
     if (isThere) heading.current?.focus()

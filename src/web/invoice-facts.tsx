@@ -20,7 +20,6 @@ const tones: Record<InvoiceState['kind'], Tone> = {
   uncollectible: 'bad',
 }
 
-/** Shows the state of an invoice in the customer's words. */
 export function StateBadge({
   invoice,
 }: {
@@ -45,7 +44,6 @@ export function InvoiceTotal(props: Pick<Invoice, 'status' | 'total_cents' | 'cu
   return <span>{props.status === 'void' ? <s>{text}</s> : text}</span>
 }
 
-/** An entry of a `dl`. */
 export function Fact(props: { name: string; class?: string; children: ComponentChildren }) {
   return (
     <div class={props.class}>

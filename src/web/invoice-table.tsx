@@ -1,4 +1,4 @@
-/** The invoices of a page as a table. On a narrow screen each row looks like a card, and screen readers still see a row. */
+/** Shows the invoices of a page as a table. On a narrow screen each row looks like a card, but screen readers still announce table rows. */
 import { useEffect, useRef } from 'preact/hooks'
 import type { ListedInvoice } from '../sdk/client.ts'
 import { usePage } from './context.ts'

@@ -1,4 +1,3 @@
-/** The lines and totals of an invoice. */
 import { includedTaxOf } from '../domain/money.ts'
 import type { InvoiceDetail } from '../sdk/client.ts'
 import { usePage } from './context.ts'
@@ -45,7 +44,7 @@ export function Lines({ invoice }: { invoice: InvoiceDetail }) {
   )
 }
 
-/** The lines of the totals add up to the total. A tax that the prices include is shown below the total. */
+/** Shows the totals of an invoice. The amounts add up to the total. A tax that the prices include is shown below. */
 function Totals({ invoice }: { invoice: InvoiceDetail }) {
   const { words, format } = usePage()
   const { subtotal_cents, discount_cents, tax_cents, tax_percent, total_cents, currency, taxes } = invoice

@@ -12,7 +12,6 @@ interface NoticeProps {
   lead?: string
   tone?: 'calm' | 'warning'
   details?: ComponentChildren
-  /** Buttons of the possible actions. */
   children?: ComponentChildren
 }
 
@@ -32,7 +31,7 @@ interface ProblemNoticeProps {
   retry(): void
   /** Whether an earlier answer stays visible. */
   hasContent: boolean
-  /** Leads back from an invoice that does not exist, or from a search that the service refuses. */
+  /** Leaves an invoice that does not exist, or a search that the service refuses. */
   back?: (() => void) | undefined
 }
 

@@ -59,7 +59,7 @@ function DueText({ daysOverdue, nextDue }: Pick<Owed, 'daysOverdue' | 'nextDue'>
   return nextDue === null ? null : <span>{words.until(format.dueDay(nextDue))}</span>
 }
 
-/** Shows the first open invoices. A button shows all of them. */
+/** Shows the first open invoices. A button shows the others. */
 function OpenInvoices({ owed: { invoices, count, currency } }: { owed: Owed }) {
   const { words, format } = usePage()
   const [isWhole, setWhole] = useState(false)

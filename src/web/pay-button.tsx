@@ -1,4 +1,4 @@
-/** Opens the payment platform's page in a new tab. This page shows the payment as soon as the service knows it. */
+/** Opens the payment platform's page in a new tab. The billing page shows the payment as soon as the service knows about it. */
 import { useState } from 'preact/hooks'
 import { FaturaError } from '../sdk/client.ts'
 import { usePage } from './context.ts'

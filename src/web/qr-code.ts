@@ -19,7 +19,7 @@ export async function readQrCode(image: Blob): Promise<QrCode> {
   return { width, height, path: drawDark(context.getImageData(0, 0, width, height)) }
 }
 
-/** Returns an SVG path of rectangles. Each rectangle is a run of dark pixels, as high as the rows below repeat that run. */
+/** Returns an SVG path of rectangles. A rectangle is a run of dark pixels, extended down while the next rows have the same run. */
 export function drawDark({ data, width, height }: Pick<ImageData, 'data' | 'width' | 'height'>): string {
   const isDark = (x: number, y: number) => (data[(y * width + x) * 4 + 1] ?? 255) < 128
   const open = new Map<string, { x: number; y: number; length: number }>()

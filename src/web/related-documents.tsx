@@ -44,7 +44,7 @@ export function RelatedDocuments({
   )
 }
 
-/** For example "Credit note NC 4". */
+/** Returns the document's name, for example "Credit note NC 4". */
 export function nameDocument({ type, number }: Pick<DocumentAbout, 'type' | 'number'>, words: Words): string {
   return `${words.documentType[type] ?? type} ${number ?? ''}`.trim()
 }

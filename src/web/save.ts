@@ -1,6 +1,5 @@
 /** Saves files from the page. */
 
-/** Saves a file into the browser's download folder. */
 export async function saveBlob(blob: Blob, name: string): Promise<void> {
   const address = URL.createObjectURL(blob)
   const link = document.createElement('a')

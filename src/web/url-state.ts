@@ -10,7 +10,6 @@ export interface UrlState {
   filters: InvoiceFilters
   page: number
   pageSize: number
-  /** ID of the invoice whose detail is shown. */
   invoice: string | null
   isStatement: boolean
   lang: string | null

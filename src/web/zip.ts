@@ -12,12 +12,11 @@ import { nameDocument } from './related-documents.tsx'
 export interface ZipOptions
   extends Pick<PageContext, 'client' | 'session' | 'brand' | 'language' | 'words' | 'downloads'> {
   walk: InvoiceWalk
-  /** Value of the filter `status`. */
   status: string | undefined
   signal: AbortSignal
   /** Called after each invoice with the number of invoices so far. */
   onStep(done: number): void
-  /** Called after each PDF with whether the PDF was fetched. */
+  /** Called after each PDF. `isFetched` is false when the PDF could not be fetched. */
   onPdf(isFetched: boolean): void
 }
 

@@ -1,6 +1,4 @@
-/**
- * Builds `fatura token` and `fatura key`: one command that makes a credential, `list` and `revoke`. `fatura webhook` uses `list` as well.
- */
+/** Builds the commands `fatura token` and `fatura key` with their subcommands. `fatura webhook` uses `listCommand` as well. */
 import { isMissing, openOperatorStore, openWriteStore, prepareStore, useStore } from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
@@ -53,11 +51,11 @@ export function listCommand<Row>(kind: Listed<Row>): SettingsCommand {
 export interface Credential<Row> extends Omit<Listed<Row>, 'none'> {
   noun: 'token' | 'key'
   make: SettingsCommand
-  /** A command that makes the first credential. */
+  /** Command that makes the first credential. */
   example: string
   /** Name of the part that only the owner has, for example "The tokens themselves". */
   secret: string
-  /** Completes the text "every process refuses …", for example "its links". */
+  /** Text in "every process refuses …", for example "its links". */
   refused: string
   id: [argument: string, description: string]
   /** Throws for a text that is not an id. */

@@ -1,4 +1,4 @@
-/** The story of the demo. The first customer has an example of every kind of invoice, before and while the demo runs. */
+/** The story of the demo. The first customer has examples of all kinds of invoices, which change while the demo runs. */
 import type { DocumentAccount } from '../../../sandbox/invoicexpress/account.ts'
 import type { StripeAccount } from '../../../sandbox/stripe/account.ts'
 import type { ChangeKind } from '../../../sandbox/stripe/changes.ts'
@@ -26,9 +26,7 @@ const staged: readonly { daysAgo: number; daysUntilDue: number; changes: readonl
   { daysAgo: 0, daysUntilDue: 30, changes: [] },
 ]
 
-/**
- * A change of the invoice, a new document or receipt, or a state that the program that creates documents records in the invoice's metadata.
- */
+/** A change of the invoice, a new document, a receipt, or a state recorded in the invoice's metadata. */
 type Happening = ChangeKind | 'document' | 'receipt' | 'creating' | 'failed' | 'ignored'
 
 /** The first customer's story. The key is the step within one round of `storySteps` steps. */

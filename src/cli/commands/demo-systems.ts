@@ -57,7 +57,7 @@ export async function startDemoSystems(url: string, log: Logger, onEvent: (line:
     customers,
     happen: (now?: number) => life.happen(now),
     synchronize: () => life.synchronize(),
-    /** From now on, changes happen by themselves. */
+    /** Starts changes at regular intervals. */
     startChanging() {
       changes = repeatChange(() => life.change(), stopping.signal)
     },
@@ -168,14 +168,13 @@ class DemoLife {
     await this.synchronize()
   }
 
-  /** Runs the next step of the demo. */
   happen(now = Date.now()): void {
     const { sandbox, documents, first } = this.sandboxes
     live(sandbox.account, documents, first, this.steps++, Math.floor(now / 1000))
     documents.follow()
   }
 
-  /** Lets the connector read the changes of the sandbox. */
+  /** Delivers the sandbox's events, and lets the connector read what changed. */
   async synchronize(): Promise<void> {
     const { onEvent, seen, sync } = this
     const { sandbox, documents } = this.sandboxes

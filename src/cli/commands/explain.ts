@@ -270,7 +270,6 @@ function joinLines(lines: readonly (string | null)[]): string {
   return lines.map(line => (line === null || line.endsWith('\n') ? line : `${line}\n`)).join('')
 }
 
-/** Formats a stamp in microseconds as ISO 8601. */
 function moment(observedAt: number): string {
   return observedAt === 0 ? 'at an unknown time' : new Date(Math.floor(observedAt / 1000)).toISOString()
 }

@@ -3,7 +3,7 @@ import { type Invoice, type InvoiceDocument, isInvoiceId } from '../../domain/in
 import { foldText, searchWords } from '../../store/sql/search.ts'
 import type { OperatorStore } from '../../store/store.ts'
 
-/** The search stops after this number of invoices. Such a text does not name a single invoice. */
+/** The search ends after this number of invoices, because the text is then too general. */
 const maxFound = 20
 
 /** Returns an invoice's ID unchanged, even when that invoice is not stored. For any other text all invoices are searched. */

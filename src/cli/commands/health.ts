@@ -4,7 +4,7 @@ import { jsonLine } from '../terminal/json-line.ts'
 
 const used = ['HOST', 'PORT'] as const
 
-/** Timeout of the request. Container platforms limit a health check, Docker to 30 seconds by default and most others to less. */
+/** Timeout of the request, shorter than the timeouts of container health checks. Docker's default is 30 seconds. */
 const patienceMs = 3_000
 
 export const healthCommand = () =>

@@ -98,7 +98,7 @@ async function importFrom(read: ReadInput, store: WriteStore, options: Options):
 const chunkSize = 256 * 1024
 const readAt = promisify(read)
 
-/** Reads the input. Each call begins at the first byte. */
+/** Returns a reader of the input. Each call starts at the first byte. */
 type ReadInput = () => AsyncIterable<Uint8Array>
 
 async function openInput(file: string): Promise<{ read: ReadInput; close(): void }> {

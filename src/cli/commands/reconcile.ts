@@ -217,7 +217,6 @@ function print(text: string): void {
   movingLine.print(formatParagraph(text))
 }
 
-/** Columns that do not hold text. */
 const kinds: Partial<Record<keyof Difference, ColumnKind>> = {
   issued_at: 'moment',
   total_cents: 'integer',

@@ -117,7 +117,6 @@ function print(text: string): void {
   movingLine.print(formatParagraph(text))
 }
 
-/** Kind of value of each column, in the columns' order. */
 const kinds: Record<keyof VatLine, ColumnKind> = {
   record: 'text',
   rate_percent: 'number',

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CliError } from '../terminal/cli-error.ts'
 
-/** Creates a folder. The caller removes the folder. */
 export async function createTemporaryFolder(prefix: string): Promise<string> {
   return mkdtemp(join(tmpdir(), prefix)).catch((error: NodeJS.ErrnoException) => {
     throw new CliError(

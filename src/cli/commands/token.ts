@@ -41,7 +41,7 @@ export function tokenCommand() {
   })
 }
 
-/** Has no default value, because the help would show an empty list as the default. */
+/** The option `--customer` has no default value, because the help would show an empty list as the default. */
 function collect(value: string, previous: readonly string[] = []): string[] {
   return [...previous, value]
 }

@@ -55,7 +55,7 @@ export function findMisspelt(): { name: string; nearest: string }[] {
     })
 }
 
-/** Whether the name is a setting, or a variable of Node or of the PostgreSQL driver that may stand in `.env`. */
+/** Whether the name is a setting, or a variable of Node or of the PostgreSQL driver that is allowed in `.env`. */
 function isKnown(name: string): boolean {
   return variableNames.includes(name) || /^(PG[A-Z]+|NO_COLOR|FORCE_COLOR|TZ)$/.test(name)
 }

@@ -7,7 +7,7 @@ import { printable } from '../terminal/table.ts'
 export class InvalidSetting extends Error {}
 
 /**
- * Throws an `InvalidSetting`. `problem` says what is allowed, for example "must be on or off". The caller adds the setting's name, and adds
+ * Throws an `InvalidSetting`. `problem` says what is allowed, for example "must be on or off". `readSettings` adds the setting's name, and
  * the value unless the value is secret.
  */
 export function refuse(problem: string): never {
@@ -95,7 +95,7 @@ export function parseKeySetUrl(text: string): string {
 
 export const parseClaimText = parseMatch(/^[^\p{Cc}]{1,500}$/u, 'must be one line of at most 500 characters')
 
-/** Allows http only for a loopback address. On any other way, others could read or change what is sent. */
+/** Allows http only for a loopback address. On a network, others could read or change what is sent. */
 function readSecureUrl(text: string, example: string): URL {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== '')

@@ -10,7 +10,7 @@ import { fileVariable, type Setting, type SettingDefinition, type Settings, sett
 /** Values of a command's flags, under the names that commander gives the flags. */
 export type Options = Readonly<Record<string, unknown>>
 
-/** Returns the values of the named settings. A wrong value throws an error of one line that says what is allowed. */
+/** Returns the values of the named settings. Throws a `CliError` of one line for a wrong value. */
 export function readSettings<K extends Setting>(
   options: Options,
   names: readonly K[],

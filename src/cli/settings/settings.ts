@@ -25,7 +25,7 @@ import { sourceSettings } from './source-settings.ts'
 export type Service = 'serve' | 'up' | 'sync'
 
 export interface SettingDefinition {
-  /** Default as text, which `parse` also has to accept. */
+  /** Default value as text. `parse` has to accept this text. */
   default: string
   /**
    * A setting without a flag is read from the environment only. Secrets have no flag, because other users of the machine can read a command

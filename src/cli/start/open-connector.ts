@@ -110,7 +110,7 @@ function refuseOthers(compared: readonly Comparison[]): void {
     if (comparison.verdict === 'other') throw new CliError(describeOther(comparison))
 }
 
-/** Compares the accounts with the store, and binds them the first time. A failure is recorded on the stream that would run first. */
+/** Compares the accounts with the store, and stores them at the first run. A failure is recorded on the stream that would run first. */
 async function settleAccounts(
   store: WriteStore,
   accounts: Accounts,
@@ -136,7 +136,7 @@ async function settleAccounts(
     }
 }
 
-/** Links the invoices again whose lost document the guard has let through. Otherwise no stream would read these invoices again. */
+/** Links invoices again whose lost document the deletion guard has let through. Otherwise no stream would process these invoices again. */
 async function relinkLetThrough(store: WriteStore, guard: DeletionGuard, rules: LinkRules): Promise<void> {
   const ids = guard.letThrough('lost_document').map(({ id }) => id)
   for (let start = 0; start < ids.length; start += batchSize) {

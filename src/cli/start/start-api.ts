@@ -30,7 +30,7 @@ export type ApiOptions = Partial<Settled> &
 
 export type RunningApi = Awaited<ReturnType<typeof startApi>>
 
-/** Serves until `delay` resolves, then for as many milliseconds as `delay` resolved with. Then the running requests finish. */
+/** Serves until `delay` resolves with a number of milliseconds, and continues for that time. Then the running requests finish. */
 export async function serveUntil(delay: Promise<number>, api: RunningApi, log: Logger): Promise<void> {
   log.info({ address: api.address }, 'listening')
   const delayMs = await delay
@@ -48,7 +48,6 @@ export async function startApi(options: ApiOptions) {
   const app = await openApp(options, store, verifiers, ending.signal)
   holdConnections(app.server)
   let sockets = noMoreSockets
-  /** Closes the port, waits until the running requests have finished, and closes the store. */
   const stop = async () => {
     await closeGently(app.server, () => app.close(), sockets)
     verifiers?.close()

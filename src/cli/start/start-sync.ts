@@ -32,7 +32,7 @@ const graceMs = 5_000
 /** A connector with its own store. It is usable until the signal, or until another process takes over. */
 type Opened = Awaited<ReturnType<typeof openConnector>>
 
-/** Runs once. The run reads the invoices (the whole account, new events, unsettled invoices), and then the documents. */
+/** Synchronizes once. Invoices come first: the whole account, new events and unsettled invoices. Documents come second. */
 export async function syncOnce(given: SyncOptions): Promise<void> {
   const options = await openConnector(given, true, new WrittenPlace())
   const { store, log, signal } = options
@@ -84,7 +84,7 @@ export async function syncOn(given: SyncOptions): Promise<void> {
         log.error('another process took over the synchronization of this store')
         continue
       }
-      // A store that never opened is an error for the operator. A store that was open before may be free or available again soon.
+      // A store that never opened needs the operator. A store that was open before may become available again soon.
       if (!wasOpen && !(error instanceof StoreReplaced)) throw error
       log.error({ err: error }, 'sync failed; trying again')
       await pause(retryPauseMs, signal)
@@ -125,7 +125,7 @@ async function follow(options: Opened): Promise<void> {
       const rounds = [
         ...(await createRounds(questions, { store, clocks: realClocks, reportStep: logStep(log), isListed })),
         [every(pruneEveryMs, realClocks, () => pruneChanges(store, options.changesKeptMs))],
-        // With documents connected, the questions about documents do this work.
+        // When documents are connected, a question about documents calls `ageClaims`.
         ...(documents === null
           ? [[every(everyMs.unsettled, realClocks, () => ageClaims(store, options))]]
           : []),
@@ -134,7 +134,7 @@ async function follow(options: Opened): Promise<void> {
     }
     await Promise.all([
       Promise.race([followAll(), graceAfter(signal)]),
-      // Deliveries do not depend on Stripe or InvoiceXpress.
+      // Deliveries of outgoing webhooks do not depend on Stripe or InvoiceXpress.
       Promise.race([
         deliverChanges({ store, allowPrivate: options.outgoingWebhooksPrivate, log, signal }),
         graceAfter(signal),

@@ -12,8 +12,8 @@ const jwt = /eyJ[\w-]+\.[\w-]+(?:\.[\w-]+)?/g
 const privateHalf = /("d"\s*:\s*")[\w-]+/g
 
 /**
- * Matches a private key half alone, also when it is cut. A match is hidden only when the kind of character changes often, which does not
- * happen in names.
+ * Matches a word that may be the private half of a key, also when it is cut. Only words that often change between kinds of characters are
+ * hidden. Names do not.
  */
 const maybeHalf = /(?<![\w-])-{0,2}[\w-]{40,43}(?![\w-])/g
 const changeOfKind = /(?=[a-z][A-Z\d]|[A-Z][a-z\d]|\d[A-Za-z])/g
@@ -25,11 +25,11 @@ const stripe = /\b((?:[sr]k_(?:live|test)|whsec)_)\w+/g
 const givenToNoOption = /(unknown option '-[^'=]*=)[^']*/g
 
 /**
- * Matches the user and password of an address. A `file:` address has neither, but its path may contain `@`, for example in @fastify/cors.
+ * Matches the user and password of an address. A `file:` address has neither, but its path may contain `@`, for example `@fastify/cors`.
  */
 const login = /(?<!file):\/\/[^\s'"]*@/g
 
-/** Removes secrets from a message, which may repeat typed text. Of an access token, the part with its id stays. */
+/** Removes secrets from a message, which may repeat typed text. The id of an access token stays visible. */
 export function hideSecrets(text: string): string {
   return (
     text

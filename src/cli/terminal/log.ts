@@ -13,7 +13,7 @@ const gatherMs = 100
 /** Writes JSON lines to standard output, and readable lines to a terminal. A SIGKILL may lose the lines of the last moment. */
 export function createLog(level: string): Logger {
   const isTerminal = isatty(1)
-  // The timer writes without `flushSync`, because that would wait for the disk and block every request.
+  // The output is written by a timer and not with `flushSync`, because `flushSync` waits for the disk and blocks every request.
   const output = pino.destination({
     ...{ dest: 1, sync: true, maxWrite: writtenAtOnceBytes },
     ...(!isTerminal && { minLength: writtenAtOnceBytes / 2, periodicFlush: gatherMs }),

@@ -57,7 +57,6 @@ export function createProgress(what: string, line = movingLine) {
   let isShown = false
   let next = started + Math.max(patienceMs, everyMs)
 
-  /** Returns duration and rate for the closing line. */
   function pace(done: number): string {
     const seconds = (Date.now() - started) / 1000
     return `${seconds.toFixed(1)} s, ${Math.round(done / Math.max(seconds, 0.001))} ${what}/s`

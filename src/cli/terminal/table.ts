@@ -3,7 +3,6 @@
 type Row = readonly string[]
 
 export interface TableOptions {
-  /** Minimum widths by column. */
   atLeast?: readonly number[]
   /** Adds colour to a part of a cell. The visible width must not change. */
   paint?: (text: string, column: number, row: Row) => string
@@ -82,7 +81,6 @@ function columnWidths(rows: readonly Row[], atLeast: readonly number[]): number[
   )
 }
 
-/** Number of rows whose widths are measured together. */
 const blockSize = 200
 
 /** Writes a table of any length without holding all rows. Columns may become wider in later blocks. Nothing is written without a row. */

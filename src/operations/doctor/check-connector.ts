@@ -14,7 +14,7 @@ const minuteMs = 60_000
 const invoices = billingStreams(knownSources.billing)
 const documents = documentStreams(knownSources.documents)
 
-/** Ages above which a success is reported as old. They exceed the intervals, because a run takes time as well. */
+/** Ages above which a success is reported as old. The ages exceed the intervals, because a run takes time as well. */
 const staleAfterMs: Record<string, number> = {
   [invoices.events]: 5 * minuteMs,
   [invoices.unsettled]: 2 * everyMs.unsettled,
@@ -25,14 +25,12 @@ const staleAfterMs: Record<string, number> = {
 }
 
 /**
- * Ages above which a success is a failure of the check. A change without an event is found only by this list. Listing ten million invoices
- * takes 7 hours.
+ * Ages above which an old success is an error. Only the relist finds changes without an event. Listing ten million invoices takes 7 hours.
  */
 const overdueAfterMs: Record<string, number> = { [invoices.relist]: 2 * everyMs.relist }
 
 const startSync = 'Is fatura sync running? Start it with fatura sync, or fatura up.'
 
-/** Describes in words what each stream reads. */
 const readBy = {
   ...byName(invoices, {
     backfill: 'all invoices',

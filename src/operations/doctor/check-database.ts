@@ -169,7 +169,7 @@ function checkRights(report: Report, { role, tables, unwritable, lag }: ServerFa
   return lag === null ? unwritable.length === 0 : mayWriteSome
 }
 
-/** A replica that is further behind than this serves visibly old data. */
+/** Delay of a replica above which the doctor warns, because the API's data is visibly old. */
 const lagToWarnMs = 60_000
 
 /** Checks the store of DATABASE_READ_URL. `syncedAt` is the freshness of the writer's store, null when unknown. */
@@ -198,7 +198,7 @@ export async function checkReadStore(report: Report, url: string, syncedAt: numb
   else delay.warn(behind, 'Look at the replication: the answers of the API are as old.')
 }
 
-/** Reads the freshness in the same way as the API. It is the same for every customer. */
+/** Reads the freshness in the same way as the API. All customers have the same freshness. */
 export function readFreshness(url: string): Promise<number | null> {
   return useStore(openReadStore(url), async store => (await store.readFreshness()).synced_at)
 }

@@ -102,7 +102,7 @@ function createAsker(options: StripeOptions) {
   const stripe = createStripe({ ...options, timeoutMs: answerLimitMs })
   let clock: ClockReading | null = null
   return {
-    /** The clock that the first answer contained, also when Stripe refused the call. Null before an answer. */
+    /** The clock reading of the first answer, also when Stripe refused the call. Null before an answer. */
     clock: () => clock,
     /** Makes one call with a time limit. Never rejects. */
     async ask<T extends object>(call: (stripe: Stripe) => Promise<T>): Promise<Answer<T>> {
@@ -126,7 +126,7 @@ function createAsker(options: StripeOptions) {
 
 const harmless = 'which does no harm: events only notify'
 
-/** Never fails, because webhooks only make changes arrive sooner. */
+/** Reports no failures, because webhooks only make changes arrive sooner. */
 async function checkEndpoints(report: Report, hasSecret: boolean, { ask }: Asker): Promise<void> {
   const check = report('Stripe: webhook endpoint')
   const polling = 'Without it, changes are found by polling, within about 10 s.'
@@ -144,7 +144,7 @@ async function checkEndpoints(report: Report, hasSecret: boolean, { ask }: Asker
     )
   if (answer.kind === 'failed') return check.skip(answer.why, 'Try again.')
   const { data: endpoints } = answer.body
-  // Stripe does not say which endpoint leads to Fatura. The endpoint with the most needed events is taken.
+  // Stripe does not say which endpoint belongs to Fatura. The enabled endpoint with the most needed events is compared.
   const [best] = endpoints
     .filter(({ status }) => status === 'enabled')
     .map(({ api_version, enabled_events: enabled }) => ({

@@ -20,7 +20,7 @@ export interface Check {
   warn(detail: string, next: string): void
   fail(detail: string, next: string): void
   skip(detail: string, next?: string): void
-  /** Runs `work` within a time limit. After a failure, reports it with `next` as the remedy and returns null. */
+  /** Runs `work` within a time limit. A failure is reported with `next` as its remedy, and the result is null. */
   attempt<T>(next: string, work: (signal: AbortSignal) => Promise<T>, limitMs?: number): Promise<T | null>
 }
 
@@ -60,7 +60,7 @@ export const restoreAdvice = 'Stop what uses it, and restore a backup: docs/back
 
 class Overdue extends Error {}
 
-/** Rejects when the time is over. `work` is then no longer awaited and ends by its own timeouts. */
+/** Rejects when the time is over. `work` is then no longer awaited, and its own timeouts end it. */
 export async function within<T>(limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const overdue = new AbortController()
   const { promise: late, reject } = Promise.withResolvers<never>()

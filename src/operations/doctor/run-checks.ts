@@ -73,7 +73,7 @@ function openBilling(stripe: StripeOptions, keys: MetadataKeys) {
   return createBillingSource({ ...stripe, ...quick }, keys, { ...quickPace, perSecond: 20 })
 }
 
-/** `store` is null when it could not be read. The caller closes `store`. */
+/** `store` is null when it could not be read. The caller has to close it. */
 async function checkStore(
   report: Report,
   { url, readUrl, stripe, invoiceXpress }: Checked,

@@ -11,7 +11,7 @@ type Operator = Pick<
 >
 
 interface StoreMetricsOptions {
-  /** Resolves with the same store every time. The first call opens it. */
+  /** Resolves with the same store every time. The first call opens the store. */
   openStore(): Promise<{
     /** Null where only the API's reads are allowed. Then only the metrics of `basics` exist. */
     operator: Operator | null
@@ -105,7 +105,7 @@ class StoreFigures {
     }
   }
 
-  /** A kind without any record is 0. */
+  /** Shows 0 for a kind without records. */
   private showSetAside(counts: Awaited<ReturnType<Operator['countSetAside']>>): void {
     const { aside, refused } = this.gauges
     aside.reset()
@@ -138,7 +138,9 @@ class StoreFigures {
   }
 }
 
-/** Returns the distance to a moment in seconds. A moment in the future was stored by a fast clock, and counts as old by its distance. */
+/**
+ * Returns the seconds between now and a moment. The distance is positive even for a moment in the future, which a wrong clock has stored.
+ */
 function secondsSince(moment: number): number {
   return Math.abs(Date.now() - moment) / 1000
 }

@@ -3,7 +3,10 @@ import { type Amounts, grossOf } from '../../domain/document.ts'
 import { currencyOf } from '../../domain/document-json.ts'
 import { decimalsOf, fromMillionths, toMillionths } from '../../domain/money.ts'
 
-/** Returns the difference that counts as rounding. Each system rounds the lines of each tax rate separately, so every rate adds to it. */
+/**
+ * Returns the largest difference that counts as rounding. The lines of each tax rate are rounded separately, so each rate adds the
+ * tolerance.
+ */
 export function allowedCents(tolerance: number, rates = 1): number {
   return tolerance * Math.max(1, rates)
 }

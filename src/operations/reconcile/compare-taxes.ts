@@ -48,7 +48,7 @@ function isStacked({ total_cents, tax_cents }: Invoice, { taxes }: Facts): boole
   return bases > Math.abs(total_cents - tax_cents) + (taxes?.length ?? 0)
 }
 
-/** Pairs the amounts of both sides by rate. Empty when one side has an unknown rate or no rates at all. */
+/** Pairs the amounts of both sides by rate. Returns nothing when a rate is unknown or one side has no taxes by rate. */
 function compareRates({ taxes }: Facts, document: Document): { rate: number; own: number; other: string }[] {
   if (taxes === null || document.taxes == null) return []
   const own = new Map<number, number>()

@@ -34,7 +34,7 @@ export function compareWithDocument(pair: CountedPair, limits: Limits, platform:
   const total = compareTotals(invoice, document, allowed, platform)
   const isAgreed = total === null || total[0] === 'rounding'
   const tax = isAgreed ? compareTaxes(invoice, facts, document, limits.tolerance, platform) : null
-  // One difference of cents is reported only once.
+  // The same difference of cents is reported once, and not for the total and the tax.
   const money = tax === null || (tax[0] === 'rounding' && total !== null) ? [total] : [tax]
   if (status === 'draft') return money
   return [
@@ -71,7 +71,7 @@ function compareTotals(
   }
 }
 
-/** A list of documents may leave out the total in another currency. Only a document fetched by its id certainly lacks it. */
+/** A document in a list may lack the total in another currency, even though it has one. Fetched by its id, the document is complete. */
 function notYet({ multicurrency }: Document): string {
   return multicurrency === undefined ? ' as far as it was read' : ''
 }

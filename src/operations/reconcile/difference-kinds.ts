@@ -2,7 +2,6 @@
 
 interface KindWords {
   meaning: string
-  /** The action that resolves the difference. */
   remedy: string
 }
 
@@ -130,10 +129,8 @@ export const saftKinds = [
 ] as const
 export type DifferenceKind = (typeof differenceKinds)[number] | (typeof saftKinds)[number]
 
-/** The kind of a difference, and its description for people. */
 export type Finding = readonly [kind: DifferenceKind, detail: string]
 
-/** Limits that the operator chooses. */
 export interface Limits {
   /** The difference per tax rate that counts as rounding, in cents or other smallest units. */
   tolerance: number

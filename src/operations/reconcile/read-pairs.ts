@@ -68,7 +68,8 @@ export async function* readUnlinked(store: OperatorStore, { customer, days }: Sc
 }
 
 /**
- * For documents without an invoice, returns the names that each document contains. Documents that name exactly one invoice are left out.
+ * Returns an `Unlinked` for each document that belongs to no invoice, by the document's id. A document that names exactly one stored
+ * invoice is left out.
  */
 export async function findUnlinked(
   store: OperatorStore,

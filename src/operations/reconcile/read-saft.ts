@@ -55,7 +55,7 @@ const options: sax.SAXOptions & { strictEntities: true } = { strictEntities: tru
 class SaftParser {
   private readonly xml = sax.parser(true, options)
   private readonly emit: (part: SaftPart) => void
-  /** Paths of the open elements, from the root to the innermost. */
+  /** Paths of the open elements, outermost first. */
   private readonly open: string[] = []
   private isHeaderRead = false
   private isRootClosed = false
@@ -186,7 +186,7 @@ class OpenRecord {
   }
 }
 
-/** Returns millionths. */
+/** Returns the amount in millionths. Throws a `FileError` when the text is not an amount. */
 function readAmount(name: string, value: string): bigint {
   const amount = toMillionths(value)
   if (amount === null) throw new FileError(`is not a SAF-T (PT) file: its ${name} is no amount`)
@@ -236,7 +236,7 @@ function readDocument(section: SaftSection, fields: ReadonlyMap<string, string>,
     section,
     /** The number as printed, for example "FT A/123". */
     number: need(isSale ? 'InvoiceNo' : 'PaymentRefNo'),
-    // A series from before the ATCUD was introduced has "0" or nothing.
+    // Documents of series older than the ATCUD have "0" or an empty text.
     atcud: atcud === '' || atcud === '0' ? null : atcud,
     /** The document type's code, for example FT. Receipts have RG. */
     type: need(`${kind}Type`),

@@ -22,7 +22,7 @@ export interface SaftComparison {
   limits: Limits
   /** Returns the start of a day in the tax authority's time zone, in milliseconds. */
   startOf(day: string): number
-  /** Throws when the file is not the wanted one. */
+  /** Throws when the file belongs to another company or to other days. */
   checkHeader(header: SaftHeader): void
   /** `done` counts the documents or invoices of a step. */
   onProgress(step: string, done: number): void

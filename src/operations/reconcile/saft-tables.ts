@@ -18,7 +18,7 @@ export interface Pair {
 
 export interface StoredSide extends Omit<DatedDocument, 'invoices'> {
   invoice: Invoice | null
-  /** Not null when the document is not related to any invoice. */
+  /** Set only when the document is related to no invoice. */
   unlinked: Unlinked | null
 }
 

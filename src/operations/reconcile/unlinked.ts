@@ -9,13 +9,12 @@ export interface Unlinked {
   kind: 'document_of_unknown_invoice' | 'document_of_several_invoices' | 'document_without_invoice'
   /** ID of an invoice that is not stored. Null when the document contains no ID. */
   invoice_id: string | null
-  /** A description of what the document refers to. */
   target: string
 }
 
 /**
- * Returns null when the document names exactly one stored invoice. `claimants` are invoices with such a name, `isStored` the IDs of stored
- * invoices.
+ * Returns null when the document names exactly one stored invoice. `claimants` are invoices with a payment or number that the document
+ * names. `isStored` holds the ids of stored invoices.
  */
 export function judgeUnlinked(
   known: KnownDocument,
@@ -47,7 +46,7 @@ export function judgeUnlinked(
   return { kind, invoice_id: null, target }
 }
 
-/** A reference template of only {number} matches any text. Text without a digit, or with spaces, is not a number. */
+/** A template such as `{number}` matches any text. A text without a digit, or with spaces, does not name an invoice. */
 function isClear({ kind, value }: Naming): boolean {
   return kind !== 'number' || /^(?=\S*\d)\S+$/.test(value)
 }

@@ -178,7 +178,7 @@ function negated({ parts, unread }: VatAmounts): VatAmounts {
   return { parts: turned ?? null, unread }
 }
 
-/** Reads the month's invoices with their documents. Removes the documents found from `certified`. */
+/** Reads the month's invoices with their documents. Documents that belong to one of these invoices are removed from `certified`. */
 async function readInvoices(
   report: VatReport,
   { store, from, before, onProgress }: VatMonth,
@@ -246,7 +246,6 @@ function reasonOfMissing({ ix_id, ix_status }: Invoice, document: InvoiceDocumen
   return `document ${ix_id} is of ${document?.date ?? 'an unknown day'}`
 }
 
-/** Makes an entry of a document without an invoice in the month. */
 function aloneOf({ amounts, invoices, ...document }: Certified, { dayOf }: VatMonth): VatEntry {
   const [tied] = invoices
   return {

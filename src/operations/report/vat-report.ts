@@ -22,11 +22,10 @@ export interface VatEntry extends VatNames {
   country: string | null
   /** Exemption code of the document. */
   exemption_code: string | null
-  /** Null when no document in force is dated in the month. */
+  /** Null when the entry has no document in force of the month. */
   document: VatAmounts | null
-  /** Null when no invoice belongs to the month. */
+  /** Null when the entry has no invoice of the month. */
   invoice: (VatAmounts & { currency: string }) | null
-  /** Reason why one side is missing. */
   reason: string
 }
 
@@ -47,7 +46,7 @@ interface Amount {
   tax: number
 }
 
-/** One line of the report. Amounts are decimals in the major unit of the currency. */
+/** One line of the VAT report. Amounts are decimals in the major unit of the currency. */
 export interface VatLine extends Key, VatNames {
   record: VatRecord
   documents_base: string | null
