@@ -60,7 +60,7 @@ export interface Planted {
   document_id: number | null
 }
 
-/** Plants a difference. Returns ids only when they are not the ids of the given invoice and document. */
+/** Plants a difference at an invoice and its document. Returns other ids when the difference concerns other records. */
 type Plant = (
   ledger: Ledger,
   invoice: StripeInvoice,

@@ -211,7 +211,7 @@ export function printedOf(document: Pick<IxDocument, 'id' | 'type' | 'sequence_n
   }
 }
 
-/** Returns the type whose series the number belongs to. An invoice-receipt may be recorded as an invoice. */
+/** Returns the type that a document prints. An invoice with a number of the invoice-receipts' series prints as an invoice-receipt. */
 export function printedTypeOf({ type, sequence_number }: Pick<IxDocument, 'type' | 'sequence_number'>) {
   return type === 'Invoice' && sequence_number?.endsWith(`/${ixTypes.InvoiceReceipt.series}`)
     ? 'InvoiceReceipt'

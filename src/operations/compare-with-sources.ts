@@ -121,7 +121,7 @@ export async function compareWithSources(
 }
 
 async function readStored(store: Compared['store'], { customer_id, id }: InvoiceKey) {
-  // `readLinked` returns the rows after a key. The id without its last character sorts just before the invoice.
+  // `readLinked` returns the rows after a key. The invoice's id without its last character sorts just before the invoice.
   const before = { customer_id, id: id.slice(0, -1) }
   const linked = (await store.readLinked(before, 100, customer_id)).find(other => other.id === id)
   if (linked === undefined) return null
@@ -135,7 +135,7 @@ async function readStored(store: Compared['store'], { customer_id, id }: Invoice
   }
 }
 
-/** A missing document changes nothing at first. It counts as deleted only after two reads missed it. */
+/** A missing document changes nothing at first. The document counts as deleted only after two reads missed it. */
 function applyAnswers(known: readonly KnownDocument[], answers: ReadonlyMap<number, Document | null>) {
   const byId = new Map(known.map(each => [each.id, each]))
   return [...answers].map(([id, document]) =>

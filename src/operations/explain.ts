@@ -70,7 +70,10 @@ async function explainOne(
   }
 }
 
-/** Returns the invoice's names that the document contains. `obstacle` says why these names do not tie the document to the invoice. */
+/**
+ * Returns the invoice's names that the document contains. `obstacle` says why the document does not belong to the invoice in spite of the
+ * names.
+ */
 function describeNames(known: KnownDocument, own: Claimed, claimants: readonly Claimed[], rules: LinkRules) {
   const mine = new Set(namesOf(own).map(nameKey))
   const names = known.document === null ? [] : namesIn(known.document, rules.references)

@@ -20,13 +20,13 @@ export interface PageContext {
   language: Language
   /** The last answer to each request, by key. Going back shows that answer at once. */
   shown: Map<string, Pick<Result<unknown>, 'data'>>
-  /** ID of the last opened invoice. Back in the list, the focus moves to its row. */
+  /** ID of the last opened invoice. After going back to the list, the focus moves to the row of this invoice. */
   opened: { current: string | null }
   /** Passes the chosen invoice to the host page. Null when the page is not a picker. */
   pick: ((invoice: Invoice) => void) | null
   /** Requests another token from the host page after a refusal. Null when the host page cannot be asked. */
   onRefused: (() => void) | null
-  /** Requests another token at once, because the user asked for it. Null when the host page cannot be asked. */
+  /** Requests another token at once, because the user asked for a new attempt. Null when the host page cannot be asked. */
   askHost: (() => void) | null
   hidden: ReadonlySet<string>
   canPay: boolean

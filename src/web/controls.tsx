@@ -13,7 +13,7 @@ export function Button({ text, ...attributes }: ButtonHTMLAttributes & { text: s
 }
 
 interface HeadingProps {
-  /** Rank among this page's headings. It also determines the style. */
+  /** Rank among this page's headings. The rank also determines the style. */
   rank: 1 | 2 | 3
   inner?: Ref<HTMLHeadingElement>
   tabIndex?: number
@@ -58,7 +58,7 @@ interface LinkProps {
   children: ComponentChildren
 }
 
-/** Leads to another view. It is a link where views have addresses, so that it also opens in a new tab. In the element it is a button. */
+/** Leads to another view. Where views have addresses, this is a link, which can also open in a new tab. In the element it is a button. */
 export function Link({ to, class: name = '', children }: LinkProps) {
   const { nav } = usePage()
   const href = nav.hrefTo(to)

@@ -72,7 +72,7 @@ export class FaturaInvoices extends Base implements FaturaInvoicesElement {
     this.#draw()
   }
 
-  /** Applies a property that was set before the element was defined. Otherwise it would hide the accessor of the class. */
+  /** Applies a property that was set before the element was defined. Such a property would hide the accessor of the class. */
   #takeOver(name: 'token' | 'fetchToken'): void {
     if (!Object.hasOwn(this, name)) return
     const value = this[name]

@@ -4,7 +4,7 @@ import { useNow } from './notice.tsx'
 
 export function Freshness({ syncedAt, changes }: { syncedAt: Date | null; changes: number }) {
   const { words, format } = usePage()
-  // The service's clock may be ahead of this one. An age is therefore never negative.
+  // `useNow` causes a rendering every 10 seconds. `Date.now()` is newer when something else causes a rendering in between.
   const now = Math.max(useNow(10_000), Date.now())
   return (
     <p class="freshness row quiet on-screen">

@@ -110,7 +110,10 @@ function Facts({ invoice, document }: { invoice: Detail; document: InvoiceDocume
   )
 }
 
-/** Taxes by rate, from the certified document or else from the payment platform. Shown only when the totals do not already show them. */
+/**
+ * Shows taxes by rate, from the certified document or else from the payment platform. Shows nothing when the totals already contain the
+ * only tax.
+ */
 function Taxes({ invoice, document }: { invoice: Detail; document: InvoiceDocument | null }) {
   const { words, format } = usePage()
   const { taxes, currency } = document?.taxes ? document : { ...invoice, taxes: invoice.taxes ?? null }

@@ -83,8 +83,8 @@ export function InvoiceList() {
 }
 
 /**
- * Reads the balance in parallel with the list. Both are shown together, so that rows do not move. Null until the answer comes. `data` is
- * null after a failure.
+ * Reads the balance in parallel with the list. The page shows both together, so that rows do not move. Returns null until the answer comes.
+ * `data` is null after a failure.
  */
 function useBalance(etag: string | null) {
   const { client, session, shown } = usePage()
@@ -117,7 +117,7 @@ function CustomerName({ invoices }: { invoices: readonly Invoice[] }) {
   return <p class="customer strong">{name.current || '\u00a0'}</p>
 }
 
-/** Header on paper. On the screen, the page's title and pager show these facts. */
+/** Header of the list on paper. On the screen, the page's title and pager show the same facts. */
 function PrintHead({ answer }: { answer: Answer }) {
   const { words, format } = usePage()
   const { invoices, page, page_size, total } = answer

@@ -101,7 +101,7 @@ function useDownload(invoice: Downloadable, kind: PdfKind) {
       update({ step: 'saved', name: pdf.fileName })
     } catch (error) {
       const code = error instanceof FaturaError ? error.code : null
-      // The client gives up after a while. The download continues until the user cancels it.
+      // The client stops waiting after a while. The download starts again until the user cancels it.
       if (code === 'document_not_ready' && !stop.signal.aborted) return download()
       const problem =
         code === 'document_not_found'

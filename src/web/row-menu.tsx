@@ -1,4 +1,4 @@
-/** A row's menu of further PDFs: the platform's PDF, and those of credit notes and receipts. */
+/** A menu in the row of an invoice, with further PDFs: the payment platform's PDF, credit notes and receipts. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { DocumentAbout, ListedInvoice } from '../sdk/client.ts'
 import { usePage } from './context.ts'

@@ -37,7 +37,8 @@ async function runCopy(fromUrl: string, toUrl: string, options: { json?: true })
   }
   if (isSameFile(fromUrl, toUrl))
     throw new CliError('The two addresses are of the same file; there is nothing to copy.')
-  // The `.env` file may hold PostgreSQL variables such as PGPASSWORD. The driver reads them for parts that an address leaves out.
+  // The `.env` file may hold PostgreSQL variables such as PGPASSWORD. The driver reads such variables for the parts that an address leaves
+  // out.
   loadEnvFile()
   await useStore(openOperatorStore(fromUrl), async from => {
     await migrateStore(toUrl, undefined, { onWait: printWaiting })

@@ -6,7 +6,7 @@ import type { StripeInvoice } from '../../../sandbox/stripe/objects.ts'
 
 const day = 86_400
 
-/** The staged invoices of the first customer are created within this number of days before the demo. All other invoices are older. */
+/** The first customer's staged invoices are at most this number of days old when the demo starts. All other invoices are older. */
 export const stagedDays = 61
 
 /** The first customer's story repeats after this number of steps. */
@@ -39,7 +39,7 @@ const story: Record<number, 'grow' | 'payPart' | 'document' | 'finalize' | 'crea
   30: 'pay',
 }
 
-/** The next change of another customer's newest invoice, by its status. For any other status, a new invoice follows. */
+/** The next change of the newest invoice of another customer, by the invoice's status. For any other status, a new invoice is created. */
 const next: Partial<Record<string, ChangeKind>> = { draft: 'finalize', open: 'pay' }
 
 /** Chooses a company that pays in euros, deletes its drafts and pays its open invoices. */

@@ -25,7 +25,7 @@ import { chooseFirst, live, stage, stagedDays } from './demo-life.ts'
 /** Delay of the demo's first change, and the interval of later changes. */
 const firstChangeMs = 20_000
 export const changeEveryMs = 10_000
-/** A full read happens every 6 changes, once a minute. The page's "as of" time is therefore never older. */
+/** Every 6th change is followed by a full read, about once a minute. The data on the page is therefore never older. */
 const stepsPerRound = 6
 const dayMs = 86_400_000
 
@@ -61,7 +61,7 @@ export async function startDemoSystems(url: string, log: Logger, onEvent: (line:
     startChanging() {
       changes = repeatChange(() => life.change(), stopping.signal)
     },
-    /** A paid invoice with lines and both PDFs, of the last customer but one. */
+    /** Key of a paid invoice with lines and two PDFs. The invoice belongs to the last customer but one. */
     sample: pickSample(invoices, customers.at(-2)?.customer_id ?? ''),
     async stop() {
       stopping.abort()
@@ -131,13 +131,13 @@ async function openSync(
       await connector.backfill()
       await connector.catchUp()
       await sweepMonths()
-      // The connector treats a document as deleted after it was missing in two reads.
+      // The connector treats a document as deleted only after two reads have missed the document.
       for (let round = 0; round < 2; round++) await readDocuments()
     },
   }
 }
 
-/** Returns a server that receives the sandbox's webhooks and applies them. */
+/** Returns a server that receives the sandbox's webhooks. The connector applies their events. */
 async function receiveWebhooks({ sandbox, stripe }: Sandboxes, { connector }: DemoSync, log: Logger) {
   const secret = 'whsec_demo'
   const receiver = createWebhookServer({ stripe, secret, apply: connector.applyNotification, log })

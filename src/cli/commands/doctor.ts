@@ -87,7 +87,7 @@ export function readChecked(report: Report, options: Options): Checked {
   const one = <K extends Setting>(name: K) => read(() => readSettings(options, [name])[name])
   const stripe = read(() => stripeOf(readSettings(options, settingGroups.stripe)))
   const invoiceXpress = read(() => invoiceXpressOf(readSettings(options, settingGroups.invoiceXpressFiles)))
-  // Checks only the form of these settings. The doctor does not ask the identity provider.
+  // The doctor checks only the form of the identity provider's settings. It sends no request to the provider.
   read(() => providerOf(readSettings(options, settingGroups.provider)))
   const hasWebhookSecret = one('STRIPE_WEBHOOK_SECRET') !== null
   if (stripe !== null)
@@ -113,7 +113,7 @@ export function readChecked(report: Report, options: Options): Checked {
   return { ...checked, url: one('DATABASE_URL'), readUrl: one('DATABASE_READ_URL') }
 }
 
-/** Warns about a live key that is sent to a sandbox, and about a real system beside a sandbox. Both are probably mistakes. */
+/** Warns about a live key that is sent to a sandbox, and about a real system beside a sandbox. */
 function checkMix(report: Report, { stripe, invoiceXpress }: Omit<Checked, 'url' | 'readUrl'>): void {
   if (stripe === null) return
   const isReal = isStripesOwn(stripe.base)

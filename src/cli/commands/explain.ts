@@ -274,7 +274,7 @@ function moment(observedAt: number): string {
   return observedAt === 0 ? 'at an unknown time' : new Date(Math.floor(observedAt / 1000)).toISOString()
 }
 
-/** The output for `--json`. It leaves out the customer's e-mail address, even where the address serves as the name. */
+/** Returns the output for `--json`. The output leaves out the customer's e-mail address, even where the address serves as the name. */
 function toObject({ invoice, isStale, ...rest }: Explanation) {
   const { customer_email, display_name, ...shown } = invoice
   const named = { ...shown, ...(display_name !== customer_email && { display_name }) }

@@ -33,7 +33,7 @@ export const filterFlags: Readonly<Record<'customer' | keyof InvoiceFilters | 'm
     q: new Option('--q <text>', "only those that the API's search finds for this text"),
   }
 
-/** Values of the command's flags, under the names that commander gives them. */
+/** Values of the command's flags, under commander's names of the flags. */
 export interface FilterOptions extends Readonly<Record<string, unknown>>, DayFlags {
   customer?: string[]
   timezone?: string

@@ -26,7 +26,7 @@ import { type DayFlags, readScope, type Scope } from './reconcile-scope.ts'
 
 const documentNames = documentStreams(knownSources.documents)
 const used = ['DATABASE_URL', 'TIME_ZONE', 'SIMPLIFIED_LIMIT', ...settingGroups.link] as const
-/** The Portuguese tax authority counts days in this time zone. */
+/** Time zone of the Portuguese tax authority. */
 const saftTimeZone = 'Europe/Lisbon'
 /** Kinds of differences that are listed only with `--unlinked`. */
 const unlinkedKinds: readonly DifferenceKind[] = [
@@ -142,8 +142,8 @@ interface Tally {
 }
 
 /**
- * Writes the differences that the flags ask for. Rounding does not affect the exit code. Documents
- * without an invoice affect it only with `--unlinked`.
+ * Writes the differences that the flags ask for. Rounding does not affect the exit code. Documents without an invoice affect the exit code
+ * only with `--unlinked`.
  */
 async function writeWanted(
   differences: AsyncIterable<Difference>,

@@ -19,7 +19,7 @@ import { readScope } from './reconcile-scope.ts'
 
 const documentNames = documentStreams(knownSources.documents)
 const used = ['DATABASE_URL'] as const
-/** The Portuguese tax authority counts days in this time zone. */
+/** Time zone of the Portuguese tax authority. */
 const defaultTimeZone = 'Europe/Lisbon'
 
 const formats = ['table', 'csv', 'csv-pt', 'json'] as const
@@ -177,7 +177,7 @@ function createTableWriter(): RowWriter<VatLine> {
   }
 }
 
-/** Formats a rate, for example "0 % M07". The currency is added unless it is the euro. */
+/** Formats a rate, for example "0 % M07". A currency other than the euro is added. */
 function rateOf({ record, rate_percent, exemption_code, currency }: VatLine): string {
   const isTotal = record === 'total'
   const rate = isTotal ? 'total' : rate_percent === null ? '?' : `${rate_percent} %`

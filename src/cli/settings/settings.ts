@@ -185,7 +185,7 @@ export function fileVariable(name: Setting): string | null {
   return isSecret === true ? `${name}_FILE` : null
 }
 
-/** Names of all variables that Fatura reads, including those for files with secrets. */
+/** Names of all variables that Fatura reads, including variables with the path of a secret's file. */
 export const variableNames = settingNames.flatMap(name => [name, fileVariable(name) ?? []].flat())
 
 type ServiceOf<Definition> = Definition extends { commands: readonly (infer Named)[] }

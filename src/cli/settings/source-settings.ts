@@ -143,7 +143,7 @@ function parseApiBase(example: string, domain: string): (text: string) => string
   }
 }
 
-/** Returns the metadata keys to read at Stripe. The text replaces some of the default keys. */
+/** Returns the metadata keys to read at Stripe. The setting's text can replace single default keys. */
 function parseMetadataKeys(text: string): MetadataKeys {
   if (text === 'none') return defaultKeys
   const pairs = text.split(',').map(pair => pair.split('=').map(part => part.trim()))

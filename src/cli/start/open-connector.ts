@@ -110,7 +110,10 @@ function refuseOthers(compared: readonly Comparison[]): void {
     if (comparison.verdict === 'other') throw new CliError(describeOther(comparison))
 }
 
-/** Compares the accounts with the store, and stores them at the first run. A failure is recorded on the stream that would run first. */
+/**
+ * Compares the accounts with the store's accounts, and stores them at the first run. A failure is recorded on the stream that would run
+ * first.
+ */
 async function settleAccounts(
   store: WriteStore,
   accounts: Accounts,
@@ -136,7 +139,9 @@ async function settleAccounts(
     }
 }
 
-/** Links invoices again whose lost document the deletion guard has let through. Otherwise no stream would process these invoices again. */
+/**
+ * Derives the links again of invoices whose lost document the deletion guard has let through. No stream would process these invoices again.
+ */
 async function relinkLetThrough(store: WriteStore, guard: DeletionGuard, rules: LinkRules): Promise<void> {
   const ids = guard.letThrough('lost_document').map(({ id }) => id)
   for (let start = 0; start < ids.length; start += batchSize) {

@@ -30,7 +30,9 @@ export type ApiOptions = Partial<Settled> &
 
 export type RunningApi = Awaited<ReturnType<typeof startApi>>
 
-/** Serves until `delay` resolves with a number of milliseconds, and continues for that time. Then the running requests finish. */
+/**
+ * Serves until `delay` resolves. `delay` resolves with a number of milliseconds, for which requests are still served. Then the API stops.
+ */
 export async function serveUntil(delay: Promise<number>, api: RunningApi, log: Logger): Promise<void> {
   log.info({ address: api.address }, 'listening')
   const delayMs = await delay

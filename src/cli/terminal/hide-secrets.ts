@@ -12,8 +12,8 @@ const jwt = /eyJ[\w-]+\.[\w-]+(?:\.[\w-]+)?/g
 const privateHalf = /("d"\s*:\s*")[\w-]+/g
 
 /**
- * Matches a word that may be the private half of a key, also when it is cut. Only words that often change between kinds of characters are
- * hidden. Names do not.
+ * Matches a word that may be the private half of a key, also when it is cut. Such a word is hidden when its characters often change between
+ * upper case, lower case and digits.
  */
 const maybeHalf = /(?<![\w-])-{0,2}[\w-]{40,43}(?![\w-])/g
 const changeOfKind = /(?=[a-z][A-Z\d]|[A-Z][a-z\d]|\d[A-Za-z])/g

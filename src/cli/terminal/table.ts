@@ -28,7 +28,7 @@ export function formatParagraph(text: string, indent = ''): string {
   return `${wrapWords(text, terminalWidth() - indent.length).join(`\n${indent}`)}\n`
 }
 
-/** The last column is wrapped. Its minimum width is this number, or the width of its content when that is smaller. */
+/** Minimum width of the last column, which is wrapped. A column with shorter content is narrower. */
 const narrowest = 30
 const gap = '  '
 

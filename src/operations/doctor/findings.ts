@@ -14,7 +14,7 @@ export interface Finding {
 }
 
 export interface Check {
-  /** Announces the running check to a terminal, before its findings are known. */
+  /** Tells a terminal which check is running, before the check has findings. */
   begin(): void
   ok(detail: string): void
   warn(detail: string, next: string): void

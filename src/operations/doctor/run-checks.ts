@@ -73,7 +73,7 @@ function openBilling(stripe: StripeOptions, keys: MetadataKeys) {
   return createBillingSource({ ...stripe, ...quick }, keys, { ...quickPace, perSecond: 20 })
 }
 
-/** `store` is null when it could not be read. The caller has to close it. */
+/** `store` is null when the store could not be read. The caller has to close the store. */
 async function checkStore(
   report: Report,
   { url, readUrl, stripe, invoiceXpress }: Checked,

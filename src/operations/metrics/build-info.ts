@@ -1,4 +1,4 @@
-/** A metric that is always 1. Its labels say which version runs. */
+/** A metric that is always 1. The labels name the running version of Fatura, the engine of the store, and the version of Node. */
 import { Gauge, Registry } from '@prometheus-io/client'
 import type { Metrics } from './metrics.ts'
 

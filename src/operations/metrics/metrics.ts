@@ -28,7 +28,7 @@ export interface Metrics {
 export interface MetricsRoles {
   /** The connections of the API's store. Null for a connector. */
   serves: Pick<ReadStore, 'readConnections'> | null
-  /** Whether to include metrics of the whole process, such as its memory. Only the main thread includes them. */
+  /** Whether to include metrics of the whole process, such as its memory. Only one thread of a process includes such metrics. */
   isMain?: boolean
 }
 

@@ -26,7 +26,7 @@ interface StoreMetricsOptions {
   onProblem(error: unknown): void
 }
 
-/** Age above which a paid invoice without a document is counted. */
+/** The metric counts paid invoices without a document only above this age, in milliseconds. */
 const certifiedWithinMs = 24 * 60 * 60_000
 
 /** Time for which a reading is kept, so that several clients cause only one read of the store. */

@@ -11,7 +11,7 @@ export function allowedCents(tolerance: number, rates = 1): number {
   return tolerance * Math.max(1, rates)
 }
 
-/** Whether both amounts differ by less than `allowed` + 1 smallest units. Null when the decimal cannot be read. */
+/** Whether two amounts differ by less than `allowed` + 1 smallest units. Null when the decimal cannot be read. */
 export function isSameAmount(
   smallest: number,
   currency: string,

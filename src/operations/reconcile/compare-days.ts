@@ -7,7 +7,7 @@ import type { Finding } from './difference-kinds.ts'
 
 const lisbonDayOf = dayIn('Europe/Lisbon')
 
-/** Portuguese law requires the document within this number of working days after a payment. */
+/** Under Portuguese law, a document is due within this number of working days after the payment. */
 const workingDays = 5
 
 export function findWrongMonth({ issued_at, status }: Invoice, { id, date }: Document): Finding | null {

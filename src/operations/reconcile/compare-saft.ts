@@ -24,7 +24,7 @@ export function* comparePair({ filed, taxId, stored }: Pair, { tolerance }: Limi
     detail === null ? [] : [{ kind, ...sides, detail } satisfies Difference]
   const status = isGone ? 'deleted' : document.status
   const isCanceled = filed.status === 'A'
-  // The status of a second copy does not say whether the original is in force. The file says it.
+  // The status of a second copy does not say whether the original is in force. The SAF-T file does.
   if (status !== copyStatus && isCanceled !== (status === 'canceled' || status === 'deleted'))
     yield* add(
       'canceled_in_one',

@@ -71,7 +71,7 @@ function compareTotals(
   }
 }
 
-/** A document in a list may lack the total in another currency, even though it has one. Fetched by its id, the document is complete. */
+/** A document may have a total in another currency that a list leaves out. A document fetched by its id is complete. */
 function notYet({ multicurrency }: Document): string {
   return multicurrency === undefined ? ' as far as it was read' : ''
 }

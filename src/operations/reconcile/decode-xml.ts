@@ -1,4 +1,4 @@
-/** Decodes an XML file in the encoding that it declares. A ZIP archive is unpacked first. */
+/** Decodes an XML file in the encoding that the file declares. A ZIP archive is unpacked first. */
 import { pipeline, Readable } from 'node:stream'
 import { createInflateRaw } from 'node:zlib'
 
@@ -67,7 +67,7 @@ const isEntry = (bytes: Buffer) => bytes.subarray(0, 4).equals(Buffer.from('PK\x
 
 type Input = ReturnType<typeof openInput>
 
-/** Wraps a stream of bytes so that its first bytes can be read without being consumed. */
+/** Wraps a stream of bytes so that the first bytes can be read without being consumed. */
 function openInput(bytes: AsyncIterable<Uint8Array>) {
   const chunks = bytes[Symbol.asyncIterator]()
   const input = {

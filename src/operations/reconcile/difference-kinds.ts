@@ -5,7 +5,7 @@ interface KindWords {
   remedy: string
 }
 
-/** The order of these kinds is the order of the report. */
+/** Kinds of differences, in the order in which a report lists them. */
 export const differenceWords = {
   paid_without_document: {
     meaning:

@@ -177,7 +177,7 @@ class OpenRecord {
   keep(path: string, value: string): void {
     const field = path.slice(this.path.length + 1)
     const [, side] = /^Line\/(Debit|Credit)Amount$/.exec(field) ?? []
-    // A document may have several of these elements, so they are added up.
+    // A document may have several amounts of lines and several withheld taxes, so they are added up.
     if (side !== undefined)
       this.lines[side === 'Debit' ? 'TotalDebit' : 'TotalCredit'] += readAmount(`${side}Amount`, value)
     else if (field === 'WithholdingTax/WithholdingTaxAmount')

@@ -116,7 +116,7 @@ async function fillStored(days: Days, tables: SaftTables, { store, rules, onProg
   }
 }
 
-/** Yields paid invoices of these days whose document is missing or stands in another month's file. */
+/** Yields paid invoices of the file's days whose document is missing or belongs to another month's file. */
 async function* findPaid(
   days: Days,
   tables: SaftTables,
@@ -149,7 +149,7 @@ async function* findPaid(
 }
 
 /**
- * Whether a file of these days should contain the document. Documents of MOSS carry the tax of another country, and some files leave them
+ * Whether the file should contain the document. Documents of MOSS carry the tax of another country, and some files leave such documents
  * out.
  */
 function expect({ document, isGone }: Omit<DatedDocument, 'invoices'>, days: Days): Expectation {

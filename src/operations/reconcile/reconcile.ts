@@ -145,7 +145,10 @@ function findSeveral(known: readonly KnownDocument[]): Finding | null {
     : ['several_documents', `documents ${[...names.values()].join(' and ')} are all in force`]
 }
 
-/** Invoices of zero or less need no document. `obstacle` says why a document that names the invoice does not belong to it. */
+/**
+ * Invoices with a total of zero or less need no document. `obstacle` says why a document that names the invoice belongs to another invoice
+ * or to none.
+ */
 function findMissing(
   invoice: Invoice,
   claim: Claim,

@@ -87,7 +87,10 @@ async function readCertified(report: VatReport, { store, days, onProgress }: Vat
   return certified
 }
 
-/** VAT of other countries, which is declared separately. The monthly declaration and the SAF-T file do not contain it. */
+/**
+ * Types of documents with the VAT of other countries, which is declared separately. The monthly declaration and the SAF-T file leave these
+ * documents out.
+ */
 const isMoss = ({ type }: { type: string }) => type.startsWith('VatMoss')
 
 const nameOf = (document: Document) => printedNumberOf(document) ?? document.number
@@ -128,8 +131,8 @@ async function readNotes(report: VatReport, { store, month, onProgress }: VatMon
 }
 
 /**
- * Stripe reports no day and no tax for its credit notes. When its credited total equals the total of the document's notes, each note counts
- * as equal on both sides.
+ * Stripe reports no day and no tax for its credit notes. When the credited totals of Stripe and of the document's notes are equal, each
+ * note counts as equal on both sides.
  */
 function entryOfNote(note: RelatedDocument, about: RelatedDocuments): VatEntry {
   const { document, client_tax_id, relations, invoices } = about
@@ -168,7 +171,7 @@ function reasonOfNote(
   return `${write(credited.at)} credited at ${knownSources.billing.name}, ${write(credited.by)} by credit notes in force`
 }
 
-/** Makes the amounts negative. InvoiceXpress may give them either sign. */
+/** Makes the amounts negative. InvoiceXpress may write amounts of credit notes with either sign. */
 function negated({ parts, unread }: VatAmounts): VatAmounts {
   const total = (parts ?? []).reduce((all, { base_cents, tax_cents }) => all + base_cents + tax_cents, 0)
   const sign = total > 0 ? -1 : 1

@@ -119,7 +119,7 @@ export function toEuros(
   return fitTo(scaled, euros - tax, tax)
 }
 
-/** Returns an invoice's total in euros: the document's charge, or a proportional share. */
+/** Converts an invoice's total to euros. The result is what its document charges, or a share in proportion to the total. */
 function eurosOf(total: number, currency: string, document: InvoiceDocument): number | null {
   const { in_invoice_currency: converted, total_cents, gross_cents } = document
   if (document.currency !== vatCurrency || converted?.currency !== currency) return null

@@ -17,7 +17,7 @@ export interface VatNames {
   document_date: string | null
 }
 
-/** A document with its invoice, or one of them alone. */
+/** A document and its invoice. One of the two may be missing. */
 export interface VatEntry extends VatNames {
   country: string | null
   /** Exemption code of the document. */
