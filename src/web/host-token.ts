@@ -7,7 +7,7 @@ const longestTimerMs = 2_147_483_647
 export type FetchToken = () => Promise<string> | string
 
 interface Host {
-  /** Called after a change of the token or of its state. */
+  /** Called after a change of the token or of `hasFailed`. */
   onChange(): void
   onFailure(error: Error): void
 }

@@ -12,7 +12,7 @@ const pauseMs = 1_000
 interface State<T> {
   /** Key of the request that `result` answers. */
   key: string
-  /** The last answer. While a new request runs, this is the answer to the previous one. */
+  /** The last answer. While a new request runs, the previous answer stays here. */
   result: Result<T> | null
   problem: Problem | null
 }
@@ -98,7 +98,7 @@ class LiveAnswer<T> {
       this.schedule(isFirst || changes.length > 0 ? 0 : pauseMs)
     } catch {
       this.after = undefined
-      // The main answer shows the reason. When only the changes fail, they are requested at the poll interval.
+      // The main answer shows the reason of a failure. When only the changes fail, the next request follows after `pollMs`.
       if (!signal.aborted) this.schedule(this.hasFailed ? pollMs : 0)
       this.hasFailed = true
     }
@@ -116,7 +116,6 @@ class LiveAnswer<T> {
   }
 }
 
-/** `key` identifies the request. */
 export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Result<T>>) {
   const { client, shown, session, token, onRefused } = usePage()
   const { customer } = session
