@@ -14,19 +14,11 @@ import { readEvent } from '../sources/stripe/events.ts'
 import { securityHeaders, writeBareAnswer } from './server/bare-answer.ts'
 import type { UnreadableRequest } from './server/connection.ts'
 import { createGuardedServer, type EndWith } from './server/guarded-server.ts'
+import { maxBodyBytes, WebhookBodies } from './webhook-bodies.ts'
 
 /** A change that is not committed within this time is answered 503, so that Stripe sends it again. Its work goes on. */
 const answerWithinMs = 2_000
 const keepAliveMs = 5_000
-
-/** Far more than any event holds. */
-const maxBodyBytes = 1024 * 1024
-
-/** Maximum of all bodies that are being read. Beyond it, the largest body is given up. */
-const maxBytesInAll = 16 * 1024 * 1024
-
-/** Size of the first buffer for a body of unknown length. */
-const firstBytes = 16 * 1024
 
 export interface WebhookOptions {
   stripe: StripeOptions
@@ -37,7 +29,7 @@ export interface WebhookOptions {
 
 export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptions): Server {
   const client = createStripe(stripe)
-  const readBody = createBodyReader()
+  const bodies = new WebhookBodies()
 
   async function receive(
     request: IncomingMessage,
@@ -51,7 +43,7 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
       return refuse(endWith, 400)
     }
     if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return refuse(endWith, 413)
-    const body = await readBody(request)
+    const body = await bodies.read(request)
     if (body === 'gone') return
     if (body === 'too_large') return refuse(endWith, 413)
     if (body === 'given_up') return refuse(endWith, 503, { 'retry-after': '5' })
@@ -87,65 +79,6 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
     refuse: refuseUnreadable,
     keepAliveMs,
   })
-}
-
-/**
- * `too_large`: the body is larger than allowed. `given_up`: all bodies together are too large. `gone`: the sender
- * disconnected.
- */
-type BodyFailure = 'too_large' | 'given_up' | 'gone'
-
-interface Body {
-  bytes: Buffer
-  length: number
-  fail(failure: BodyFailure): void
-}
-
-/**
- * Reads the raw bytes, because the signature covers them. Anybody may send bytes, so their memory is bounded.
- * Resolves with the failure when there is one.
- */
-function createBodyReader(): (request: IncomingMessage) => Promise<Buffer | BodyFailure> {
-  const bodies = new Set<Body>()
-  let bytesInAll = 0
-
-  function grow(body: Body, length: number): void {
-    const bytes = Buffer.allocUnsafeSlow(Math.min(maxBodyBytes, Math.max(length, body.bytes.length * 2)))
-    body.bytes.copy(bytes, 0, 0, body.length)
-    bytesInAll += bytes.length - body.bytes.length
-    body.bytes = bytes
-  }
-
-  return request =>
-    new Promise(resolve => {
-      const settle = (outcome: Buffer | BodyFailure) => {
-        if (!bodies.delete(body)) return
-        bytesInAll -= body.bytes.length
-        request.off('data', take)
-        resolve(outcome)
-      }
-      const take = (chunk: Buffer) => {
-        const length = body.length + chunk.length
-        if (length > maxBodyBytes) return settle('too_large')
-        // Copied, because a Buffer of one byte takes about a hundred bytes.
-        if (length > body.bytes.length) grow(body, length)
-        chunk.copy(body.bytes, body.length)
-        body.length = length
-        if (bytesInAll <= maxBytesInAll) return
-        // Events are small and arrive at once, so a large, slow body is no event.
-        const largest = [...bodies].reduce((a, b) => (b.bytes.length > a.bytes.length ? b : a))
-        largest.fail('given_up')
-      }
-      const declared = Number(request.headers['content-length'] ?? firstBytes)
-      const bytes = Buffer.allocUnsafeSlow(Math.min(declared, maxBodyBytes))
-      const body: Body = { bytes, length: 0, fail: settle }
-      bodies.add(body)
-      bytesInAll += bytes.length
-      request.on('data', take)
-      request.on('end', () => settle(body.bytes.subarray(0, body.length)))
-      request.on('error', () => settle('gone'))
-      request.on('close', () => settle('gone'))
-    })
 }
 
 function refuseUnreadable({ code }: UnreadableRequest): string {
