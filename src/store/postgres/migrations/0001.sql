@@ -6,42 +6,43 @@ CREATE TABLE fatura.invoices (
   ix_status   text COLLATE "C",
   currency    text COLLATE "C" NOT NULL,
   total_cents bigint NOT NULL,
-  -- What a list sends stands first: PostgreSQL walks through a row up to the last column that is asked for. See SQLite's 0001.sql.
+  -- Columns that a list sends come first, because PostgreSQL reads a row from its start to the last requested column. `summary` is the JSON
+  -- text that a list sends.
   summary           text COLLATE "C" NOT NULL,
   expanded_document text COLLATE "C" NOT NULL,
   expanded_payment  text COLLATE "C" NOT NULL,
   payment           text COLLATE "C" NOT NULL,
   document          text COLLATE "C",
-  -- Folded, in UTF-8: the text that a search finds by any part, and the ids that it finds by their beginnings. Bytes, since
-  -- bytes are found in bytes with half the work of characters in text. An index entry holds 2.7 kB: a longer text
-  -- stands in long_text, and search_text is NULL.
+  -- Folded texts in UTF-8. A search finds `search_text` by any part, and the ids in `search_ids` by their beginning. Searching
+  -- bytes takes half the work of searching characters. An index entry holds 2.7 kB. A longer text is in `long_text`, and `search_text` is
+  -- NULL.
   search_text bytea,
   long_text   bytea,
   search_ids  bytea NOT NULL,
-  -- When the payment platform was asked, and when it had answered: in microseconds, as every stamp.
+  -- Stamps in microseconds: before the payment platform was asked, and after it had answered.
   observed_stamp bigint NOT NULL,
   answered_stamp bigint NOT NULL CHECK (answered_stamp >= observed_stamp),
-  -- The sum of the associated document's credit notes in force.
+  -- The sum of the credit notes in force of the invoice's document.
   credited_cents bigint NOT NULL CHECK (credited_cents >= 0),
-  -- See SQLite's 0001.sql.
+  -- Of an open invoice, `to_pay_cents` is the amount to pay, `due_date` its due day, and `in_favour_cents` the customer's credit.
   due_date        text COLLATE "C",
   to_pay_cents    bigint NOT NULL CHECK (to_pay_cents >= 0),
   in_favour_cents bigint NOT NULL CHECK (in_favour_cents >= 0),
   PRIMARY KEY (customer_id, id)
 );
 
--- A search reads the index alone, once the rows are known to be visible to all: so they are looked over often.
+-- A search reads only the index when VACUUM has marked the rows' pages as visible to all. Therefore VACUUM runs often.
 ALTER TABLE fatura.invoices SET (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 
--- Where most customers have one invoice, the planner would expect one of every customer, and take any index that begins
--- with the customer to find an invoice: at a customer of a million, it would read a million. So it expects a hundred.
--- Citus does not pass this on to its shards, and plans for each customer.
+-- Where most customers have one invoice, the planner would expect one row for every customer. It would then use any index that begins with
+-- the customer, and read a million rows of a customer of a million. With this setting the planner expects a hundred rows. Citus plans for
+-- each customer, so the setting is not passed on to its shards.
 SET LOCAL citus.enable_ddl_propagation = off;
 ALTER TABLE fatura.invoices ALTER customer_id SET (n_distinct = -0.01);
 SET LOCAL citus.enable_ddl_propagation = on;
 
--- The list's order, with all that filters, searches and sums look at: counting, skipping, searching and summing never
--- touch the rows.
+-- The list's order with all columns of filters, searches and sums. Counting, skipping, searching and summing therefore read only this
+-- index.
 CREATE INDEX invoices_in_order ON fatura.invoices (customer_id, issued_at DESC, id DESC)
   INCLUDE (status, ix_status, currency, total_cents, search_text, search_ids);
 
@@ -55,11 +56,11 @@ CREATE INDEX invoices_uncertified ON fatura.invoices (issued_at)
 CREATE INDEX invoices_credited ON fatura.invoices (customer_id, currency, credited_cents)
   WHERE status = 'open' AND credited_cents <> 0;
 
--- What is to be paid: the oldest due day first.
+-- Open invoices of a customer, earliest due day first.
 CREATE INDEX invoices_open ON fatura.invoices (customer_id, due_date, currency, id)
   INCLUDE (to_pay_cents, in_favour_cents) WHERE status = 'open';
 
--- Customers by the address that they sign in with. Without a JSON parser: of a text with \u0000 it makes an error.
+-- Finds customers by the e-mail address with which they sign in. A pattern is used, because PostgreSQL's JSON parser fails at \u0000.
 CREATE INDEX invoices_by_email ON fatura.invoices
   (lower(substring(summary from '"customer_email":"([^"\\]{1,254})"')));
 
@@ -71,7 +72,8 @@ CREATE TABLE fatura.invoice_payments (
 );
 CREATE INDEX invoice_payments_by_payment ON fatura.invoice_payments (payment_id);
 
--- See SQLite's 0001.sql.
+-- Entries of the customers' statements of account, derived from the invoices. `entry` is the JSON of one entry. `place` is its position
+-- within its invoice.
 CREATE TABLE fatura.account_entries (
   customer_id text COLLATE "C" NOT NULL,
   invoice_id  text COLLATE "C" NOT NULL,
@@ -107,7 +109,8 @@ CREATE TABLE fatura.customers (
   counted     boolean NOT NULL DEFAULT false
 );
 
--- See SQLite's 0001.sql.
+-- The feed of changes. A customer's changes are ordered by `version`. `previous` is the version of the change before, so that a reader
+-- notices pruned changes. All changes of one transaction form a commit. `place` is the position within the commit.
 CREATE TABLE fatura.changes (
   customer_id text COLLATE "C" NOT NULL,
   version     bigint NOT NULL,
@@ -184,13 +187,14 @@ CREATE TABLE fatura.documents (
   uid         text COLLATE "C",
   date        text COLLATE "C",
   client_id   bigint,
-  -- Its client's tax ID when it was first seen issued, '' for none: clients are edited later. NULL: a draft, or the client was not read.
+  -- The client's tax ID when the document was first seen issued, '' when it had none. Clients may be edited later. NULL for a draft, or
+  -- when the client was not read.
   client_tax_id text COLLATE "C",
   body        text COLLATE "C",
   misses      integer NOT NULL CHECK (misses >= 0),
   observed_stamp bigint NOT NULL
 );
--- A reference may be of any length, and is only ever looked for as a whole.
+-- A hash index, because a reference may have any length and is only searched as a whole.
 CREATE INDEX documents_by_reference ON fatura.documents USING hash (reference);
 CREATE INDEX documents_by_uid ON fatura.documents USING hash (uid);
 CREATE INDEX documents_by_client ON fatura.documents (client_id, id) WHERE client_id IS NOT NULL;
@@ -203,7 +207,7 @@ CREATE TABLE fatura.document_clients (
   observed_stamp bigint NOT NULL
 );
 
--- Related documents and the QR code of each document that an invoice has; asked for again when the document changed.
+-- Related documents and QR code of each document that an invoice has. They are requested again after a change of the document.
 CREATE TABLE fatura.document_relations (
   id          bigint PRIMARY KEY,
   relations   text COLLATE "C",
@@ -310,8 +314,8 @@ CREATE TABLE fatura.corrections (
   found_at    bigint NOT NULL
 );
 
--- For people with psql: no statement of the program reads it, and the API's role may not. Without a JSON parser, as in
--- invoices_by_email: each pattern is that of a text which the program wrote, from its first character on.
+-- A view for people who use psql. The program does not read it, and the API's role may not. Patterns are used, because PostgreSQL's JSON
+-- parser fails at \u0000. Each pattern matches the text as the program writes it, from its first character on.
 CREATE VIEW fatura.invoices_readable AS
 SELECT
   customer_id,

@@ -1,4 +1,4 @@
--- The read model. Beside the columns that filters need, a row holds its summary as the text that is sent.
+-- The invoices that the API reads. Some columns serve filters. `summary` is the JSON text that a list sends.
 CREATE TABLE invoices (
   customer_id TEXT NOT NULL,
   id          TEXT NOT NULL,
@@ -7,38 +7,38 @@ CREATE TABLE invoices (
   ix_status   TEXT,
   currency    TEXT NOT NULL,
   total_cents INTEGER NOT NULL,
-  -- Folded: the text that a search finds by any part, and the ids that it finds by their beginnings.
+  -- Folded texts. A search finds `search_text` by any part, and the ids in `search_ids` by their beginning.
   search_text TEXT NOT NULL,
   search_ids  TEXT NOT NULL,
   summary     TEXT NOT NULL,
-  -- When the payment platform was asked, and when it had answered: in microseconds, as every stamp.
+  -- Stamps in microseconds: before the payment platform was asked, and after it had answered.
   observed_stamp INTEGER NOT NULL,
   answered_stamp INTEGER NOT NULL CHECK (answered_stamp >= observed_stamp),
-  -- The associated document as the text that is sent, and the sum of its credit notes in force.
+  -- `document` is the JSON text of the invoice's document. `credited_cents` is the sum of the document's credit notes in force.
   document       TEXT,
   credited_cents INTEGER NOT NULL CHECK (credited_cents >= 0),
-  -- What is owed and what was paid, as JSON; of it, what is to be paid of an open invoice, since when, and what such an
-  -- invoice leaves in the customer's favour.
+  -- `payment` is JSON. Of an open invoice, `to_pay_cents` is the amount to pay, `due_date` its due day, and `in_favour_cents` the
+  -- customer's credit.
   payment         TEXT NOT NULL,
   due_date        TEXT,
   to_pay_cents    INTEGER NOT NULL CHECK (to_pay_cents >= 0),
   in_favour_cents INTEGER NOT NULL CHECK (in_favour_cents >= 0),
-  -- What `expand` adds, as JSON.
+  -- JSON that the parameter `expand` adds to a list.
   expanded_document TEXT NOT NULL,
   expanded_payment  TEXT NOT NULL,
   PRIMARY KEY (customer_id, id)
 ) STRICT;
 
--- The list's order, with all that filters, searches and sums look at: counting, skipping, searching and summing never
--- touch the rows.
+-- The list's order with all columns of filters, searches and sums. Counting, skipping, searching and summing therefore read only this
+-- index.
 CREATE INDEX invoices_in_order
   ON invoices (customer_id, issued_at DESC, id DESC, status, ix_status, currency, total_cents, search_text, search_ids);
 
--- Invoices that may still change or be deleted at their source, to be looked at again.
+-- Invoices that may still change or be deleted at their source, so they are read again.
 CREATE INDEX invoices_unsettled ON invoices (customer_id, id)
   WHERE status IN ('draft', 'open', 'uncollectible');
 
--- Paid invoices without a document in force, where one is needed.
+-- Paid invoices that need a document and have none in force.
 CREATE INDEX invoices_uncertified ON invoices (issued_at)
   WHERE status = 'paid' AND (ix_status IS NULL OR ix_status IN ('draft', 'canceled', 'deleted'))
     AND summary NOT LIKE '%"ix_sync_state":"ignored"%';
@@ -46,14 +46,14 @@ CREATE INDEX invoices_uncertified ON invoices (issued_at)
 CREATE INDEX invoices_credited ON invoices (customer_id, currency, credited_cents)
   WHERE status = 'open' AND credited_cents <> 0;
 
--- What is to be paid: the oldest due day first.
+-- Open invoices of a customer, earliest due day first.
 CREATE INDEX invoices_open ON invoices (customer_id, due_date, currency, id, to_pay_cents, in_favour_cents)
   WHERE status = 'open';
 
--- Customers by the address that they sign in with.
+-- Finds customers by the e-mail address with which they sign in.
 CREATE INDEX invoices_by_email ON invoices (lower(json_extract(summary, '$.customer_email')));
 
--- The invoices that a payment paid, or is to pay; made from `payment`.
+-- Payments of each invoice, paid or still to pay. The rows are derived from `invoices.payment`.
 CREATE TABLE invoice_payments (
   customer_id TEXT NOT NULL,
   invoice_id  TEXT NOT NULL,
@@ -62,7 +62,8 @@ CREATE TABLE invoice_payments (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX invoice_payments_by_payment ON invoice_payments (payment_id);
 
--- The entries that invoices make in their customer's account; made from the invoices. `entry` is what is told of one, as JSON.
+-- Entries of the customers' statements of account, derived from the invoices. `entry` is the JSON of one entry. `place` is its position
+-- within its invoice.
 CREATE TABLE account_entries (
   customer_id TEXT NOT NULL,
   invoice_id  TEXT NOT NULL,
@@ -73,10 +74,10 @@ CREATE TABLE account_entries (
   entry       TEXT NOT NULL,
   PRIMARY KEY (customer_id, invoice_id, place)
 ) STRICT, WITHOUT ROWID;
--- The order of statements, with all that their sums look at.
+-- The order of statements, with all columns that their sums need.
 CREATE INDEX account_entries_in_order ON account_entries (customer_id, day, invoice_id, place, currency, cents);
 
--- Invoices that were deleted at their source: an older observation must not revive them.
+-- Tombstones of invoices that were deleted at their source. A tombstone keeps an older answer from storing the invoice again.
 CREATE TABLE tombstones (
   customer_id TEXT NOT NULL,
   id          TEXT NOT NULL,
@@ -86,7 +87,7 @@ CREATE TABLE tombstones (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tombstones_by_id ON tombstones (id);
 
--- Apart from the rows, so that a list reads past none of them. No row: the lines are not known.
+-- A separate table keeps the rows of `invoices` small for lists. An invoice without a row has unknown lines.
 CREATE TABLE invoice_lines (
   customer_id TEXT NOT NULL,
   invoice_id  TEXT NOT NULL,
@@ -98,12 +99,12 @@ CREATE TABLE customers (
   customer_id TEXT NOT NULL PRIMARY KEY,
   version     INTEGER NOT NULL,
   total       INTEGER NOT NULL DEFAULT 0,
-  -- Whether there are counters: only for a customer of many invoices.
+  -- 1 when the customer has counters in `counts`. Only customers with many invoices have counters.
   counted     INTEGER NOT NULL DEFAULT 0 CHECK (counted IN (0, 1))
 ) STRICT;
 
--- The feed of changes. A customer's changes are in the order of their versions; `previous` is the version before one, so that a
--- reader knows whether a pruned one lay between. All changes of a transaction are a commit, each at its place.
+-- The feed of changes. A customer's changes are ordered by `version`. `previous` is the version of the change before, so that a reader
+-- notices pruned changes. All changes of one transaction form a commit. `place` is the position within the commit.
 CREATE TABLE changes (
   customer_id TEXT NOT NULL,
   version     INTEGER NOT NULL,
@@ -117,15 +118,15 @@ CREATE TABLE changes (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX changes_by_commit ON changes (commit_id, place);
 
--- Commits in their order: `seq` is that of the last of its n changes.
+-- Commits in their order. `seq` is the sequence number of the commit's last change, and `n` the number of its changes.
 CREATE TABLE commits (
   seq       INTEGER NOT NULL PRIMARY KEY,
   commit_id INTEGER NOT NULL UNIQUE,
   n         INTEGER NOT NULL CHECK (n > 0)
 ) STRICT;
 
--- Sequence numbers of the latest change and of the latest pruned one. A commit adds the number of its changes, or takes the
--- microseconds since 1970 if these are more. One row.
+-- One row with the sequence numbers of the latest change and of the latest pruned change. A commit adds the number of its changes, or takes
+-- the microseconds since 1970 when that number is higher.
 CREATE TABLE feed (
   only_one INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_one = 1),
   last_seq   INTEGER NOT NULL,
@@ -135,8 +136,8 @@ CREATE TABLE feed (
 INSERT INTO feed (last_seq, pruned_seq) VALUES (0, 0);
 CREATE TRIGGER feed_stays BEFORE DELETE ON feed BEGIN SELECT RAISE(ABORT, 'the row of feed stays'); END;
 
--- Number of a customer's invoices of a UTC month (YYYY-MM), status, ix_status and currency, and the sum of their totals.
--- ix is '=' and the ix_status, or '-' for none.
+-- Number and total of a customer's invoices by UTC month (YYYY-MM), status, currency and ix_status. `ix` is '=' followed by the ix_status,
+-- or '-' when there is none.
 CREATE TABLE counts (
   customer_id TEXT NOT NULL,
   month       TEXT NOT NULL,
@@ -156,8 +157,8 @@ CREATE TABLE streams (
   error        TEXT
 ) STRICT, WITHOUT ROWID;
 
--- The moment until which the records follow their sources, as of the last time that a stream was saved, and the store's life: every
--- answer shows them. The creation, a copy and a restored backup begin another life; ETags and cursors of a former one mean nothing. One row.
+-- One row. `synced_at` is the time up to which the records are current, and every answer contains it. `life` changes when the store is
+-- created, copied or restored. ETags and cursors of an earlier life are invalid.
 CREATE TABLE freshness (
   only_one INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_one = 1),
   synced_at INTEGER,
@@ -166,7 +167,8 @@ CREATE TABLE freshness (
 INSERT INTO freshness (synced_at, life) VALUES (NULL, lower(hex(randomblob(6))));
 CREATE TRIGGER freshness_stays BEFORE DELETE ON freshness BEGIN SELECT RAISE(ABORT, 'the row of freshness stays'); END;
 
--- The document that the payment platform's record of an invoice claims, and the one that it has.
+-- The documents of each invoice. `claimed_id` is the document that the payment platform's metadata claims, and `ix_id` the document that
+-- the invoice has.
 CREATE TABLE links (
   customer_id TEXT NOT NULL,
   invoice_id  TEXT NOT NULL,
@@ -174,7 +176,7 @@ CREATE TABLE links (
   claimed_id  INTEGER,
   ix_id       INTEGER,
   claim       TEXT NOT NULL,
-  -- The invoice's printed number: a document may refer to it.
+  -- The invoice's printed number, because a document may refer to it.
   number      TEXT,
   PRIMARY KEY (customer_id, invoice_id)
 ) STRICT, WITHOUT ROWID;
@@ -184,7 +186,7 @@ CREATE INDEX links_by_document ON links (ix_id) WHERE ix_id IS NOT NULL;
 CREATE INDEX links_by_number ON links (number) WHERE number IS NOT NULL;
 CREATE INDEX links_creating ON links (customer_id, invoice_id) WHERE state = 'creating';
 
--- The invoicing system's documents; one that was asked for and never seen has no body.
+-- Documents of the invoicing system. A document that was requested and never found has no body.
 CREATE TABLE documents (
   id          INTEGER NOT NULL PRIMARY KEY,
   status      TEXT,
@@ -192,7 +194,8 @@ CREATE TABLE documents (
   uid         TEXT,
   date        TEXT,
   client_id   INTEGER,
-  -- Its client's tax ID when it was first seen issued, '' for none: clients are edited later. NULL: a draft, or the client was not read.
+  -- The client's tax ID when the document was first seen issued, '' when it had none. Clients may be edited later. NULL for a draft, or
+  -- when the client was not read.
   client_tax_id TEXT,
   body        TEXT,
   misses      INTEGER NOT NULL CHECK (misses >= 0),
@@ -210,7 +213,7 @@ CREATE TABLE document_clients (
   observed_stamp INTEGER NOT NULL
 ) STRICT;
 
--- Related documents and the QR code of each document that an invoice has; asked for again when the document changed.
+-- Related documents and QR code of each document that an invoice has. They are requested again after a change of the document.
 CREATE TABLE document_relations (
   id          INTEGER NOT NULL PRIMARY KEY,
   relations   TEXT,
@@ -218,7 +221,7 @@ CREATE TABLE document_relations (
 ) STRICT;
 CREATE INDEX document_relations_due ON document_relations (observed_stamp, id);
 
--- The latest events of each invoice, and their outcomes.
+-- The latest events of each invoice, with their outcomes.
 CREATE TABLE journal (
   customer_id TEXT NOT NULL,
   invoice_id  TEXT NOT NULL,
@@ -231,7 +234,7 @@ CREATE TABLE journal (
   PRIMARY KEY (customer_id, invoice_id, cause)
 ) STRICT, WITHOUT ROWID;
 
--- The latest observation of all. One row.
+-- One row with the stamp of the latest observation.
 CREATE TABLE observation (
   only_one INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_one = 1),
   last_stamp INTEGER NOT NULL
@@ -249,7 +252,7 @@ CREATE TABLE tokens (
   revoked_at INTEGER
 ) STRICT;
 
--- Keys that sign customer links: the public half alone. `x` is the Ed25519 point, in base64url, as a JWK holds it.
+-- Public halves of the keys that sign customer links. `x` is the Ed25519 point in base64url, as in a JWK.
 CREATE TABLE keys (
   kid        TEXT NOT NULL PRIMARY KEY,
   name       TEXT NOT NULL,
@@ -259,21 +262,21 @@ CREATE TABLE keys (
   revoked_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
--- The customers of tokens and keys that are not for all of them: a request asks for one.
+-- The customers of tokens and keys that do not cover all customers. A request looks up one customer here.
 CREATE TABLE scopes (
   id          TEXT NOT NULL,
   customer_id TEXT NOT NULL,
   PRIMARY KEY (id, customer_id)
 ) STRICT, WITHOUT ROWID;
 
--- The account of each upstream system that the records come from.
+-- The account of each upstream system. All records of a system come from its account.
 CREATE TABLE bound_accounts (
   system    TEXT NOT NULL PRIMARY KEY,
   account   TEXT NOT NULL,
   bound_at  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The process that may write as the connector. One row.
+-- One row with the process that may write as the connector.
 CREATE TABLE lease (
   only_one INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_one = 1),
   holder TEXT,
@@ -283,8 +286,8 @@ CREATE TABLE lease (
 INSERT INTO lease (holder, epoch, beats) VALUES (NULL, 0, 0);
 CREATE TRIGGER lease_stays BEFORE DELETE ON lease BEGIN SELECT RAISE(ABORT, 'the row of lease stays'); END;
 
--- Records of an upstream system that could not be stored as they were answered, and are counted until they are. They are asked for
--- again when they are due; NULL: never by itself. `asked_stamp` is the stamp of the last question.
+-- Records of an upstream system that could not be stored. They are counted until they are stored. `due_at` is the time of the next try,
+-- NULL when there is none. `asked_stamp` is the stamp of the last request.
 CREATE TABLE set_aside (
   system   TEXT NOT NULL,
   kind     TEXT NOT NULL,
@@ -299,7 +302,8 @@ CREATE TABLE set_aside (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX set_aside_by_id ON set_aside (id);
 
--- Receivers of webhooks: `cursor` is the last change of the feed that is delivered. `customer_ids` is JSON; NULL: every customer.
+-- Receivers of webhooks. `cursor` is the sequence number of the last delivered change. `customer_ids` is a JSON list, NULL for every
+-- customer.
 CREATE TABLE outgoing_webhooks (
   id           TEXT NOT NULL PRIMARY KEY,
   url          TEXT NOT NULL,
@@ -314,8 +318,8 @@ CREATE TABLE outgoing_webhooks (
   created_at   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What lists of everything looked at again, an hour and a system a row, and what of it they had to correct though nothing
--- had announced it.
+-- Results of full lists by system and hour: the number of records checked, and the number corrected although no event had announced a
+-- change.
 CREATE TABLE rechecks (
   system    TEXT NOT NULL,
   hour      INTEGER NOT NULL,
@@ -324,14 +328,14 @@ CREATE TABLE rechecks (
   PRIMARY KEY (system, hour)
 ) STRICT, WITHOUT ROWID;
 
--- Invoices that a list corrected, and of which an event may be on its way. They count once none came.
+-- Invoices that a full list corrected and whose event may still arrive. They count as corrected when no event arrives.
 CREATE TABLE corrections (
   id          TEXT NOT NULL PRIMARY KEY,
   customer_id TEXT NOT NULL,
   found_at    INTEGER NOT NULL
 ) STRICT;
 
--- For people with sqlite3: no statement of the program reads it.
+-- A view for people who use sqlite3. The program does not read it.
 CREATE VIEW invoices_readable AS
 SELECT
   customer_id,
