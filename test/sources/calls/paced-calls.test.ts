@@ -30,8 +30,8 @@ function maxPerSecond(moments: readonly number[]): number {
   return Math.max(...moments.map(from => moments.filter(at => at >= from && at < from + 1_000).length))
 }
 
-describe('paced calls', () => {
-  it('keep to the rate of each endpoint and of all, and none of it is lost to slow answers', async t => {
+describe('calls to a source', () => {
+  it('keep the rate of each endpoint and of all together, even when answers are slow', async t => {
     const clock = stopClock(t)
     const call = createPacedCall(pace({ perSecond: 60, perEndpoint: 20 }), failures)
     const asked: Record<string, number[]> = { a: [], b: [], c: [], d: [] }
@@ -55,7 +55,7 @@ describe('paced calls', () => {
     assert.ok(Math.max(...moments()) < 4_000, `the last one after ${Math.max(...moments())} ms`)
   })
 
-  it('let what is urgent go next, and what is slow last and at its own small rate', async t => {
+  it('run urgent calls first, and slow calls last at their own rate', async t => {
     const clock = stopClock(t)
     const call = createPacedCall(pace({ perSecond: 50, slowlyPerSecond: 5, inFlight: 4 }), failures)
     const order: string[] = []
@@ -83,7 +83,7 @@ describe('paced calls', () => {
     assert.deepEqual([slow.length, maxPerSecond(slow)], [6, 5])
   })
 
-  it('bound how many are under way, and leave room for what is urgent', async t => {
+  it('are limited in number at the same time, and keep room for urgent calls', async t => {
     const clock = stopClock(t)
     const call = createPacedCall(pace({ inFlight: 3, patienceMs: 60_000 }), failures)
     let [underWay, most] = [0, 0]
@@ -104,7 +104,7 @@ describe('paced calls', () => {
     assert.equal(most, 3)
   })
 
-  it('all wait when one is refused', async t => {
+  it('all wait when one call is refused for its rate', async t => {
     const clock = stopClock(t)
     const call = createPacedCall(pace({ perSecond: 200 }), failures)
     const asked: number[] = []
@@ -130,7 +130,7 @@ describe('paced calls', () => {
   })
 })
 
-test('no second holds more turns than the rates give, however late timers come, and all are given', async t => {
+test('no second has more calls than the rates allow, even when timers are late', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const names = ['a', 'b', 'c', 'd']
   await fc.assert(

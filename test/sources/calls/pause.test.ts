@@ -39,7 +39,7 @@ const askers: Record<
   string,
   { system: 'ix' | 'stripe'; isOfApi: boolean; create(base: string): Ask; refusal?: object }
 > = {
-  'documents, pages and clients': {
+  'requests for documents, pages and clients wait too': {
     ...{ system: 'ix', isOfApi: false },
     create(base) {
       const source = createDocumentSource({ account: null, apiKey: 'x', base }, pace)
@@ -52,19 +52,19 @@ const askers: Record<
       return number => (asks[number % asks.length] ?? assert.fail())(number)
     },
   },
-  'PDFs of documents': {
+  'requests for PDFs of documents wait too': {
     ...{ system: 'ix', isOfApi: true },
     create(base) {
       const system = createInvoicingSystem({ account: null, apiKey: 'x', base })
       return number => system.openPdf(number, wanted)
     },
   },
-  'invoices and lists': { system: 'stripe', isOfApi: false, create: createInvoices },
-  'invoices, refused by a gateway in words of its own': {
+  'requests for invoices and lists wait too': { system: 'stripe', isOfApi: false, create: createInvoices },
+  'requests for invoices wait when a gateway refuses one': {
     ...{ system: 'stripe', isOfApi: false, create: createInvoices },
     refusal: { message: 'API rate limit exceeded' },
   },
-  'PDFs of invoices': {
+  'requests for PDFs of invoices wait too': {
     ...{ system: 'stripe', isOfApi: true },
     create(base) {
       const platform = createPaymentPlatform({ apiKey: 'sk_test_x', base })
@@ -109,9 +109,9 @@ async function startSlow(t: TestContext, listener: RequestListener) {
 
 const refusal429 = { error: { type: 'invalid_request_error', code: 'rate_limit', message: 'slow down' } }
 
-describe('requests that wait for a connection when the upstream asks for a pause', () => {
+describe('a pause that a source asks for, while requests wait for a connection', () => {
   for (const [name, { system, isOfApi, create, refusal = refusal429 }] of Object.entries(askers))
-    test(`${system}: ${name}`, async t => {
+    test(`of ${system === 'ix' ? 'InvoiceXpress' : 'Stripe'}: ${name}`, async t => {
       const first = Promise.withResolvers<ServerResponse>()
       const upstream = await startSlow(t, (request, response) => {
         if (upstream.arrived() === 1) first.resolve(response)
@@ -142,7 +142,7 @@ describe('requests that wait for a connection when the upstream asks for a pause
     })
 })
 
-test('a request whose kept connection breaks is not sent again before the pause is over', async t => {
+test('a request on a broken kept connection is repeated only after the pause', async t => {
   const responses: ServerResponse[] = []
   const upstream = await startSlow(t, (request, response) => {
     if (upstream.arrived() > 4) missing.ix(request, response)
@@ -166,7 +166,7 @@ test('a request whose kept connection breaks is not sent again before the pause 
   assert.equal(upstream.arrived(), 5)
 })
 
-test('the next page of lines is not asked for in a pause', async t => {
+test('the next page of lines is requested only after the pause', async t => {
   const responses: ServerResponse[] = []
   const upstream = await startSlow(t, (_request, response) => void responses.push(response))
   const platform = createPaymentPlatform({ apiKey: 'sk_test_x', base: upstream.base })
@@ -186,7 +186,7 @@ test('the next page of lines is not asked for in a pause', async t => {
   assert.equal(upstream.arrived(), 2)
 })
 
-test('over TLS both are asked, on connections that are kept, and pauses hold', async t => {
+test('calls over TLS keep their connections and respect a pause, for both sources', async t => {
   const certificate = createCertificate()
   const trusted = getCACertificates()
   setDefaultCACertificates([...trusted, certificate.cert])

@@ -16,7 +16,7 @@ const faults = campaign<readonly DocumentFault[]>(['garbled', 'redirect', 'missi
 /** Some faults of a campaign end with it alone. */
 const patienceMs = campaign(30_000, 2_000)
 
-test('a bad InvoiceXpress: a PDF, a QR code and a SAF-T file come whole and true, or not at all', async t => {
+test('a PDF, a QR code and a SAF-T file come whole or not at all from a failing InvoiceXpress', async t => {
   // Made at once: that it is waited for is shown elsewhere.
   const rig = await startOrdinary(t, sqlite, { invoices: 40, ix: { pdfDelay: 0 } })
   const options = { account: null, apiKey: 'canary_key_of_invoicexpress', base: rig.ix.address }

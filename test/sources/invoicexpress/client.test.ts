@@ -74,8 +74,8 @@ const questions: Record<
   },
 }
 
-describe('lists', () => {
-  test('every type and status is asked for by name, the days as InvoiceXpress writes them', async t => {
+describe('a list of documents', () => {
+  test('is requested with each type and status by name, and with days in InvoiceXpress’ format', async t => {
     const { upstream, source } = await start(
       t,
       answer(page([payload], { current_page: 3, total_pages: 7, total_entries: 301 })),
@@ -105,7 +105,7 @@ describe('lists', () => {
     assert.doesNotMatch(JSON.stringify(request?.headers), /c4nary/)
   })
 
-  test('of some statuses, when some are given; without days, of any', async t => {
+  test('is filtered by the given statuses; without dates, documents of all dates match', async t => {
     const { upstream, source } = await start(t, answer(page([])))
     await source.listDocuments({ statuses: ['draft', 'sent'] }, 1)
     const { searchParams } = new URL(upstream.requests[0]?.url ?? '', upstream.origin)
@@ -113,7 +113,7 @@ describe('lists', () => {
     assert.equal(searchParams.get('date[from]'), null)
   })
 
-  test('documents that certify nothing are left out, and an empty list is one', async t => {
+  test('leaves out documents of types without an invoice, and may be empty', async t => {
     const others = ['CreditNote', 'DebitNote', 'Receipt', 'Quote'].map(type => ({ type }))
     const { upstream, source } = await start(t, answer(page([...others, payload])))
     assert.deepEqual(await source.listDocuments({}, 1), {
@@ -133,7 +133,7 @@ describe('lists', () => {
     }
   })
 
-  test('a page that is not the one asked for, or cannot be placed, is a failure', async t => {
+  test('fails when InvoiceXpress answers with another page, or with invalid counts', async t => {
     const { upstream, source } = await start(t, missing)
     const wrong: Record<string, unknown>[] = [
       page([payload], { current_page: 1, total_pages: 3 }),
@@ -159,7 +159,7 @@ describe('lists', () => {
     }
   })
 
-  test('a document is gone only as InvoiceXpress says it: a 404 of what stands before it is a failure of the source', async t => {
+  test('fails on a 404 of a gateway, while InvoiceXpress’ own 404 means a missing document', async t => {
     const { upstream, source } = await start(t, missing)
     assert.equal(await source.fetchDocument(17, 'Invoice'), null)
     for (const body of ['<html><h1>404 Not Found</h1></html>', '', '"not found"', '404']) {
@@ -169,7 +169,7 @@ describe('lists', () => {
     }
   })
 
-  test('a list that grew shorter since its last page ends before the page asked for', async t => {
+  test('ends early when it became shorter since the previous page', async t => {
     const { upstream, source } = await start(t, missing)
     for (const rest of [
       { total_pages: 1, total_entries: 50 },
@@ -181,14 +181,14 @@ describe('lists', () => {
     }
   })
 
-  test('those that were put away are another list: one of the two is asked for, never both', async t => {
+  test('has either archived documents or all others, never both', async t => {
     const { upstream, source } = await start(t, answer(page([])))
     await source.listDocuments({ isArchived: true }, 1)
     const { searchParams } = new URL(upstream.requests[0]?.url ?? '', upstream.origin)
     assert.deepEqual([searchParams.get('archived'), searchParams.get('non_archived')], ['true', null])
   })
 
-  test('a list may be called after its type, and count in text', async t => {
+  test('may have its type as its key, and its counts as text', async t => {
     const counts = { current_page: '1', total_pages: '1', total_entries: '1' }
     const { invoices, pagination } = page([payload], counts)
     const { source } = await start(t, answer({ invoice_receipts: invoices, pagination }))
@@ -196,7 +196,7 @@ describe('lists', () => {
     assert.deepEqual(got, { documents: [expected], misfits: [], pages: 1, total: 1 })
   })
 
-  test('one document that does not fit is told with its id and the field, and keeps no other back', async t => {
+  test('returns the fitting documents, and the ID and field of each other document', async t => {
     const others = [{ ...payload, id: 17, status: null }, { ...payload, id: 'abc' }, null]
     const { source } = await start(t, answer(page([payload, ...others])))
     const { documents, misfits } = await source.listDocuments({}, 1)
@@ -208,7 +208,7 @@ describe('lists', () => {
     ])
   })
 
-  test('a page of which no document fits is asked for again, and believed at last', async t => {
+  test('requests a page again when no document fits, and accepts it after the last attempt', async t => {
     const unfit = answer(page([{ ...payload, total: '1e3' }]))
     const { upstream, source } = await start(t, unfit, { attempts: 2 })
     const { documents, misfits } = await source.listDocuments({}, 1)
@@ -220,7 +220,7 @@ describe('lists', () => {
   })
 })
 
-describe('a document', () => {
+describe('the fetch of one document', () => {
   const paths: Record<string, string> = {
     Invoice: '/invoices/',
     InvoiceReceipt: '/invoice_receipts/',
@@ -229,7 +229,7 @@ describe('a document', () => {
     CashInvoice: '/cash_invoices/',
   }
 
-  test('is asked for where its type is, whatever it is wrapped in', async t => {
+  test('reads from its type’s address, whatever the key of the answer is', async t => {
     const { upstream, source } = await start(t, missing)
     for (const type of documentTypes) {
       upstream.script(answer({ [`key_of_${type}`]: { ...payload, type } }))
@@ -239,7 +239,7 @@ describe('a document', () => {
     assert.equal(upstream.requests.length, documentTypes.length)
   })
 
-  test('of a type that is not known is asked for as each in turn', async t => {
+  test('tries each type in turn when the type is unknown', async t => {
     const { upstream, source } = await start(t, missing)
     upstream.script(
       missing,
@@ -258,7 +258,7 @@ describe('a document', () => {
     assert.equal((await failureOf(source.fetchDocument(id, null))).failure, 'failed')
   })
 
-  test('that is not there is null, one that was deleted is a document', async t => {
+  test('returns null for a missing document, and a deleted document as such', async t => {
     const { upstream, source } = await start(t, missing)
     assert.equal(await source.fetchDocument(id, 'Invoice'), null)
     upstream.script(answer({ invoice: { ...payload, status: 'deleted' } }))
@@ -267,7 +267,7 @@ describe('a document', () => {
     assert.equal(await source.fetchDocument(id, 'Invoice'), null)
   })
 
-  test('that does not say its type is of the one asked for, unless it is wrapped as another', async t => {
+  test('assumes the requested type when the answer names no type', async t => {
     const { upstream, source } = await start(t, missing)
     const { type: _, ...untyped } = payload
     for (const key of ['invoice', 'invoice_receipt']) {
@@ -283,7 +283,7 @@ describe('a document', () => {
     }
   })
 
-  test('with another id, or beside something else, is a failure', async t => {
+  test('fails when the answer has another ID or a second object', async t => {
     const { upstream, source } = await start(t, missing)
     for (const body of [
       { invoice: { ...payload, id: id + 1 } },
@@ -299,7 +299,7 @@ describe('a document', () => {
   })
 })
 
-test('a client is null when it is not there, and a failure when it is another', async t => {
+test('a fetched client is null when it is missing, and a failure when its ID differs', async t => {
   const { upstream, source } = await start(t, missing)
   assert.equal(await source.fetchClient(4455), null)
   assert.equal(upstream.paths[0], '/clients/4455.json')
@@ -311,9 +311,9 @@ test('a client is null when it is not there, and a failure when it is another', 
 
 const defaultTimeoutMs = 20_000
 
-describe('faults', { timeout: 600_000 }, () => {
+describe('faults of InvoiceXpress', { timeout: 600_000 }, () => {
   for (const [name, { listener, failure }] of Object.entries(faults))
-    test(`${name}: a failure in our own words, and what was asked once it is over`, async t => {
+    test(`${name} gives a failure in our own words, and the next request succeeds`, async t => {
       const all = await Promise.all(
         Object.values(questions).map(async question => ({ ...question, ...(await start(t, listener)) })),
       )
@@ -334,7 +334,7 @@ describe('faults', { timeout: 600_000 }, () => {
       }
     })
 
-  test('what may pass is tried again', async t => {
+  test('a temporary failure is retried', async t => {
     const names = ['reset', 'error_500', 'html', 'errors_in_200', 'truncated', 'no_keys']
     const askAll = names.map(async name => {
       const { upstream, source } = await start(t, missing, { attempts: 2 })
@@ -347,7 +347,7 @@ describe('faults', { timeout: 600_000 }, () => {
     await Promise.all(askAll)
   })
 
-  test('what will not pass is not tried again', async t => {
+  test('a permanent failure is not retried', async t => {
     const { upstream, source } = await start(t, missing, { attempts: 3 })
     for (const status of [301, 302, 307, 400, 401, 402, 403, 410, 422]) {
       upstream.script(
@@ -362,7 +362,7 @@ describe('faults', { timeout: 600_000 }, () => {
     assert.ok(!upstream.paths.includes('/elsewhere'), 'a redirect was followed')
   })
 
-  test('an answer that never ends is not read beyond 32 MB', async t => {
+  test('an endless answer is read up to 32 MB', async t => {
     const upstream = await startInvoiceXpress(t, faults.huge?.listener ?? assert.fail())
     const source = createDocumentSource(
       { ...upstream.options, timeoutMs: 20_000 },
@@ -372,7 +372,7 @@ describe('faults', { timeout: 600_000 }, () => {
     assert.ok(upstream.sent < 64 * 1024 * 1024, `${upstream.sent}`)
   })
 
-  test('a host that cannot be reached is told by its origin alone', async t => {
+  test('an unreachable host is named only by its origin', async t => {
     const { upstream } = await start(t, missing)
     const bases = ['http://c4nary.invalid', 'http://127.0.0.1:1', upstream.origin.replace('http:', 'https:')]
     for (const base of bases) {
@@ -386,8 +386,8 @@ describe('faults', { timeout: 600_000 }, () => {
   })
 })
 
-describe('the pace', () => {
-  test('requests are spaced, those made at once too: three quarters of the rate’s distance', async t => {
+describe('the pace of requests to InvoiceXpress', () => {
+  test('keeps simultaneous requests apart by three quarters of the rate’s interval', async t => {
     const { upstream, source } = await start(t, missing, { perSecond: 20 })
     const clock = stopClock(t)
     const asked = Promise.all(Array.from({ length: 7 }, () => source.fetchClient(1)))
@@ -401,7 +401,7 @@ describe('the pace', () => {
     await asked
   })
 
-  test('is 480 a minute for InvoiceXpress itself, and a sandbox’s own affair', () => {
+  test('is 480 requests a minute for InvoiceXpress, and unlimited for a sandbox', () => {
     assert.equal(paceFor('https://acme.app.invoicexpress.com').perSecond, 8)
     for (const base of [
       'http://127.0.0.1:4011',
@@ -411,7 +411,7 @@ describe('the pace', () => {
       assert.ok(paceFor(base).perSecond > 1_000)
   })
 
-  test('a pause that is asked for is kept by every call', async t => {
+  test('applies a requested pause to every call', async t => {
     const { upstream, source } = await start(t, answer('', 429, { 'retry-after': '7' }), { attempts: 1 })
     const calls = countCalls(t)
     const clock = stopClock(t)
@@ -426,7 +426,7 @@ describe('the pace', () => {
     assert.deepEqual(calls, ['throttled', 'missing', 'missing'])
   })
 
-  test('Retry-After is seconds or a date, a minute at most; without one it is 15 seconds', t => {
+  test('reads Retry-After as seconds or a date, at most a minute, and 15 seconds by default', t => {
     const now = Date.parse('2026-03-05T12:00:00Z')
     t.mock.timers.enable({ apis: ['Date'], now })
     const pauses: [retryAfter: string | undefined, pause: number][] = [
@@ -449,14 +449,14 @@ describe('the pace', () => {
   })
 })
 
-describe('connections', () => {
-  test('one is kept and used again', async t => {
+describe('connections to InvoiceXpress', () => {
+  test('are kept and used again', async t => {
     const { upstream, source } = await start(t, missing)
     for (let time = 0; time < 5; time++) await source.fetchClient(1)
     assert.deepEqual([upstream.requests.length, upstream.connections], [5, 1])
   })
 
-  test('one that is closed just as it is used again costs nothing but another', async t => {
+  test('are replaced without a failure when they close at the moment of their next use', async t => {
     const served = new WeakSet<object>()
     const { upstream, source } = await start(t, (request, response) => {
       if (served.has(request.socket)) return void request.socket.destroy()
@@ -467,7 +467,7 @@ describe('connections', () => {
     assert.equal(upstream.connections, 5)
   })
 
-  test('an answer that is no longer wanted is let go at once', async t => {
+  test('are closed at once when the answer is no longer needed', async t => {
     const upstream = await startInvoiceXpress(t, faults.slow_body?.listener ?? assert.fail())
     const ask = createClient(upstream.options)
     const leaving = new AbortController()

@@ -29,28 +29,28 @@ function assertUnfit(map: () => unknown): void {
   })
 }
 
-describe('payloads', () => {
+describe('the mapping of an InvoiceXpress document', () => {
   for (const [name, { about, payload, expected }] of payloads)
     test(`${name}: ${about}`, () => {
       if (expected === 'unfit') assertUnfit(() => mapDocument(payload))
       else assert.deepEqual(mapDocument(Object.freeze(payload)), expected)
     })
 
-  test('every type that certifies is among them, and what certifies nothing', () => {
+  test('every type with and without an invoice is among the test’s payloads', () => {
     const types = [...payloads.values()].filter(({ expected }) => expected !== 'unfit')
     for (const type of documentTypes) assert.ok(types.some(({ payload }) => payload.type === type))
     assert.ok(types.some(({ expected }) => expected === null))
   })
 })
 
-test('what is no object at all is no document and no client', () => {
+test('a value that is not an object is neither a document nor a client', () => {
   for (const value of [undefined, null, 17, 'Invoice', [], [settled], {}, true]) {
     assertUnfit(() => mapDocument(value))
     assertUnfit(() => mapClient(value))
   }
 })
 
-test('whatever a field is replaced by, the result is a whole document, none, or a failure', () => {
+test('a document with any field replaced is whole, ignored or refused', () => {
   const fields = Object.keys(settled)
   fc.assert(
     fc.property(fc.constantFrom(...fields), fc.jsonValue(), (field, value) => {
@@ -71,7 +71,7 @@ test('whatever a field is replaced by, the result is a whole document, none, or 
   )
 })
 
-test('an amount in cents comes through exactly', () => {
+test('amounts in cents are read exactly', () => {
   fc.assert(
     fc.property(fc.integer({ min: -1_000_000_000_000, max: 1_000_000_000_000 }), cents => {
       const total = JSON.parse(String(cents / 100))
@@ -83,7 +83,7 @@ test('an amount in cents comes through exactly', () => {
   )
 })
 
-test('a day goes to InvoiceXpress and comes back as it was', () => {
+test('a day that is sent to InvoiceXpress is read back unchanged', () => {
   const day = fc.date({ min: new Date('1900-01-01'), max: new Date('2999-12-31'), noInvalidDate: true })
   fc.assert(
     fc.property(day, date => {
@@ -93,8 +93,8 @@ test('a day goes to InvoiceXpress and comes back as it was', () => {
   )
 })
 
-describe('clients', () => {
-  test('a tax id is text, or none', () => {
+describe('the mapping of an InvoiceXpress client', () => {
+  test('reads the tax ID as text, or as null', () => {
     const cases: [fiscalId: unknown, taxId: string | null][] = [
       ['508025338', '508025338'],
       ['', null],
@@ -107,7 +107,7 @@ describe('clients', () => {
         assert.deepEqual(mapClient({ id, name: 'Ana', fiscal_id }), { id: 4455, tax_id })
   })
 
-  test('anything else does not fit', () => {
+  test('refuses any other client', () => {
     for (const client of [
       { fiscal_id: '5' },
       { id: 'ana' },

@@ -97,7 +97,7 @@ const [anyEngine] = engines as readonly [Engine]
 
 for (const engine of engines)
   describe(`PDFs from InvoiceXpress on ${engine.name}`, { concurrency: 4 }, () => {
-    test('the PDF that is made comes byte for byte, from a new address each time', async t => {
+    test('are delivered byte for byte, from a new address each time', async t => {
       const { upstream, made, download } = await startWorld(t, engine)
       upstream.script(made)
       assertPdf(await download())
@@ -106,14 +106,14 @@ for (const engine of engines)
       assert.equal(new URL(upstream.requests[0]?.url ?? '', upstream.origin).search, `?api_key=${apiKey}`)
     })
 
-    test('HEAD has the headers, and no body', async t => {
+    test('answer HEAD with the same headers and no body', async t => {
       const { upstream, made, service } = await startWorld(t, engine)
       upstream.script(made)
       const { status, headers, text } = await service.get(path, { method: 'HEAD' })
       assert.deepEqual([status, headers['content-length'], text], [200, String(pdf.length), ''])
     })
 
-    test('a draft is not asked for', async t => {
+    test('are not requested for a draft', async t => {
       const { service, questions } = await startWorld(t, engine)
       await service.save(makeRecord({ id: 'in_1', ...withDocument, ix_status: 'draft' }))
       assertError(await service.get(path), 409, 'document_not_issued')
@@ -121,11 +121,11 @@ for (const engine of engines)
     })
   })
 
-describe('InvoiceXpress while a client waits', { concurrency: 8 }, () => {
+describe('a wait for InvoiceXpress', { concurrency: 8 }, () => {
   describe('fatura serve with InvoiceXpress', { concurrency: 2 }, () => {
     const invoice = makeInvoice({ id: 'in_1', number: '2026-1', ...withDocument })
 
-    test('serves PDFs that are InvoiceXpress’, and the key is in no log line', async t => {
+    test('delivers InvoiceXpress’ PDFs, and logs no key', async t => {
       const upstream = await startInvoiceXpress(t, making)
       const cli = await createCli(t)
       await cli.load(invoice)
@@ -144,7 +144,7 @@ describe('InvoiceXpress while a client waits', { concurrency: 8 }, () => {
       assert.doesNotMatch(outcome.stdout, /c4nary|api_key/)
     })
 
-    test('a wrong setting stops the start with one line that names it and shows no key', async t => {
+    test('refuses a wrong setting with one line that names the setting and hides the key', async t => {
       const cli = await createCli(t)
       const wrong: [setting: Setting, value: string][] = [
         ['INVOICEXPRESS_API_KEY', 'c4nary k3y'],
@@ -174,7 +174,7 @@ describe('InvoiceXpress while a client waits', { concurrency: 8 }, () => {
     })
   })
 
-  test('every other fault is a JSON error, and passes', async t => {
+  test('any other fault gives a JSON error, and the next request succeeds', async t => {
     const { upstream, made, download } = await startWorld(t, anyEngine)
     for (const { listener, failure } of Object.values(faults)) {
       if (failure === 'timeout') continue
@@ -185,7 +185,7 @@ describe('InvoiceXpress while a client waits', { concurrency: 8 }, () => {
     }
   })
 
-  test('a document that InvoiceXpress no longer has is not found, and one it makes no PDF of is a failure: no faults', async t => {
+  test('a missing document gives 404, a refused PDF 502, and neither counts as a fault', async t => {
     const { upstream, made, download } = await startWorld(t, anyEngine)
     for (let time = 0; time < 7; time++) {
       upstream.script(missing)
@@ -197,7 +197,7 @@ describe('InvoiceXpress while a client waits', { concurrency: 8 }, () => {
     assertPdf(await download())
   })
 
-  test('an answer that holds no address of a PDF, or a refusal, is a failure', async t => {
+  test('an answer without a PDF’s address, or a refusal, is a failure', async t => {
     const { upstream, made, download } = await startWorld(t, anyEngine)
     const wrong = [
       answer({ output: {} }),
@@ -221,14 +221,14 @@ describe('InvoiceXpress while a client waits', { concurrency: 8 }, () => {
     assert.ok(!upstream.paths.includes('/elsewhere'), 'a redirect was followed')
   })
 
-  test('a refused key is told in the log, in our words', async t => {
+  test('a refused key is logged in our own words', async t => {
     const { upstream, service, download } = await startWorld(t, anyEngine)
     upstream.script(answer({ errors: { error: 'no' } }, 401))
     assertError(await download(), 502, 'upstream_failed')
     assert.match(service.logs.join(''), /InvoiceXpress refused the key/)
   })
 
-  test('a PDF at a foreign origin is a failure, and nothing is sent there', async t => {
+  test('a PDF at a foreign origin is a failure, and that origin gets no request', async t => {
     const { upstream, download } = await startWorld(t, anyEngine)
     const foreign = await startUpstream(t, (_request, response) => void response.end(pdf))
     const at = new URL(foreign.origin)
@@ -244,7 +244,7 @@ describe('InvoiceXpress while a client waits', { concurrency: 8 }, () => {
     assert.equal(foreign.connections, 0)
   })
 
-  test('a PDF’s address that fails is told as that', async t => {
+  test('a failing PDF address is reported as missing or failed', async t => {
     const { upstream, made, serveFile, download } = await startWorld(t, anyEngine)
     const foreign = await startUpstream(t, (_request, response) => void response.end(pdf))
     const cases: [RequestListener, status: number, code: string][] = [
@@ -268,7 +268,7 @@ describe('InvoiceXpress while a client waits', { concurrency: 8 }, () => {
 })
 
 // On a clock that stands still, what is never over hangs.
-describe('InvoiceXpress that lets a client wait', { timeout: 600_000 }, () => {
+describe('a PDF that InvoiceXpress is still making', { timeout: 600_000 }, () => {
   /** With a clock that stands still; `calls` are those to InvoiceXpress, as each is answered. */
   async function startStill(t: TestContext) {
     const world = await startWorld(t, anyEngine, null)
@@ -290,7 +290,7 @@ describe('InvoiceXpress that lets a client wait', { timeout: 600_000 }, () => {
     }
   }
 
-  test('it is asked for ten seconds and ever less often; a PDF that is not made by then is not ready, and that is no fault', async t => {
+  test('is requested for ten seconds ever less often, and then reported as not ready', async t => {
     const { upstream, made, download, begin, calls, clock, questions } = await startStill(t)
     upstream.script(making)
     const all = Array.from({ length: 6 }, () => begin())
@@ -316,7 +316,7 @@ describe('InvoiceXpress that lets a client wait', { timeout: 600_000 }, () => {
     assertPdf(await download())
   })
 
-  test('a PDF that is made meanwhile comes', async t => {
+  test('is delivered when it becomes ready in time', async t => {
     const { upstream, made, begin, calls, clock, questions } = await startStill(t)
     upstream.script(making, making, made)
     const { answer } = begin()
@@ -328,7 +328,7 @@ describe('InvoiceXpress that lets a client wait', { timeout: 600_000 }, () => {
     assert.equal(questions(), 3)
   })
 
-  test('a question that has no answer for five seconds is a time-out, before the budget ends', async t => {
+  test('gives a time-out when one question has no answer for five seconds', async t => {
     const { upstream, made, download, begin, calls, clock, questions } = await startStill(t)
     upstream.script(making, hang)
     const begun = begin()
@@ -343,7 +343,7 @@ describe('InvoiceXpress that lets a client wait', { timeout: 600_000 }, () => {
     assertPdf(await download())
   })
 
-  test('a question that the budget’s end cuts short is no fault: the PDF is not ready', async t => {
+  test('is reported as not ready when the last question is cut short, which counts as no fault', async t => {
     const { upstream, service, made, download, begin, calls, clock, questions } = await startStill(t)
     const invoices = Array.from({ length: 6 }, (_, index) => `in_${index + 10}`)
     await service.save(
@@ -372,7 +372,7 @@ describe('InvoiceXpress that lets a client wait', { timeout: 600_000 }, () => {
 
   for (const [name, { listener, failure }] of Object.entries(faults))
     if (failure === 'timeout')
-      test(`a fault that lasts (${name}) is a time-out after five seconds, and passes`, async t => {
+      test(`gives a time-out after five seconds of ${name}, and is delivered afterwards`, async t => {
         const { upstream, made, download, begin, clock, questions } = await startStill(t)
         upstream.script(listener)
         const begun = begin()
@@ -385,7 +385,7 @@ describe('InvoiceXpress that lets a client wait', { timeout: 600_000 }, () => {
         assertPdf(await download())
       })
 
-  test('a client that goes away ends the asking at once, and that is nobody’s fault', async t => {
+  test('is no longer requested when its client leaves, which counts as no fault', async t => {
     const { upstream, made, service, download, calls, clock, questions } = await startStill(t)
     const ask = async () => {
       const headers = { authorization: `Bearer ${await service.createToken()}` }
@@ -416,8 +416,8 @@ describe('InvoiceXpress that lets a client wait', { timeout: 600_000 }, () => {
   })
 })
 
-describe('InvoiceXpress that is left alone for a while', { timeout: 600_000 }, () => {
-  test('after five faults in a row InvoiceXpress is left alone for ten seconds', async t => {
+describe('the breaker for InvoiceXpress', { timeout: 600_000 }, () => {
+  test('sends no requests for ten seconds after five faults in a row', async t => {
     t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
     const { upstream, made, download, questions } = await startWorld(t, anyEngine)
     upstream.script(answer('', 500))
@@ -431,7 +431,7 @@ describe('InvoiceXpress that is left alone for a while', { timeout: 600_000 }, (
     assert.equal(questions(), 6)
   })
 
-  test('after 429 it is not asked before the pause is over', async t => {
+  test('sends no requests before the pause of a 429 is over', async t => {
     t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
     const { upstream, made, download, questions } = await startWorld(t, anyEngine)
     for (const [headers, pause] of [
@@ -450,7 +450,7 @@ describe('InvoiceXpress that is left alone for a while', { timeout: 600_000 }, (
   })
 })
 
-test('without a key InvoiceXpress is not connected, and a key without an account is a mistake', async () => {
+test('InvoiceXpress is not connected without a key, and a key without an account is refused', async () => {
   const given = (key: string | null, account: string | null) => ({
     INVOICEXPRESS_API_KEY: key,
     INVOICEXPRESS_ACCOUNT: account,
@@ -462,7 +462,7 @@ test('without a key InvoiceXpress is not connected, and a key without an account
   assert.throws(() => invoiceXpressOf(given(apiKey, null)), /^Error: INVOICEXPRESS_ACCOUNT is required/)
 })
 
-test('InvoiceXpress itself may lead to its own hosts alone, unless told otherwise, and to no private address', () => {
+test('InvoiceXpress’ PDFs come only from its own or configured hosts, never from private addresses', () => {
   const options = { account: 'acme', apiKey, base: 'https://acme.app.invoicexpress.com' }
   assert.deepEqual(pdfGuardFor(options), { origins: ['https://*.invoicexpress.com'], allowPrivate: false })
   const pdfOrigins = ['https://files.example']

@@ -40,8 +40,8 @@ async function assertFails(
   })
 }
 
-describe('the SAF-T file of a month', { timeout: 600_000 }, () => {
-  test('is asked for until it is made, and passed on as it is', async t => {
+describe('the SAF-T file of a month at InvoiceXpress', { timeout: 600_000 }, () => {
+  test('is requested until it is ready, and passed on unchanged', async t => {
     const files = await startUpstream(t, (_request, response) => void response.end(xml))
     const upstream = await startInvoiceXpress(
       t,
@@ -65,7 +65,7 @@ describe('the SAF-T file of a month', { timeout: 600_000 }, () => {
     })
   })
 
-  test('is waited for no longer than a budget', t =>
+  test('is waited for only until a time limit', t =>
     assertFails(
       t,
       [{}, 202],
@@ -73,14 +73,14 @@ describe('the SAF-T file of a month', { timeout: 600_000 }, () => {
       500,
     ))
 
-  test('is refused from another origin', t =>
+  test('is refused when it comes from another origin', t =>
     assertFails(
       t,
       [{ url: `http://192.0.2.1/${secret}.xml` }],
       ['failed', /^The SAF-T file is at an origin that INVOICEXPRESS_PDF_ORIGINS does not allow\.$/],
     ))
 
-  test('is missing in a month without documents', t =>
+  test('is missing for a month without documents', t =>
     assertFails(
       t,
       [{ message: 'Nenhum documento' }],
@@ -90,7 +90,7 @@ describe('the SAF-T file of a month', { timeout: 600_000 }, () => {
   test('needs a valid key', t =>
     assertFails(t, [{ errors: {} }, 401], ['failed', /^InvoiceXpress refused the key/]))
 
-  test('is known to be cut off', async t => {
+  test('is recognized when it is incomplete', async t => {
     const files = await startUpstream(t, (_request, response) => {
       response.writeHead(200, { 'content-length': 1_000 }).write(xml, () => response.destroy())
     })

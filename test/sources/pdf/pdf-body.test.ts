@@ -20,8 +20,8 @@ import { stopRequestTimeouts } from '../../support/worlds/stopped-sockets.ts'
 
 const megabyte = 1024 * 1024
 
-describe('a PDF', () => {
-  test('comes as it is, with its size when that is told', async t => {
+describe('the body of a PDF', () => {
+  test('is delivered unchanged, with its size when the upstream gives it', async t => {
     const pdf = makePdf(300_000)
     const sized = await startUpstream(t, (_request, response) => void response.end(pdf))
     const first = await get(sized)
@@ -38,7 +38,7 @@ describe('a PDF', () => {
     await eventually('the connections are closed', () => sized.open + chunked.open === 0)
   })
 
-  test('begins with %PDF-; anything else is no PDF', async t => {
+  test('must begin with %PDF-', async t => {
     const bodies = ['', '%', '%PDF', '<!doctype html><p>%PDF-', '{"error":"%PDF-"}', ' %PDF-1.7', '%pdf-1.7']
     for (const body of [...bodies, '\ufeff%PDF-1.7', '%PDG-1.7'])
       for (const chunked of [true, false]) {
@@ -52,7 +52,7 @@ describe('a PDF', () => {
       }
   })
 
-  test('must come with 200, unencoded, in a frame that tells its end', async t => {
+  test('is accepted only with status 200, without an encoding and with a known end', async t => {
     const pdf = makePdf(100)
     const answers: [RequestListener, 'missing' | 'failed', RegExp][] = [
       ...[404, 410].map(status => [status, 'missing', /no longer has the PDF/] as const),
@@ -89,7 +89,7 @@ describe('a PDF', () => {
     }
   })
 
-  test('that is cut off ends in an error, never as if it were whole', async t => {
+  test('that is cut off ends with an error, and never looks complete', async t => {
     for (const head of [
       'content-length: 1000\r\n\r\n%PDF-1.7',
       'transfer-encoding: chunked\r\n\r\n8\r\n%PDF-1.7\r\n',
@@ -104,14 +104,14 @@ describe('a PDF', () => {
     }
   })
 
-  test('nobody listens: refused', async () => {
+  test('a PDF from a host that refuses connections fails', async () => {
     const nobody = { origin: 'http://127.0.0.1:1' } as Parameters<typeof get>[0]
     await assertFails(get(nobody), 'failed', /\(ECONNREFUSED\)/)
   })
 })
 
-describe('limits', () => {
-  test('25 MB pass; one byte more that is declared is refused before it is read', async t => {
+describe('the size limits of a PDF', () => {
+  test('a declared size of 25 MB is accepted, and one byte more is refused before reading', async t => {
     const pdf = makePdf(25 * megabyte)
     const largest = await startUpstream(t, (_request, response) => void response.end(pdf))
     assert.ok(pdf.equals(await readAll(await get(largest))))
@@ -122,7 +122,7 @@ describe('limits', () => {
     await eventually('the connection is closed', () => larger.open === 0)
   })
 
-  test('one that does not tell its size breaks off at the limit', async t => {
+  test('a PDF without a declared size is cut off at the limit', async t => {
     const upstream = await startUpstream(t, (_request, response) => sendEndlessly(response))
     const pdf = await get(upstream)
     let received = 0
@@ -138,7 +138,7 @@ describe('limits', () => {
     await eventually('the connection is closed', () => upstream.open === 0)
   })
 
-  test('a reader that pauses holds the upstream, and memory stays', async t => {
+  test('a paused reader also pauses the upstream, and memory does not grow', async t => {
     const upstream = await startUpstream(t, (_request, response) => sendEndlessly(response))
     const pdf = await get(upstream)
     const before = process.memoryUsage().rss
@@ -156,7 +156,7 @@ describe('limits', () => {
 })
 
 // On a clock that stands still, what is never over hangs.
-describe('time', { timeout: 600_000 }, () => {
+describe('the time limits of a PDF', { timeout: 600_000 }, () => {
   const silences: [where: string, requests: number, RequestListener][] = [
     ['before the headers', 1, () => {}],
     ['after the headers', 1, (_request, response) => response.flushHeaders()],
@@ -170,7 +170,7 @@ describe('time', { timeout: 600_000 }, () => {
   const hour = 3_600_000
 
   for (const [where, requests, answer] of silences)
-    test(`a server that hangs ${where} is given up after half a minute: at the deadline, and without a byte`, async t => {
+    test(`a server that hangs ${where} is cut off at the deadline or after 30 s without a byte`, async t => {
       const upstream = await startUpstream(t, answer)
       const clock = stopClock(t)
       const waiting = stopRequestTimeouts(t)
@@ -190,7 +190,7 @@ describe('time', { timeout: 600_000 }, () => {
       }
     })
 
-  test('a server that sends a byte within each half a minute is slow, and hangs when it sends none', async t => {
+  test('a slow server that sends a byte every half minute is not cut off', async t => {
     const responses: ServerResponse[] = []
     const upstream = await startUpstream(t, (_request, response) => {
       responses.push(response)
@@ -235,7 +235,7 @@ describe('time', { timeout: 600_000 }, () => {
     await until(() => slow.open + fast.open === 0)
   })
 
-  test('an abort ends it at once, wherever it is; a timeout’s is a timeout', async t => {
+  test('an abort ends the transfer at once at any step, and a time-out is reported as such', async t => {
     for (const [, requests, answer] of silences) {
       const upstream = await startUpstream(t, answer)
       for (const [reason, failure, message] of [
@@ -264,7 +264,7 @@ describe('time', { timeout: 600_000 }, () => {
     await eventually('the connection is closed', () => upstream.open === 0)
   })
 
-  test('an error that comes before anybody listens ends no process', async t => {
+  test('an error before anybody reads the PDF does not end the process', async t => {
     const upstream = await startUpstream(t, (_request, response) => void response.write('%PDF-1.7'))
     const pdf = await get(upstream)
     upstream.requests[0]?.socket.destroy()

@@ -94,10 +94,10 @@ function beforeUpstream(serve: (openPdf: OpenPdf) => Service) {
 }
 
 for (const engine of engines) {
-  describe(`PDFs through the guard on ${engine.name}`, () => {
+  describe(`downloaded PDFs on ${engine.name}`, () => {
     const serveUpstream = beforeUpstream(shareDownloads(engine))
 
-    test('the PDF comes whole; the client’s token stays here', async t => {
+    test('come whole, and the client’s token is not sent to the upstream', async t => {
       const pdf = makePdf(200_000)
       const { upstream, service } = await serveUpstream(t, (_request, response) => {
         response.setHeader('set-cookie', 'session=1')
@@ -122,7 +122,7 @@ for (const engine of engines) {
       assert.deepEqual(brokenOff(service), [])
     })
 
-    test('HEAD has the headers of GET, and the PDF is not read', async t => {
+    test('answer HEAD with the headers of GET, without reading the PDF', async t => {
       const { upstream, service } = await serveUpstream(t, (_request, response) => {
         response.writeHead(200, { 'content-length': 25 * megabyte })
         sendEndlessly(response)
@@ -152,14 +152,14 @@ for (const engine of engines) {
   })
 }
 
-describe('PDFs through the guard of a bad upstream, or to a client that stops or leaves', {
+describe('a PDF download with a failing upstream or client', {
   timeout: 600_000,
 }, () => {
   const [engine] = engines as readonly [Engine]
   const serve = shareDownloads(engine)
   const serveUpstream = beforeUpstream(serve)
 
-  test('before the first byte every failure is a JSON error that tells nothing of the URL', async t => {
+  test('gives a JSON error without the URL for any failure before the first byte', async t => {
     const answers: [RequestListener, number, string][] = [
       [(_request, response) => void response.end('<html>%PDF-'), 502, 'upstream_failed'],
       [(_request, response) => void response.end(), 502, 'upstream_failed'],
@@ -190,7 +190,7 @@ describe('PDFs through the guard of a bad upstream, or to a client that stops or
     assert.equal(refusal.headers['content-disposition'], undefined)
   })
 
-  test('after the first byte the connection breaks: no answer ends as if it were whole', async t => {
+  test('breaks the connection after a failure later on, so that the PDF never looks whole', async t => {
     const begun = (length: number | null): RequestListener => {
       return (_request, response) => {
         if (length !== null) response.setHeader('content-length', length)
@@ -216,7 +216,7 @@ describe('PDFs through the guard of a bad upstream, or to a client that stops or
     }
   })
 
-  test('a client that goes away ends the transfer from the upstream', async t => {
+  test('ends the upstream’s transfer when the client leaves', async t => {
     const { upstream, service } = await serveUpstream(t, () => {})
     const waiting = await open(service)
     await eventually('the upstream is asked', () => upstream.requests.length === 1)
@@ -232,7 +232,7 @@ describe('PDFs through the guard of a bad upstream, or to a client that stops or
     assert.doesNotMatch(service.logs.join(''), /"level":[45]0/, 'a client’s leaving is nobody’s fault')
   })
 
-  test('a reader that stops holds the upstream; what is held here is the streams’ buffers', async t => {
+  test('pauses the upstream when the reader stops, and holds only small buffers', async t => {
     const { upstream, service } = await serveUpstream(t, (_request, response) => sendEndlessly(response), {
       maximumBytes: 64 * megabyte,
     })
@@ -252,7 +252,7 @@ describe('PDFs through the guard of a bad upstream, or to a client that stops or
     await eventually('the upstream is let go', () => upstream.open === 0)
   })
 
-  test('a source that does not heed its signal is answered for at the deadline, and its late PDF let go', async t => {
+  test('is answered at the deadline when the source ignores the abort', async t => {
     let deliver: (pdf: Pdf) => void = () => {}
     let asked = false
     // One of its own: time stands still for it.

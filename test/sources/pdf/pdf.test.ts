@@ -21,8 +21,8 @@ import { createCertificate } from '../../support/worlds/certificate.ts'
 
 const whole: RequestListener = (_request, response) => void response.end(makePdf(2_000))
 
-describe('origins', () => {
-  test('scheme, host and port must all be listed', () => {
+describe('the allowed origins of PDFs', () => {
+  test('must list the scheme, host and port', () => {
     const table: [url: string, origins: string[], allowed: boolean][] = [
       ['https://files.example.com/a?b', ['https://files.example.com'], true],
       ['https://files.example.com/', ['https://files.example.com:443/'], true],
@@ -49,12 +49,12 @@ describe('origins', () => {
       assert.equal(isAllowed(new URL(url), origins), allowed, `${url} of ${origins}`)
   })
 
-  test('a list with what is no origin allows nothing', () => {
+  test('allow nothing when the list has an invalid origin', () => {
     for (const origin of ['*', 'example.com', 'https://*', 'https://a.*.com', 'https://h/path', 'file:///'])
       assert.throws(() => isAllowed(new URL('https://example.com/'), [origin]), SourceError, origin)
   })
 
-  test('an origin that is not listed is not connected to', async t => {
+  test('prevent connections to every other origin', async t => {
     const canary = await startUpstream(t, whole)
     const { port } = canary
     for (const origin of [`https://127.0.0.1:${port}`, `http://localhost:${port}`, `http://127.0.0.1:1`])
@@ -79,7 +79,7 @@ describe('origins', () => {
   })
 })
 
-describe('addresses', () => {
+describe('the addresses of PDF hosts', () => {
   const table: [addresses: string, isPublic: boolean][] = [
     ['8.8.8.8 1.1.1.1 172.15.255.255 172.32.0.0 100.63.0.1 100.128.0.1 192.167.1.1 223.255.255.255', true],
     ['0.0.0.0 0.1.2.3 10.0.0.1 127.0.0.1 127.255.255.255 169.254.169.254 172.16.0.1 172.31.255.255', false],
@@ -91,12 +91,12 @@ describe('addresses', () => {
     ['64:ff9b:1::1 2002:7f00:1:: 2001:0:1::1 100::1 5f00::1', false],
     ['localhost 127.1 0x7f000001 2130706433 example.com [::1]', false],
   ]
-  test('only what is given out as public is', () => {
+  test('are accepted only if they are public', () => {
     for (const [addresses, isPublic] of table)
       for (const address of addresses.split(' ')) assert.equal(isPublicAddress(address), isPublic, address)
   })
 
-  test('a private address is not connected to, however it is written', async t => {
+  test('are refused when they are private, in any notation', async t => {
     const canary = await startUpstream(t, whole)
     const { port } = canary
     const hosts = ['127.0.0.1', '127.1', '0x7f.1', '2130706433', '0', '[::1]', '[::ffff:127.0.0.1]']
@@ -112,7 +112,7 @@ describe('addresses', () => {
     assert.equal(canary.connections, 0)
   })
 
-  test('what a name resolves to is checked where the connection takes it from', async () => {
+  test('are checked at the moment of the connection', async () => {
     for (const all of [true, false])
       await assert.rejects(
         new Promise((resolve, reject) =>
@@ -123,13 +123,13 @@ describe('addresses', () => {
   })
 })
 
-describe('redirects', () => {
+describe('redirects of PDFs', () => {
   const redirect =
     (location: string | undefined, status = 302): RequestListener =>
     (_request, response) =>
       void response.writeHead(status, location === undefined ? {} : { location }).end('%PDF-')
 
-  test('are followed thrice at most, relative ones too', async t => {
+  test('are followed up to three times, relative ones too', async t => {
     const upstream = await startUpstream(t, ({ url = '' }, response) => {
       const left = Number(url.slice(1))
       if (left === 0) response.end(makePdf(100))
@@ -141,13 +141,13 @@ describe('redirects', () => {
     assert.equal(upstream.requests.length, 8)
   })
 
-  test('in a circle end', async t => {
+  test('end when they form a circle', async t => {
     const upstream = await startUpstream(t, redirect(`/${secret}`))
     await assertFails(get(upstream), 'failed', /more than 3 redirects/)
     assert.equal(upstream.requests.length, 4)
   })
 
-  test('to an origin that is not listed, or to nowhere, are not followed', async t => {
+  test('are not followed to an origin that is not allowed, or to an invalid address', async t => {
     const canary = await startUpstream(t, whole)
     for (const [location, message] of [
       [`${canary.origin}/${secret}`, /not allowed/],
@@ -165,8 +165,8 @@ describe('redirects', () => {
   })
 })
 
-describe('requests', () => {
-  test('carry nothing but what every PDF needs, after redirects too', async t => {
+describe('requests for PDFs', () => {
+  test('carry only the necessary headers, also after redirects', async t => {
     const upstream = await startUpstream(t, ({ url }, response) => {
       if (url === '/pdf?key=1') response.end(makePdf(100))
       else response.writeHead(302, { location: '/pdf?key=1', 'set-cookie': 'session=1' }).end()
@@ -189,20 +189,20 @@ describe('requests', () => {
       )
   })
 
-  test('leave the connection closed', async t => {
+  test('close their connection afterwards', async t => {
     const upstream = await startUpstream(t, whole)
     await readAll(await get(upstream))
     await eventually('the connection is closed', () => upstream.open === 0)
   })
 })
 
-describe('https', () => {
+describe('PDFs over HTTPS', () => {
   const certificate = createCertificate()
   const trusted = getCACertificates()
   before(() => setDefaultCACertificates([...trusted, certificate.cert]))
   after(() => setDefaultCACertificates(trusted))
 
-  test('is spoken where the origin says so; a PDF comes as it is, to a reader that lets it wait too', async t => {
+  test('are delivered unchanged, even to a slow reader', async t => {
     const pdf = makePdf(1_000_000)
     const upstream = await startUpstream(t, (_request, response) => void response.end(pdf), {
       host: 'localhost',
@@ -217,7 +217,7 @@ describe('https', () => {
     assert.ok(pdf.equals(Buffer.concat(parts)))
   })
 
-  test('the certificate must be trusted and of that host', async t => {
+  test('need a trusted certificate of the same host', async t => {
     const other = await startUpstream(t, whole, { host: 'localhost', certificate: createCertificate() })
     await assertFails(get(other), 'failed', /\((DEPTH_ZERO_SELF_SIGNED_CERT|[A-Z_]*CERT[A-Z_]*)\)/)
     const elsewhere = await startUpstream(t, whole, { certificate })
@@ -225,7 +225,7 @@ describe('https', () => {
     assert.equal(other.requests.length + elsewhere.requests.length, 0)
   })
 
-  test('leads to http only where that is listed', async t => {
+  test('are redirected to HTTP only where the list allows it', async t => {
     const plain = await startUpstream(t, whole)
     const upstream = await startUpstream(
       t,

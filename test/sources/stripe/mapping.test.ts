@@ -78,7 +78,7 @@ function check(payload: Payload): void {
   if (expected.payment !== undefined) assert.deepEqual(facts, expected.payment)
 }
 
-test('every payload, as it is and with decimals as objects, fits what is checked before it is mapped', () => {
+test('every Stripe payload passes the check of its form, with decimals as text or objects', () => {
   const nameless = names.filter(name => read(name).invoice.id === undefined)
   assert.deepEqual(nameless, ['preview-without-id'])
   for (const name of names.filter(name => !nameless.includes(name)))
@@ -88,14 +88,14 @@ test('every payload, as it is and with decimals as objects, fits what is checked
     }
 })
 
-describe('payloads', () => {
+describe('the mapping of a Stripe invoice', () => {
   for (const name of names)
     test(`${name}: ${read(name).about}`, () => {
       check(read(name))
       check(withDecimals(name))
     })
 
-  test('both ways of decimals are among them, and every refusal', () => {
+  test('both forms of decimals and every reason of refusal are among the test’s payloads', () => {
     const decimals = names.flatMap(name => withDecimals(name).lines ?? [])
     assert.ok(decimals.some(line => typeof line.quantity_decimal === 'object' && line.quantity_decimal))
     assert.ok(decimals.some(line => typeof line.pricing?.unit_amount_decimal === 'object'))
@@ -105,7 +105,7 @@ describe('payloads', () => {
     assert.deepEqual([...new Set(refusals)].sort(), [false, 'no_customer', 'preview', 'unknown_status'])
   })
 
-  test('mapping what was mapped again changes nothing', () => {
+  test('the mapping of a mapped invoice changes nothing', () => {
     for (const { invoice, rates, previous, lines = [] } of names.map(read)) {
       const known = new Map(Object.entries(rates))
       const first = mapStored(invoice, known, previous, lines.map(mapLine))
@@ -115,7 +115,7 @@ describe('payloads', () => {
   })
 })
 
-test("Stripe's client gives decimals as objects from a list and as text in an event: both map alike", async t => {
+test('Stripe’s decimals are mapped alike as objects of a list and as text of an event', async t => {
   const { lines = [], expected } = read('line-unit-amount-decimals')
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'application/json')
@@ -140,7 +140,7 @@ test("Stripe's client gives decimals as objects from a list and as text in an ev
   assert.deepEqual(sent.map(mapLine), expected.lines)
 })
 
-test('more than a hundred lines: every one, in order, and their sum is exact', () => {
+test('an invoice with more than a hundred lines has all lines in order, with an exact sum', () => {
   const [pattern] = read('tax-exclusive-discount').lines ?? []
   assert.ok(pattern)
   const lines = Array.from({ length: 250 }, (_, index) => ({
@@ -161,7 +161,7 @@ test('more than a hundred lines: every one, in order, and their sum is exact', (
   )
 })
 
-test('the percentage of a rate: the effective one, even when it is zero', () => {
+test('the percentage of a tax rate is its effective percentage, even at zero', () => {
   const rate = read('tax-rate-effective').invoice.default_tax_rates[0]
   assert.ok(rate)
   assert.equal(percentageOf(rate), 6.5)
@@ -169,7 +169,7 @@ test('the percentage of a rate: the effective one, even when it is zero', () => 
   assert.equal(percentageOf({ ...rate, effective_percentage: null }), 23)
 })
 
-describe('properties', () => {
+describe('amounts in the mapping of Stripe’s lines', () => {
   const cents = fc.integer({ min: -99_999_999, max: 99_999_999 })
   const amounts = fc.option(
     fc.array(fc.record({ amount: cents, discount: fc.constant('di_1') }), { maxLength: 4 }),
@@ -195,7 +195,7 @@ describe('properties', () => {
     (list ?? []).reduce((sum, { amount }) => sum + amount, 0)
   const asLine = (value: unknown) => value as Stripe.InvoiceLineItem
 
-  test('a line is of the contract, and its amount is its subtotal without its discount', () => {
+  test('a line fits the contract, and its amount is its subtotal minus its discount', () => {
     fc.assert(
       fc.property(line, source => {
         const mapped = mapLine(asLine(source))
@@ -207,7 +207,7 @@ describe('properties', () => {
     )
   })
 
-  test("a unit amount is rounded as Stripe's own decimals round half up", () => {
+  test('a unit amount is rounded half up like Stripe’s decimals', () => {
     fc.assert(
       fc.property(line, decimal, (source, unit_amount_decimal) => {
         const mapped = mapLine(asLine({ ...source, pricing: { unit_amount_decimal } }))
@@ -218,7 +218,7 @@ describe('properties', () => {
     )
   })
 
-  test('without a price it is the quotient, rounded the same way', () => {
+  test('a missing unit amount is the subtotal divided by the quantity, rounded half up', () => {
     fc.assert(
       fc.property(cents, positive, (subtotal, quantity_decimal) => {
         const mapped = mapLine(asLine({ subtotal, quantity_decimal, pricing: null }))
@@ -231,7 +231,7 @@ describe('properties', () => {
     )
   })
 
-  test('a price that is no plain decimal is not believed', () => {
+  test('a price that is not a plain decimal number is ignored', () => {
     for (const unit_amount_decimal of ['', 'free', '1e3', '1,5', 'NaN', '0x10', ' 5'])
       assert.equal(
         mapLine(asLine({ subtotal: 900, quantity: 3, pricing: { unit_amount_decimal } })).unit_amount_cents,
@@ -239,7 +239,7 @@ describe('properties', () => {
       )
   })
 
-  test('a division is the nearest whole number, and a tie goes away from zero', () => {
+  test('a quotient is rounded to the nearest whole number, half away from zero', () => {
     const some = fc.bigInt({ min: -(10n ** 15n), max: 10n ** 15n })
     fc.assert(
       fc.property(
@@ -269,7 +269,7 @@ describe('properties', () => {
     assert.ok(Object.is(divide(0n, -3n), 0) && Object.is(divide(-1n, 3n), 0), 'zero has no sign')
   })
 
-  test('a percentage of a whole number of percent is that number', () => {
+  test('a whole percentage is returned exactly', () => {
     fc.assert(
       fc.property(fc.nat(100), fc.integer({ min: 1, max: 999_999 }), (percent, hundredth) => {
         assert.equal(ratioPercent(percent * hundredth, 100 * hundredth), percent)
@@ -278,7 +278,7 @@ describe('properties', () => {
     )
   })
 
-  test('an invoice is of the contract whatever its amounts, and one known rate is always told as it is', () => {
+  test('an invoice with any amounts fits the contract, and keeps a single known tax rate', () => {
     const tax = fc.record({ amount: cents, rate: fc.constantFrom('txr_a', 'txr_b', null) })
     const base = read('open').invoice
     fc.assert(
@@ -319,6 +319,6 @@ describe('properties', () => {
   })
 })
 
-test('the library that is loaded, be it in one file, is the one that is installed', () => {
+test('the loaded Stripe library is the installed version', () => {
   assert.equal(StripeSdk.PACKAGE_VERSION, Stripe.PACKAGE_VERSION, 'run: node scripts/build.ts')
 })

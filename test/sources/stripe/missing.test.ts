@@ -43,14 +43,14 @@ const json = (value: object): [string, string] => ['application/json', JSON.stri
 const stripes = (message: string) =>
   json({ error: { code: 'resource_missing', message, param: 'invoice', type: 'invalid_request_error' } })
 
-test('Stripe says that it does not have this very invoice: it is gone', async t => {
+test('an invoice is deleted when Stripe says that it does not exist', async t => {
   const { source, platform, asked } = await answerWith(t, 404, ...stripes(`No such invoice: '${id}'`))
   assert.deepEqual(await source.fetchInvoice(id, 'cus_1'), { id, customer_id: 'cus_1', found: null })
   assert.equal(asked(), 1, 'an answer is not asked for again')
   assert.equal(await platform.fetchLines(id, AbortSignal.timeout(60_000)), null)
 })
 
-test('Stripe sends what is left of a deleted draft: it is gone', async t => {
+test('an invoice is deleted when Stripe sends a deleted draft', async t => {
   const { source } = await answerWith(t, 200, ...json({ id, object: 'invoice', deleted: true }))
   assert.equal((await source.fetchInvoice(id, null)).found, null)
 })
@@ -61,7 +61,7 @@ const failures: [what: string, status: number, type: string, body: string, attem
   ["a gateway's JSON", 404, ...json({ message: 'no Route matched with those values' }), 2],
   ["a gateway's error", 404, ...json({ error: { code: 404, message: `${id} not found` } }), 2],
   [
-    "a gateway's words about it",
+    "a gateway's message about the invoice",
     404,
     ...json({ error: { code: 'not_found', message: `'${id}' not found` } }),
     2,
@@ -73,8 +73,8 @@ const failures: [what: string, status: number, type: string, body: string, attem
     ...json({ error: { message: 'Unrecognized request URL' } }),
     2,
   ],
-  ["Stripe's word about another object", 404, ...stripes(`No such invoice: 'in_1other'`), 2],
-  ['an id that only begins alike', 404, ...stripes(`No such invoice: '${id}2'`), 2],
+  ["Stripe's message about another object", 404, ...stripes(`No such invoice: 'in_1other'`), 2],
+  ["Stripe's message about an ID with the same beginning", 404, ...stripes(`No such invoice: '${id}2'`), 2],
   [
     'an invoice of the other mode',
     404,
@@ -83,10 +83,10 @@ const failures: [what: string, status: number, type: string, body: string, attem
     ),
     1,
   ],
-  ['what is left of another draft', 200, ...json({ id: 'in_1other', object: 'invoice', deleted: true }), 2],
+  ['another deleted draft', 200, ...json({ id: 'in_1other', object: 'invoice', deleted: true }), 2],
 ]
 for (const [what, status, type, body, attempts] of failures)
-  test(`${what} is a failure, and nothing is gone`, async t => {
+  test(`${what} is a failure, and no invoice is deleted`, async t => {
     const { source, platform, asked } = await answerWith(t, status, type, body)
     const isFailed = (error: unknown) => error instanceof SourceError && error.failure === 'failed'
     await assert.rejects(source.fetchInvoice(id, 'cus_1'), isFailed)

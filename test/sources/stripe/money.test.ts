@@ -85,8 +85,8 @@ function assertLinesAgree({ invoice, lines }: ReturnType<typeof map>): void {
 const gapOf = ({ subtotal_cents, discount_cents, tax_cents, total_cents }: Invoice) =>
   subtotal_cents - discount_cents + tax_cents - total_cents
 
-describe('amounts as Stripe computes them', () => {
-  test('what the lines come to is what the invoice says, whatever was redeemed where', () => {
+describe('the mapped amounts of a Stripe invoice', () => {
+  test('equal the sums of its lines, for discounts on any line or the invoice', () => {
     fc.assert(
       fc.property(plans, plan => {
         const computed = computeInvoice(plan)
@@ -102,7 +102,7 @@ describe('amounts as Stripe computes them', () => {
     )
   })
 
-  test('without included tax and grants: subtotal − discount + tax = total', () => {
+  test('add up as subtotal − discount + tax = total, without included tax and grants', () => {
     const ordinary = plans.map(plan => ({
       ...plan,
       grant: 0,
@@ -114,7 +114,7 @@ describe('amounts as Stripe computes them', () => {
     )
   })
 
-  test('with all tax included: subtotal − discount = total', () => {
+  test('add up as subtotal − discount = total when all tax is included', () => {
     const included = fc.tuple(plans, rate('txr_i', true)).map(([plan, only]) => ({
       ...plan,
       grant: 0,
@@ -129,7 +129,7 @@ describe('amounts as Stripe computes them', () => {
     )
   })
 
-  test('shipping is on no line: it is what the total has more', () => {
+  test('have shipping only in the total, not in a line', () => {
     fc.assert(
       fc.property(plans, fc.integer({ min: 1, max: 5_000 }), (plan, shipping) => {
         const without = map(computeInvoice({ ...plan, shipping: 0 }))
@@ -149,7 +149,7 @@ describe('amounts as Stripe computes them', () => {
     )
   })
 
-  test('an invoice alone, without its lines or with lines of another moment, says the same', () => {
+  test('are the same without lines, or with lines of another time', () => {
     fc.assert(
       fc.property(plans, plan => {
         const { invoice, lines } = computeInvoice(plan)
@@ -165,7 +165,7 @@ describe('amounts as Stripe computes them', () => {
     )
   })
 
-  test('one discount redeemed on the invoice and on an item too is one sum; only the lines tell it apart', () => {
+  test('sum up a discount that is redeemed on the invoice and on an item', () => {
     const reusing = plans.map(plan => ({
       ...plan,
       lines: plan.lines.map((line, index) => ({ ...line, reuses: index % 2 === 0 })),
@@ -181,7 +181,7 @@ describe('amounts as Stripe computes them', () => {
     )
   })
 
-  test('lines of before December 2025, which have no subtotal, come to the same', () => {
+  test('are the same for lines without a subtotal, as before December 2025', () => {
     fc.assert(
       fc.property(plans, plan => {
         const { invoice, lines } = computeInvoice(plan)
@@ -192,7 +192,7 @@ describe('amounts as Stripe computes them', () => {
     )
   })
 
-  test('a line whose price holds its tax comes to the same, whether its subtotal holds the tax too or not', () => {
+  test('are the same whether a line’s subtotal contains the included tax or not', () => {
     const included = fc.tuple(plans, rate('txr_i', true)).map(([plan, only]) => ({ ...plan, rates: [only] }))
     fc.assert(
       fc.property(included, plan => {
@@ -210,7 +210,7 @@ describe('amounts as Stripe computes them', () => {
     )
   })
 
-  test('lines that add up in neither form leave the invoice with its own subtotal', () => {
+  test('keep the invoice’s own subtotal when the lines do not add up', () => {
     const item = { amount: 12_300, coupons: [{ percent_off: 10 }], reuses: false }
     const { invoice, lines } = computeInvoice({ ...plain, lines: [item] })
     const other = lines.map(line => ({ ...line, subtotal: 1, amount: 1 }) as Stripe.InvoiceLineItem)
@@ -221,7 +221,7 @@ describe('amounts as Stripe computes them', () => {
     )
   })
 
-  test('discounts are known by id when they come expanded too', () => {
+  test('recognize discounts by ID when they arrive expanded', () => {
     const item = { amount: 1_000, coupons: [{ percent_off: 10 }], reuses: false }
     const { invoice } = computeInvoice({ ...plain, lines: [item], coupons: [{ amount_off: 100 }] })
     const expanded = {
@@ -236,7 +236,7 @@ describe('amounts as Stripe computes them', () => {
   })
 })
 
-describe('amounts that were read from an account', () => {
+describe('the amounts of a synced account', () => {
   const pace = { perSecond: 10_000, attempts: 6, patienceMs: 20_000 }
 
   async function read(t: TestContext, options: SandboxOptions) {
@@ -256,7 +256,7 @@ describe('amounts that were read from an account', () => {
   }
 
   for (const subtotals of ['with_tax', 'without_tax'] as const)
-    test(`add up, also when the lines came on pages of their own, their subtotals ${subtotals}`, async t => {
+    test(`add up when lines come on separate pages, with line subtotals ${subtotals}`, async t => {
       const { sandbox, source } = await read(t, { seed: 4, invoices: 400, subtotals })
       const { account } = sandbox
       const seen = new Set<string>()
@@ -289,7 +289,7 @@ describe('amounts that were read from an account', () => {
       ])
     })
 
-  test('are of one moment: a line that is added while the lines are read is in the amounts too', async t => {
+  test('include a line that is added while the lines are read', async t => {
     const { sandbox, source } = await read(t, { seed: 4, invoices: 0 })
     const { account, faults, requests } = sandbox
     const id = account.change('create')

@@ -197,7 +197,7 @@ function assertLines({ status, json, text }: Answer, expected: 'none' | readonly
 
 for (const engine of engines) {
   describe(`lines from Stripe on ${engine.name}`, () => {
-    test('lines that are not stored come from Stripe, all of them and as they are mapped', async t => {
+    test('are fetched completely when they are not stored, and are shown as mapped', async t => {
       const { detail, asked, service } = await startWorld(t, engine)
       for (const invoice of [short, draft, long]) assertLines(await detail(invoice), linesOf(invoice))
       assert.equal(asked('list_lines'), 2 + Math.ceil(long.lines.data.length / 100))
@@ -205,7 +205,7 @@ for (const engine of engines) {
       assert.ok(!service.logs.some(line => line.includes('lines unavailable')))
     })
 
-    test('stored lines are not asked for, nor those of another customer’s invoice', async t => {
+    test('are not fetched when they are stored, or for another customer’s invoice', async t => {
       const { service, detail, asked } = await startWorld(t, engine)
       const [first] = linesOf(short)
       await service.save({ ...recordOf(short), lines: first === undefined ? [] : [first] })
@@ -218,7 +218,7 @@ for (const engine of engines) {
   })
 
   describe(`PDFs from Stripe on ${engine.name}`, () => {
-    test('the PDF comes byte for byte, named after the number, from a new address each time', async t => {
+    test('are delivered byte for byte under the invoice’s number, from a new address each time', async t => {
       const { download, asked } = await startWorld(t, engine)
       for (const [index, invoice] of [short, long, short].entries()) {
         const { status, headers, body, isWhole } = await download(invoice)
@@ -235,7 +235,7 @@ for (const engine of engines) {
       }
     })
 
-    test('HEAD has the same headers, and no body', async t => {
+    test('answer HEAD with the same headers and no body', async t => {
       const { download } = await startWorld(t, engine)
       const lasting = ({ headers }: Download) =>
         Object.entries(headers).filter(
@@ -246,13 +246,13 @@ for (const engine of engines) {
       assert.deepEqual(lasting(head), lasting(await download(short)))
     })
 
-    test('a draft has none yet, and is not asked for', async t => {
+    test('are not requested for a draft', async t => {
       const { get, asked } = await startWorld(t, engine)
       assertError(await get(pdfPath(draft)), 409, 'document_not_issued')
       assert.equal(asked('retrieve_invoice'), 0)
     })
 
-    test('what Stripe has as a draft, or no longer has, is told as that', async t => {
+    test('are reported as not ready for a draft, and as not found for a missing invoice', async t => {
       const { get, service, asked } = await startWorld(t, engine)
       const { invoice } = recordOf(draft)
       await service.save({ invoice: { ...invoice, status: 'open' }, lines: null })
@@ -271,7 +271,7 @@ for (const engine of engines) {
       assert.equal(asked('pdf'), 0)
     })
 
-    test('a PDF whose address is no longer good is not found', async t => {
+    test('are not found when their address is no longer valid', async t => {
       const account = createAccount(options)
       const { download, asked } = await startWorld(t, engine, { account })
       const stored = account.invoices.get(short.id) as StripeInvoice
@@ -292,8 +292,8 @@ for (const engine of engines) {
 const [sqlite = assert.fail()] = engines
 
 // On a clock that stands still, what is never over hangs.
-describe('lines from a Stripe that fails', { timeout: 600_000 }, () => {
-  test('an invoice that Stripe does not know has no lines, and that is no failure of Stripe’s', async t => {
+describe('lines from a failing Stripe', { timeout: 600_000 }, () => {
+  test('are empty for an unknown invoice, which counts as no failure', async t => {
     const { service, detail } = await startWorld(t, sqlite)
     const gone = { ...short, id: 'in_gone', customer: 'cus_ana' }
     await service.save(makeRecord({ id: 'in_gone' }))
@@ -301,7 +301,7 @@ describe('lines from a Stripe that fails', { timeout: 600_000 }, () => {
     assertLines(await detail(short), linesOf(short))
   })
 
-  test('a failure after the first hundred lines gives none of them', async t => {
+  test('are all missing after a failure in the second hundred', async t => {
     const { sandbox, detail } = await startWorld(t, sqlite)
     const { requests, faults } = sandbox
     const set = requests.set.bind(requests)
@@ -313,7 +313,7 @@ describe('lines from a Stripe that fails', { timeout: 600_000 }, () => {
     for (let time = 0; time < 3; time++) assertLines(await detail(long), 'none')
   })
 
-  test('a Stripe that hangs is given up at the deadline of the lines, and left alone after five times; then lines come back', async t => {
+  test('are given up at their deadline, not requested after five hangs, and return later', async t => {
     const world = await startWorld(t, sqlite)
     const { clock, sandbox, detail, asked } = world
     sandbox.faults.set('list_lines', 'hang')
@@ -330,7 +330,7 @@ describe('lines from a Stripe that fails', { timeout: 600_000 }, () => {
     assert.equal(asked('list_lines'), 6 + Math.ceil(long.lines.data.length / 100))
   })
 
-  test('a Stripe that hangs while this process is too busy to listen is not left alone', async t => {
+  test('are still requested after delays that our own busy process caused', async t => {
     const world = await startWorld(t, sqlite)
     const { sandbox, detail } = world
     t.mock.method(performance, 'eventLoopUtilization', () => ({ idle: 0, active: 1, utilization: 1 }))
@@ -341,7 +341,7 @@ describe('lines from a Stripe that fails', { timeout: 600_000 }, () => {
     assertLines(await detail(short), linesOf(short))
   })
 
-  test('a Stripe that answers a byte at a time is left alone too', async t => {
+  test('are no longer requested from a Stripe that sends one byte at a time', async t => {
     const world = await startWorld(t, sqlite)
     const { sandbox, detail, asked } = world
     sandbox.faults.set('list_lines', 'slow_body')
@@ -352,7 +352,7 @@ describe('lines from a Stripe that fails', { timeout: 600_000 }, () => {
     assert.equal(asked('list_lines'), 5)
   })
 
-  test('after 429 Stripe is not asked before Retry-After is over, which is a minute at most', async t => {
+  test('are not requested until the Retry-After of a 429 is over, at most a minute', async t => {
     const { clock, sandbox, renew, detail, download, asked } = await startWorld(t, sqlite)
     const calls = () => asked('list_lines') + asked('retrieve_invoice')
     const dateIn = (ms: number) => new Date(Date.now() + ms).toUTCString()
@@ -440,7 +440,7 @@ const outcomes: Record<'retrieve_invoice' | 'pdf', Outcomes> = {
   },
 }
 
-test('a shorter pause does not undercut a longer one', async t => {
+test('a short pause does not replace a longer pause of Stripe', async t => {
   const sandbox = await startStripeSandbox({ account: shared })
   t.after(() => sandbox.close())
   const clock = stopClock(t)
@@ -457,7 +457,9 @@ test('a shorter pause does not undercut a longer one', async t => {
   assert.deepEqual(await fetchLines(short.id, signal), linesOf(short))
 })
 
-test('every fault of Stripe gives all or nothing, and passes', { timeout: 600_000 }, async t => {
+test('every fault of Stripe gives whole answers or none, and ends with the fault', {
+  timeout: 600_000,
+}, async t => {
   const world = await startWorld(t, sqlite)
   const failures = [
     (fault: Fault) => failLines(world, fault),
@@ -465,7 +467,7 @@ test('every fault of Stripe gives all or nothing, and passes', { timeout: 600_00
     (fault: Fault) => failPdf(world, 'pdf', fault),
   ]
   for (const fault of faultNames)
-    await t.test(fault, async () => {
+    await t.test(`${fault} gives whole answers or none`, async () => {
       for (const fail of failures) {
         world.renew()
         await fail(fault)
@@ -474,7 +476,7 @@ test('every fault of Stripe gives all or nothing, and passes', { timeout: 600_00
   reportFigure(t, 'R4', `reads: ${faultNames.length} faults × ${failures.length} calls of Stripe`)
 })
 
-test('without a key there are no PDFs, and no lines but the stored', async t => {
+test('without a Stripe key there are no PDFs, and only stored lines', async t => {
   assert.equal(stripeOf({ STRIPE_API_KEY: null, STRIPE_API_BASE: 'https://api.stripe.com' }), null)
   const { payments } = await openPdfSources(null, null)
   assert.equal(payments, null)
@@ -483,7 +485,7 @@ test('without a key there are no PDFs, and no lines but the stored', async t => 
   assertError(await service.get(pdfPath(short)), 502, 'upstream_failed')
 })
 
-test('a key that Stripe refuses stops nothing, and is in no log line', async t => {
+test('a key that Stripe refuses stops no other answer, and is not logged', async t => {
   const { detail, get, service } = await startWorld(t, sqlite, { key: 'sk_test_another' })
   assertLines(await detail(short), 'none')
   assertError(await get(pdfPath(short)), 502, 'upstream_failed')
@@ -492,10 +494,10 @@ test('a key that Stripe refuses stops nothing, and is in no log line', async t =
   assert.doesNotMatch(logged, /sk_test/)
 })
 
-describe('fatura serve with Stripe', { concurrency: 2 }, () => {
+describe('fatura serve with a Stripe key', { concurrency: 2 }, () => {
   const load = [short, long].map(invoice => recordOf(invoice).invoice)
 
-  test('serves lines and PDFs that are Stripe’s, and outlives its failures', async t => {
+  test('delivers Stripe’s lines and PDFs, and continues after failures', async t => {
     const sandbox = await startStripeSandbox({ account: shared, apiKey })
     t.after(() => sandbox.close())
     const cli = await createCli(t)
@@ -528,7 +530,7 @@ describe('fatura serve with Stripe', { concurrency: 2 }, () => {
     assertSecretFree(outcome.stdout)
   })
 
-  test('a malformed key or address stops the start with one line that names the setting and shows no key', async t => {
+  test('refuses a malformed key or address with one line that names the setting and hides the key', async t => {
     const cli = await createCli(t)
     const wrong: [setting: Setting, value: string][] = [
       ['STRIPE_API_KEY', 'sk_test_c4nary\nsecond'],
