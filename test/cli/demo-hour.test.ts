@@ -15,7 +15,7 @@ import { openOperatorStore } from '../../src/store/engines.ts'
 import { stateOf } from '../../src/web/invoice-state.ts'
 import { get } from '../support/clients/cli.ts'
 
-test('after an hour the demo’s first customer still has something of everything', {
+test('an hour after its start, the demo’s first customer still has every kind of record', {
   timeout: 600_000,
 }, async t => {
   const folder = await mkdtemp(join(tmpdir(), 'fatura-demo-hour-'))

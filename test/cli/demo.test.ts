@@ -26,7 +26,7 @@ const slowClock = quickClock(1 / 4)
 
 describe('fatura demo', { concurrency: 6 }, () => {
   // First, as it waits longest: the others run beside it. After 20 s of its clock things begin to happen.
-  it('prints what to look at, and goes on', { timeout: 600_000 }, async t => {
+  it('prints the first steps and keeps running', { timeout: 600_000 }, async t => {
     const cli = await createCli(t)
     const demo = await startDemo(cli, quickClock(5))
     const { program, address, link } = demo
@@ -42,7 +42,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
     const before = await tags()
     const synced = await freshness()
 
-    await t.test('the page first, with a link that works, and fits a screen of 40 rows', async () => {
+    await t.test('prints first a working link to the page, within 40 rows', async () => {
       assertOneScreen(printed)
       assert.ok(printed.indexOf(link) < printed.indexOf('cus_', printed.indexOf('\n  cus_')))
       const { origin, pathname, hash } = new URL(link)
@@ -55,7 +55,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
       assert.equal((await get(`${address}/api/v1/client/${given.get('c')}/invoices`, token)).status, 200)
     })
 
-    await t.test('curl lines that answer as shown', async () => {
+    await t.test('prints curl commands that give the printed answers', async () => {
       const asked = demo.curls.map(({ url }) => url)
       assert.equal(asked.length, 7)
       for (const { url } of demo.curls) assert.ok(url.startsWith(`${demo.address}/api/v1/client/`))
@@ -98,7 +98,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
     })
 
     const skip = !hasCurl() && 'there is no curl on this machine'
-    await t.test('curl lines that can be pasted into a shell', { skip }, async () => {
+    await t.test('prints curl commands that can be pasted into a shell', { skip }, async () => {
       for (const [index, { line }] of demo.curls.entries()) {
         const { stdout } = await promisify(execFile)(
           'sh',
@@ -116,7 +116,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
       }
     })
 
-    await t.test('webhooks that arrive while one looks, and the answers change', async () => {
+    await t.test('receives webhooks that change the answers while it runs', async () => {
       await program.waitFor(/webhook: invoice\.\w+, applied/)
       await eventually(
         'an answer changes',
@@ -130,7 +130,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
 
   // One is started beside a file .env that it would fail with, the other where the default port is in use; each is stopped
   // by a signal of its own.
-  it('serves the same data every time, under a token of its own, with something of everything', async t => {
+  it('has the same data at each start, under a token of its own', async t => {
     const occupied = createServer().listen(3000, '127.0.0.1')
     t.after(() => occupied.close())
     const isHeld = await once(occupied, 'listening').then(
@@ -171,7 +171,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
     const [{ id = '' } = {}] = first.customers
     assert.equal((await get(`${second.address}/api/v1/client/${id}/invoices`, first.token)).status, 401)
 
-    await t.test('customers, statuses, sync states and currencies', () => {
+    await t.test('has every kind of customer, status, sync state and currency', () => {
       assert.ok(first.customers.length >= 3)
       for (const [index, { id, count, currency }] of first.customers.entries()) {
         const theirs = one[index] ?? []
@@ -199,7 +199,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
       }
     })
 
-    await t.test('lines that add up, of the payment platform', () => {
+    await t.test('has lines from the payment platform that add up', () => {
       for (const { detail } of one.flat()) {
         const { subtotal_cents, discount_cents, lines, lines_source } = JSON.parse(detail ?? '')
         assert.equal(lines_source, 'payments')
@@ -209,14 +209,14 @@ describe('fatura demo', { concurrency: 6 }, () => {
       }
     })
 
-    await t.test('takes another port when the default is in use and nobody chose one', async () => {
+    await t.test('takes another port when the default port is in use', async () => {
       // Another program that held the port may have let go of it meanwhile.
       if (isHeld) assert.notEqual(new URL(second.address).port, '3000')
       assert.equal((await get(`${second.address}/ready`)).status, 200)
     })
 
     await t.test(
-      'at a signal exits with 0 and leaves nothing behind; requests are logged only when asked to',
+      'exits with 0 at a signal, removes its files, and logs requests only when asked',
       async () => {
         const endings = [
           [first, usual, ['.env', 'temporary'], 'SIGINT', /^(?!.*"msg":"request")/s],
@@ -236,7 +236,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
     )
   })
 
-  it('leaves nothing behind when it is stopped before it is ready', async t => {
+  it('removes its files when it is stopped before it is ready', async t => {
     const { cli, temporary } = await createFolders(t)
     const program = cli.start(['demo', '--port', '0'], { env: { TMPDIR: temporary } })
     await eventually('it has begun', async () => (await readdir(temporary)).length > 0)
@@ -245,7 +245,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
     assert.deepEqual(await readdir(temporary), [])
   })
 
-  it('refuses a port in use that somebody chose, and leaves nothing behind', async t => {
+  it('refuses a chosen port that is in use, and removes its files', async t => {
     const { cli, temporary } = await createFolders(t)
     const port = await occupyPort(t)
     const outcome = await cli.run(['demo', '--port', String(port)], { env: { TMPDIR: temporary } })
@@ -253,7 +253,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
     assert.deepEqual(await readdir(temporary), [])
   })
 
-  it('ends by itself when it fails midway, and leaves nothing behind', async t => {
+  it('ends by itself when its start fails, and removes its files', async t => {
     const { temporary } = await createFolders(t)
     // No file may be larger than 64 KB: there is no room for the store.
     const demo = execFile(
@@ -269,7 +269,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
     assert.deepEqual(await readdir(temporary), [])
   })
 
-  it('reports in one line that there is no folder for temporary files', async t => {
+  it('reports a missing folder for temporary files in one line', async t => {
     const cli = await createCli(t)
     const outcome = await cli.run(['demo', '--port', '0'], { env: { TMPDIR: join(cli.folder, 'missing') } })
     assertOneLine(outcome, /missing/)

@@ -135,13 +135,13 @@ async function ask(url: string, token: string): Promise<Answer> {
   return answer ?? assert.fail()
 }
 
-describe('both systems', { concurrency: 6 }, () => {
+describe('commands over Stripe and InvoiceXpress', { concurrency: 6 }, () => {
   for (const engine of engines) {
-    it(`where both systems agree on ${engine.name}`, async t => {
+    it(`with two systems that agree, on ${engine.name}`, async t => {
       const world = await createWorld(t, engine, 60, { states: 'ordinary' })
       await world.fill()
 
-      await t.test('status reports the streams of both systems', async () => {
+      await t.test('status shows the streams of both systems', async () => {
         const { stdout } = await world.look(['status', '--json'])
         const lines = stdout.trim().split('\n')
         const streams = lines.map(line => JSON.parse(line)).filter(({ name }) => name?.startsWith('ix:'))
@@ -155,21 +155,18 @@ describe('both systems', { concurrency: 6 }, () => {
         )
       })
 
-      await t.test(
-        'reconcile finds nothing but invoices that carry a day of another month than their document',
-        async () => {
-          const { stdout } = await world.look(['reconcile', '--all', '--format', 'json'])
-          const rows = stdout.split('\n').filter(Boolean)
-          const found = rows
-            .map(line => JSON.parse(line))
-            .map(({ kind, invoice_id }) => `${invoice_id} ${kind}`)
-          assert.deepEqual(found.sort(), findDated(world).sort())
-        },
-      )
+      await t.test('reconcile finds only invoices with a document of another month', async () => {
+        const { stdout } = await world.look(['reconcile', '--all', '--format', 'json'])
+        const rows = stdout.split('\n').filter(Boolean)
+        const found = rows
+          .map(line => JSON.parse(line))
+          .map(({ kind, invoice_id }) => `${invoice_id} ${kind}`)
+        assert.deepEqual(found.sort(), findDated(world).sort())
+      })
 
       // Once: no store has a part in it.
       if (engine === engines[0])
-        await t.test('the API streams the document’s PDF', async () => {
+        await t.test('the API delivers the document’s PDF', async () => {
           const paid = [...world.account.invoices.values()].find(
             ({ status, metadata, customer }) =>
               status === 'paid' &&
@@ -188,7 +185,7 @@ describe('both systems', { concurrency: 6 }, () => {
           await api.stop()
         })
 
-      await t.test('explain shows what happened to an invoice and to its document, in order', async () => {
+      await t.test('explain shows the events of an invoice and its document in order', async () => {
         let id = world.account.change('finalize')
         // No document certifies a negative one.
         while ((world.account.invoices.get(id)?.total ?? 0) <= 0) id = world.account.change('finalize')
@@ -202,27 +199,24 @@ describe('both systems', { concurrency: 6 }, () => {
         assert.match(stdout, /ignored +invoice\.\S+ +evt_\w+ +read together with evt_/)
       })
 
-      await t.test(
-        'one run of sync --once misses a document once, however often it comes past it',
-        async () => {
-          const open = [...world.account.invoices.values()].find(
-            ({ status, metadata, customer }) => status === 'open' && metadata.ix_id !== undefined && customer,
-          )
-          const { id, metadata } = open ?? assert.fail()
-          world.documents.change('vanish', Number(metadata.ix_id))
-          const explained = async () => (await world.look(['explain', id])).stdout
-          await world.sync()
-          assert.match(await explained(), /It is synced/)
-          await world.sync()
-          assert.match(
-            await explained(),
-            /It is failed, because document \d+ is recorded, but .* no longer has it/,
-          )
-        },
-      )
+      await t.test('a run of sync --once counts a missing document once', async () => {
+        const open = [...world.account.invoices.values()].find(
+          ({ status, metadata, customer }) => status === 'open' && metadata.ix_id !== undefined && customer,
+        )
+        const { id, metadata } = open ?? assert.fail()
+        world.documents.change('vanish', Number(metadata.ix_id))
+        const explained = async () => (await world.look(['explain', id])).stdout
+        await world.sync()
+        assert.match(await explained(), /It is synced/)
+        await world.sync()
+        assert.match(
+          await explained(),
+          /It is failed, because document \d+ is recorded, but .* no longer has it/,
+        )
+      })
     })
 
-    it(`reconcile finds exactly the planted differences, no more, and exits 1, on ${engine.name}`, async t => {
+    it(`reconcile finds exactly the planted differences and exits with 1, on ${engine.name}`, async t => {
       const world = await createWorld(t, engine, 250, { states: 'ordinary', differences: 42 })
       assert.deepEqual(new Set(world.documents.planted.map(({ kind }) => kind)), new Set(Object.keys(kinds)))
       await world.fill()
@@ -257,7 +251,7 @@ describe('both systems', { concurrency: 6 }, () => {
     })
   }
 
-  it("reconcile --saft fetches the month's file, and finds exactly what is planted in it", async t => {
+  it('reconcile --saft fetches the month’s SAF-T file and finds exactly the planted differences', async t => {
     const world = await createWorld(t, engines[0] ?? assert.fail(), 400, { states: 'ordinary' })
     await world.fill()
     // The month before the clock's: all of it is there.

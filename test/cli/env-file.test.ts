@@ -15,7 +15,7 @@ async function createWithFile(t: TestContext, text: string) {
 }
 
 describe('the file .env', { concurrency: 3 }, () => {
-  it('gives settings that neither a flag nor the environment gives', async t => {
+  it('gives the settings that neither a flag nor the environment gives', async t => {
     const cli = await createWithFile(t, 'DATABASE_URL=sqlite:file.db\n')
     const migrate = async (args: string[], env: Record<string, string>) => {
       const { code, stderr } = await cli.run(['migrate', ...args], { env })
@@ -31,7 +31,7 @@ describe('the file .env', { concurrency: 3 }, () => {
     assert.ok(cli.hasStore('file.db'))
   })
 
-  it('may hold comments, empty lines, quotes, export and the marks of Windows', async t => {
+  it('may have comments, empty lines, quotes, export, a byte order mark and CRLF', async t => {
     const lines = [
       '\uFEFF# where the store is',
       '',
@@ -52,7 +52,7 @@ describe('the file .env', { concurrency: 3 }, () => {
     assert.ok(cli.hasStore('a #b.db'))
   })
 
-  it('a name in .env that is no setting is mentioned once, without its value', async t => {
+  it('leads to one warning without the value for an unknown setting', async t => {
     const cli = await createWithFile(t, 'STRIPE_KEY=canary\nPGPASSWORD=canary\nPORT=0\n')
     const program = cli.start(['serve', '--migrate'])
     await program.waitFor(/"msg":"listening"/)
@@ -65,7 +65,7 @@ describe('the file .env', { concurrency: 3 }, () => {
     assert.equal(stderr, program.stderr)
   })
 
-  it('gives keys, and no message shows one', async t => {
+  it('may contain keys, which no message shows', async t => {
     const keys =
       'STRIPE_API_KEY=rk_test_canary\nINVOICEXPRESS_API_KEY=canaryIx\nINVOICEXPRESS_ACCOUNT=canary\n'
     const base = 'STRIPE_API_BASE=http://127.0.0.1:9\nINVOICEXPRESS_API_BASE=http://127.0.0.1:9\n'
@@ -89,12 +89,12 @@ describe('the file .env', { concurrency: 3 }, () => {
     ['A: canary\n', 1],
     ['# a comment\nA=can\0ary\n', 2],
   ]
-  it('a malformed .env is reported with the line where it breaks', () => {
+  it('is reported with the line number when it is malformed', () => {
     for (const [text, line] of malformed) assert.equal(findWrongLine(text), line, JSON.stringify(text))
   })
 
   for (const [text, line] of malformed.slice(-2))
-    it(`stops with one line when it is malformed: ${JSON.stringify(text)}`, async t => {
+    it(`stops the command with one line when it contains ${JSON.stringify(text)}`, async t => {
       const cli = await createWithFile(t, text)
       const outcome = await cli.run(['migrate'])
       assertOneLine(outcome, new RegExp(`^fatura: Line ${line} of the file \\.env must be NAME=value`))
@@ -102,7 +102,7 @@ describe('the file .env', { concurrency: 3 }, () => {
       assert.ok(!existsSync(cli.database))
     })
 
-  it("a malformed .env stops every command that reads settings, with that command's exit code", async t => {
+  it('stops every command that reads settings when it is malformed, with the command’s exit code', async t => {
     const cli = await createWithFile(t, 'canary')
     for (const command of ['serve', 'up', 'sync', 'status', 'doctor', 'copy sqlite:a.db sqlite:b.db'])
       assertOneLine(await cli.run(command.split(' ')), /Line 1 of the file \.env/)
@@ -111,13 +111,13 @@ describe('the file .env', { concurrency: 3 }, () => {
     assert.match(stderr, /^fatura: Line 1 of the file \.env [^\n]+\n$/)
   })
 
-  it('a folder named .env stops the command with one line', async t => {
+  it('stops the command with one line when it is a folder', async t => {
     const cli = await createCli(t)
     await mkdir(join(cli.folder, '.env'))
     assertOneLine(await cli.run(['migrate']), /\.env is a folder/)
   })
 
-  it('a .env that may not be read stops the command with one line', {
+  it('stops the command with one line when it is not readable', {
     skip: process.getuid?.() === 0 && 'root may read every file',
   }, async t => {
     const cli = await createWithFile(t, 'PORT=0\n')
@@ -126,7 +126,7 @@ describe('the file .env', { concurrency: 3 }, () => {
   })
 
   // Nor by demo, of which this is seen in demo.test.ts.
-  it('.env is not read by sandbox and openapi, which need no keys', async t => {
+  it('is not read by sandbox and openapi, which need no keys', async t => {
     const cli = await createWithFile(t, unreadEnvFile)
     assert.equal((await cli.run(['openapi'])).code, 0)
     const sandbox = cli.start(['sandbox', '--port', '0', '--invoices', '3'])

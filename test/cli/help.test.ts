@@ -85,7 +85,7 @@ const commands: [command: string, mentions: string[]][] = [
 
 describe('fatura --help', { concurrency: 3 }, () => {
   for (const [command, mentions] of commands)
-    it(`of "${`fatura ${command}`.trim()}" speaks of everything that it takes`, async t => {
+    it(`for "${`fatura ${command}`.trim()}" names every argument, option and setting`, async t => {
       const cli = await createCli(t)
       const { code, stdout, stderr } = await cli.run([...words(command), '--help'])
       assert.equal(code, 0)
@@ -108,7 +108,7 @@ describe('fatura --help', { concurrency: 3 }, () => {
     assert.deepEqual(commands.map(([command]) => command).sort(), ['', ...all.map(({ name }) => name)].sort())
   })
 
-  it('shows an invoice that import takes', async t => {
+  it('for import shows a valid invoice', async t => {
     const cli = await createCli(t)
     const { stdout } = await cli.run(['import', '--help'])
     const [example = ''] = /\{"id"[^}]*\}/.exec(stdout) ?? []
@@ -117,7 +117,7 @@ describe('fatura --help', { concurrency: 3 }, () => {
   })
 })
 
-describe('the command line', { concurrency: 3 }, () => {
+describe('the fatura command line', { concurrency: 3 }, () => {
   const mistakes: [args: string, says: RegExp][] = [
     ['serv', /unknown command 'serv'.*serve/s],
     ['serve --prot 1', /unknown option '--prot'.*--port/s],
@@ -132,7 +132,7 @@ describe('the command line', { concurrency: 3 }, () => {
     ['migrate now', /too many arguments/],
   ]
   for (const [args, says] of mistakes)
-    it(`answers "fatura ${args}" with exit code 2, what is wrong, and where the help is`, async t => {
+    it(`answers "fatura ${args}" with exit code 2, the mistake and the way to the help`, async t => {
       const cli = await createCli(t)
       const { code, stdout, stderr } = await cli.run(words(args))
       assert.equal(code, 2)
@@ -141,7 +141,7 @@ describe('the command line', { concurrency: 3 }, () => {
       assert.match(stderr, /--help/)
     })
 
-  it('fatura without a command shows the help and fails', async t => {
+  it('shows the help and fails without a command', async t => {
     const cli = await createCli(t)
     const { code, stdout, stderr } = await cli.run([])
     assert.equal(code, 2)
@@ -149,13 +149,13 @@ describe('the command line', { concurrency: 3 }, () => {
     assert.match(stderr, /^Usage: fatura /)
   })
 
-  it('prints its version', async t => {
+  it('prints its version with --version', async t => {
     const cli = await createCli(t)
     const { code, stdout } = await cli.run(['--version'])
     assert.deepEqual([code, stdout], [0, `${manifest.version}\n`])
   })
 
-  it('prints the committed OpenAPI document, byte for byte', async t => {
+  it('prints the committed OpenAPI document byte for byte with fatura openapi', async t => {
     const cli = await createCli(t)
     const { code, stdout, stderr } = await cli.run(['openapi'])
     assert.deepEqual([code, stderr], [0, ''])
@@ -164,7 +164,7 @@ describe('the command line', { concurrency: 3 }, () => {
     assert.ok(stdout === committed, 'openapi.json is out of date: npm run openapi')
   })
 
-  it('does not mind when what it prints is no longer read', async t => {
+  it('ends without an error when nobody reads its output any more', async t => {
     const cli = await createCli(t)
     const program = cli.start(['openapi'])
     program.child.stdout.destroy()
@@ -173,7 +173,7 @@ describe('the command line', { concurrency: 3 }, () => {
   })
 
   const old = findOldNode()
-  it('reports in one line that Node is too old', {
+  it('reports an old Node version in one line', {
     skip: old === undefined && 'there is no Node older than 24 on this machine',
   }, async t => {
     const cli = await createCli(t)

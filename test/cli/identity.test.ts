@@ -17,7 +17,7 @@ const good = {
 }
 
 describe('the settings of an identity provider', { concurrency: 3 }, () => {
-  test('that are wrong stop the start with one line that names them', async t => {
+  test('stop the start with one line that names them, when they are wrong', async t => {
     const cli = await createCli(t)
     const wrong: [env: Record<string, string>, message: RegExp][] = [
       [{ AUTH_JWKS_URL: 'login.example.com' }, /^fatura: AUTH_JWKS_URL must be an address like https/],
@@ -46,7 +46,7 @@ describe('the settings of an identity provider', { concurrency: 3 }, () => {
     assertOneLine(await cli.run(['up'], { env: { AUTH_SCOPE: 'x' } }), /^fatura: AUTH_JWKS_URL and /)
   })
 
-  test('let its JWTs in, and customer links at PUBLIC_URL with or without a / at its end', async t => {
+  test('allow its JWTs, and customer links for PUBLIC_URL with or without a final /', async t => {
     const provider = await startProvider(t)
     const cli = await createCli(t)
     await cli.load(makeInvoice({ id: 'in_1' }))
@@ -79,7 +79,7 @@ describe('the settings of an identity provider', { concurrency: 3 }, () => {
     assert.doesNotMatch(api.stdout, /eyJ[\w-]{12}|canary/)
   })
 
-  test('are what jose is loaded for: without them it is not, since that takes its time', async t => {
+  test('are the only reason to load the library jose, which is slow to load', async t => {
     const cli = await createCli(t)
     const hook = join(cli.folder, 'hook.mjs')
     await writeFile(

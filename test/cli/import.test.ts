@@ -55,7 +55,7 @@ async function look(t: TestContext, cli: Cli): Promise<[api: Pick<Serving, 'get'
 }
 
 describe('fatura import', { concurrency: 3 }, () => {
-  it('takes a file, and standard input as -, and serves the same from both', async t => {
+  it('reads a file, or standard input with -, with the same result', async t => {
     const cli = await createCli(t)
     const records = [
       { ...makeInvoice(withDocument), lines: [makeLine(), makeLine()] },
@@ -81,7 +81,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     }
   })
 
-  it('refuses every bad value of every field, with the line, the field and what is allowed', async t => {
+  it('refuses every invalid value of every field with the line, field and allowed values', async t => {
     const cli = await createCli(t)
     const fields = new Set(badValues.map(([field]) => field))
     for (const field of invoiceFields) assert.ok(fields.has(field), `${field} is tried`)
@@ -105,7 +105,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     }
   })
 
-  it('refuses amounts that add up to more than SQLite counts, with nothing of the file stored', async t => {
+  it('refuses amounts whose sum is too large for SQLite, and stores nothing of the file', async t => {
     const many = (count: number, first: number, total_cents: number) =>
       ndjson(...Array.from({ length: count }, (_, i) => makeInvoice({ id: `in_${first + i}`, total_cents })))
     const largest = 10 ** 15
@@ -130,7 +130,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     }
   })
 
-  it('refuses a number beyond what a number can hold, and does not call it null', async t => {
+  it('refuses a number that is too large, and does not read it as null', async t => {
     const cli = await createCli(t)
     const outcome = await cli.run(['import', '-'], { input: `${lineWith('tax_percent', '1e400')}\n` })
     assertNothingImported(outcome, '1 of 1 lines')
@@ -138,7 +138,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     assert.doesNotMatch(outcome.stderr, /found null/)
   })
 
-  it('refuses a line that lacks a required field, and names it', async t => {
+  it('refuses a line without a required field, and names the field', async t => {
     const cli = await createCli(t)
     const required = [
       ...invoiceFields.filter(field => !nullable.includes(field)),
@@ -156,7 +156,7 @@ describe('fatura import', { concurrency: 3 }, () => {
       )
   })
 
-  it('takes a line without the fields that may be null, and serves them as null', async t => {
+  it('accepts a line without nullable fields, which are then null', async t => {
     const cli = await createCli(t)
     const invoice: Record<string, unknown> = { ...makeInvoice({ id: 'in_least', customer_id: 'cus_least' }) }
     for (const field of nullable) delete invoice[field]
@@ -175,7 +175,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     assert.deepEqual(Object.keys(detail.json.lines[0]), lineFields)
   })
 
-  it('refuses a line that is no invoice at all, and reports why', async t => {
+  it('refuses a line that is not an invoice, with the reason', async t => {
     const cli = await createCli(t)
     const refused: [string | Uint8Array, RegExp][] = [
       ['{"id":"in_1",', /^the line is not valid JSON: /],
@@ -201,7 +201,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     }
   })
 
-  it('reports how to make NDJSON of a JSON array', async t => {
+  it('explains how to make NDJSON of a JSON array', async t => {
     const cli = await createCli(t)
     const one = JSON.stringify(makeInvoice())
     for (const input of [`[${one}]`, `[\n${one},\n${one}\n]`, ` [\n  {\n  }]`]) {
@@ -211,7 +211,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     }
   })
 
-  it('reports once that a file is no NDJSON, whatever it is instead', async t => {
+  it('reports once that a file of any other format is not NDJSON', async t => {
     const cli = await createCli(t)
     const pdf = Buffer.concat([
       Buffer.from('%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n', 'latin1'),
@@ -251,7 +251,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     assert.equal(told.stderr.split('\n').filter(line => line.startsWith('line ')).length, 20)
   })
 
-  it('takes a line of 16 MiB exactly', async t => {
+  it('accepts a line of exactly 16 MiB', async t => {
     const cli = await createCli(t)
     const line = lineWith('id', '"in_long"')
     const outcome = await cli.run(['import', '-'], {
@@ -260,7 +260,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     assert.equal(outcome.code, 0, outcome.stderr)
   })
 
-  it('passes over a byte order mark, CRLF, blank lines and a missing last line end; counts blank lines', async t => {
+  it('accepts a byte order mark, CRLF, blank lines and a missing last line end', async t => {
     const cli = await createCli(t)
     const [first, second, third] = [makeInvoice(), makeInvoice(), makeInvoice()].map(i => JSON.stringify(i))
     const good = await cli.run(['import', '-'], {
@@ -272,14 +272,14 @@ describe('fatura import', { concurrency: 3 }, () => {
     assert.match(bad.stderr, /^line 6: the line must be a JSON object\n/)
   })
 
-  it('an import of an empty file imports nothing and succeeds', async t => {
+  it('imports nothing from an empty file, and succeeds', async t => {
     const cli = await createCli(t)
     const outcome = await cli.run(['import', '-'], { input: '\n\n' })
     assert.equal(outcome.code, 0)
     assert.match(outcome.stdout, /^Imported 0 invoices/)
   })
 
-  it('imports nothing of a file with one bad line; with --skip-invalid all the rest', async t => {
+  it('stores nothing of a file with an invalid line, and all other lines with --skip-invalid', async t => {
     const cli = await createCli(t)
     // More than a batch before the bad line, and more than one behind it.
     const valid = Array.from({ length: 1_300 }, () => makeInvoice())
@@ -305,7 +305,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     assert.match(again.stdout, /^Imported 1300 invoices: 0 new or changed, 1300 as before\b/)
   })
 
-  it('reports every problem of a line at once', async t => {
+  it('reports all problems of a line together', async t => {
     const cli = await createCli(t)
     const outcome = await cli.run(['import', '-'], {
       input: ndjson({ ...makeInvoice(), status: 'PAID', currency: 'EUR', total: 1 }),
@@ -315,7 +315,7 @@ describe('fatura import', { concurrency: 3 }, () => {
       assert.match(outcome.stderr, new RegExp(`^line 1: ${field} `, 'm'))
   })
 
-  it('reports 20 bad lines, and how many more there are', async t => {
+  it('reports the first 20 invalid lines, and the number of the others', async t => {
     const cli = await createCli(t)
     const input = ndjson(...Array.from({ length: 25 }, () => ({ ...makeInvoice(), currency: 'EUR' })))
     const stopped = await cli.run(['import', '-'], { input })
@@ -334,7 +334,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     }
   })
 
-  it('a line with thousands of problems is reported in fewer than a hundred lines', async t => {
+  it('reports a line with thousands of problems in fewer than a hundred lines', async t => {
     const cli = await createCli(t)
     const lines = new Array(5_000).fill(0)
     const outcome = await cli.run(['import', '-'], { input: ndjson({ ...makeInvoice(), lines }) })
@@ -344,7 +344,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     assert.ok(told < 100, `${told} lines on a terminal hide the first ones`)
   })
 
-  it('changes nothing when the same file comes again, not even what clients hold in their caches', async t => {
+  it('changes nothing when the same file is imported again, and clients’ caches stay valid', async t => {
     const cli = await createCli(t)
     const records = [{ ...makeInvoice(), lines: [makeLine()] }, makeInvoice()]
     await cli.load(...records)
@@ -363,7 +363,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     assert.notEqual(changed.headers.get('etag'), before.headers.get('etag'))
   })
 
-  it('lets the later of two lines with one id win, and replaces an invoice whole, its lines included', async t => {
+  it('stores the later of two lines with one ID, and replaces the whole invoice with its lines', async t => {
     const cli = await createCli(t)
     const id = 'in_twice'
     const first = makeInvoice({ id, ...withDocument, status: 'open', company_name: 'Lima, Lda.' })
@@ -384,7 +384,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     assert.deepEqual({ lines, lines_source }, { lines: [], lines_source: 'none' })
   })
 
-  it('reports in one line that a file is missing, or a folder', async t => {
+  it('reports a missing file or a folder in one line', async t => {
     const cli = await createCli(t)
     await mkdir(join(cli.folder, 'invoices'))
     assertOneLine(await cli.run(['import', 'missing.ndjson']), /missing\.ndjson/)
@@ -398,7 +398,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     assertOneLine(await cli.run(['import', '-'], { input: folder }), /folder|directory/i)
   })
 
-  it('leaves nothing behind when it is killed half-way, and the store can be used at once', async t => {
+  it('stores nothing when it is killed, and the store can be used at once', async t => {
     // More than SQLite keeps in memory, so that a part of it is on the disk when the kill comes.
     const lines = [makeLine({ description: 'x'.repeat(40_000) })]
     /** True when the kill came before the import was committed. */
@@ -427,7 +427,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     for (let invoices = 2_000; !(await killHalfWay(invoices)); ) invoices *= 2
   })
 
-  it('streams: what 15,000 large invoices of a customer need in memory does not grow with the file', {
+  it('needs the same memory for a small file and for 15,000 large invoices', {
     skip: process.platform !== 'linux' && 'the peak memory of a process is read from /proc',
   }, async t => {
     const cli = await createCli(t)

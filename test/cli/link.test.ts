@@ -25,7 +25,7 @@ async function listKeys(cli: Cli) {
 }
 
 describe('fatura key', { concurrency: 3 }, () => {
-  it('add prints the private half alone on standard output, and only the public one is on the disk', async t => {
+  it('add prints only the private key, and stores only the public key', async t => {
     const cli = await createCli(t)
     const { text, key, stderr } = await addKey(cli, 'shop')
     assert.deepEqual(Object.keys(key), ['kty', 'crv', 'alg', 'use', 'kid', 'x', 'd'])
@@ -43,7 +43,7 @@ describe('fatura key', { concurrency: 3 }, () => {
     assert.ok(!bytes.includes(Buffer.from(key.d, 'base64url')))
   })
 
-  it('list shows the keys newest first, and revoke ends one and keeps the first moment', async t => {
+  it('list shows keys newest first, and revoke ends a key and keeps its first revocation', async t => {
     const cli = await createCli(t)
     await cli.load()
     const empty = await cli.run(['key', 'list'])
@@ -69,7 +69,7 @@ describe('fatura key', { concurrency: 3 }, () => {
     )
   })
 
-  it('refuses what is wrong with one line that names a remedy, and repeats no private key', async t => {
+  it('refuses wrong arguments with one line of advice, and never shows a private key', async t => {
     const cli = await createCli(t)
     const { text, key } = await addKey(cli, 'shop')
     const refused: [string[], ...RegExp[]][] = [
@@ -93,7 +93,7 @@ describe('fatura key', { concurrency: 3 }, () => {
 })
 
 describe('fatura link', { concurrency: 3 }, () => {
-  it('prints the link alone, signed with CUSTOMER_LINK_KEY or the key of a file, for the given time', async t => {
+  it('prints only the link, signed with CUSTOMER_LINK_KEY or a key file, for the given time', async t => {
     const cli = await createCli(t)
     const { text, key } = await addKey(cli, 'shop')
     await writeFile(join(cli.folder, 'key.json'), `${text}\n`)
@@ -115,7 +115,7 @@ describe('fatura link', { concurrency: 3 }, () => {
     }
   })
 
-  it('refuses what makes no link, with one line that names a remedy', async t => {
+  it('refuses arguments that give no valid link, with one line of advice', async t => {
     const cli = await createCli(t)
     const { text, key } = await addKey(cli, 'shop')
     await writeFile(join(cli.folder, 'bad.json'), text.replace('"d"', '"e"'))
@@ -161,7 +161,7 @@ describe('fatura link', { concurrency: 3 }, () => {
     }
   })
 
-  it('opens its customer’s invoices, or its one invoice, until its key is revoked', async t => {
+  it('prints a link that opens its customer’s invoices or one invoice until the key is revoked', async t => {
     const cli = await createCli(t)
     await cli.load(
       makeInvoice({ id: 'in_1' }),

@@ -11,7 +11,7 @@ import { quickClock } from '../support/worlds/quick-clock.ts'
 import { stopClock, until } from '../support/worlds/stopped-clock.ts'
 
 describe('fatura migrate', { concurrency: 2 }, () => {
-  it('makes the database where none is, in WAL mode, and then has nothing to do', async t => {
+  it('creates a missing database in WAL mode, and does nothing the next time', async t => {
     const cli = await createCli(t)
     const first = await cli.run(['migrate'])
     assert.deepEqual([first.code, first.stderr], [0, ''])
@@ -27,14 +27,14 @@ describe('fatura migrate', { concurrency: 2 }, () => {
     assert.ok(bytes.equals(await readFile(cli.database)), 'the second run changed nothing')
   })
 
-  it('may run several times at once', async t => {
+  it('can run several times simultaneously', async t => {
     const cli = await createCli(t)
     const outcomes = await Promise.all(Array.from({ length: 4 }, () => cli.run(['migrate'])))
     for (const { code, stderr } of outcomes) assert.deepEqual([code, stderr], [0, ''])
     assert.match((await cli.run(['migrate'])).stdout, /up to date/)
   })
 
-  it('reports before fatura serve --migrate that it waits for another writer, and ends at a signal', async t => {
+  it('with serve --migrate, reports that it waits for another writer, and ends at a signal', async t => {
     const cli = await createCli(t)
     const db = new DatabaseSync(join(cli.folder, 'busy.db'))
     t.after(() => db.close())
@@ -48,7 +48,7 @@ describe('fatura migrate', { concurrency: 2 }, () => {
     assert.doesNotMatch(stdout, /"msg":"listening"/)
   })
 
-  it('may be killed at any moment, and goes on from there when run again', async t => {
+  it('can be killed at any moment, and continues at the next run', async t => {
     const cli = await createCli(t)
     await Promise.all(
       [0, 1, 2, 4, 8].map(async delay => {
@@ -69,7 +69,7 @@ describe('fatura migrate', { concurrency: 2 }, () => {
 })
 
 // One after the other: this process has one clock.
-it('fatura migrate waits for another writer, and leaves out what another run has done in the meantime', async t => {
+it('fatura migrate waits for another writer, and skips migrations that another run has finished', async t => {
   const cli = await createCli(t)
   const path = join(cli.folder, 'busy.db')
   const db = new DatabaseSync(path)

@@ -26,7 +26,7 @@ async function fill(url: string): Promise<void> {
 }
 
 for (const engine of engines)
-  describe(`a store for looking, on ${engine.name}`, () => {
+  describe(`the operator’s store on ${engine.name}`, () => {
     it('has no method that writes', async t => {
       const url = await engine.createStore(t)
       await fill(url)
@@ -52,8 +52,8 @@ for (const engine of engines)
     })
   })
 
-describe('commands that only look', () => {
-  it('work on postgres with a role that may read and nothing else', async t => {
+describe('read-only commands', () => {
+  it('work on PostgreSQL with a role that may only read', async t => {
     const url = await (engines[1] as (typeof engines)[number]).createStore(t)
     await fill(url)
     const name = `looker_${new URL(url).pathname.slice(1)}`
@@ -77,7 +77,7 @@ describe('commands that only look', () => {
     }
   })
 
-  it('work on sqlite while another process keeps the store locked, and change no byte of it', async t => {
+  it('work on a locked SQLite store and change no byte of it', async t => {
     const cli = await createCli(t)
     await cli.createToken()
     await fill(`sqlite:${cli.database}`)

@@ -9,8 +9,8 @@ import { makeInvoice, makeLine, makeRecord } from '../support/worlds/records.ts'
 const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
 const list = '/api/v1/client/cus_ana/invoices'
 
-describe('fatura on postgres', { concurrency: 2 }, () => {
-  test('migrate, import, token and serve work as on a file; DATABASE_URL alone switches', async t => {
+describe('fatura on PostgreSQL', { concurrency: 2 }, () => {
+  test('runs migrate, import, token and serve as on SQLite when only DATABASE_URL differs', async t => {
     const cli = await createCli(t)
     const env = { DATABASE_URL: await createDatabase(t) }
     for (const args of [
@@ -49,14 +49,14 @@ describe('fatura on postgres', { concurrency: 2 }, () => {
     assert.equal((await api.stop('SIGTERM')).code, 0)
   })
 
-  test('serve --migrate creates the schema', async t => {
+  test('creates the schema with serve --migrate', async t => {
     const cli = await createCli(t)
     const env = { DATABASE_URL: await createDatabase(t) }
     const api = await cli.serve(['--migrate'], { env })
     assert.equal((await api.get('/ready')).status, 200)
   })
 
-  test('DATABASE_READ_URL is where the API reads: its records, its tokens, its freshness', async t => {
+  test('reads records, tokens and freshness from DATABASE_READ_URL', async t => {
     const cli = await createCli(t)
     const [primary, replica] = [await postgres.createStore(t), await postgres.createStore(t)]
     for (const [url, day, records] of [
@@ -76,7 +76,7 @@ describe('fatura on postgres', { concurrency: 2 }, () => {
     assert.deepEqual([json.total, headers.get('fatura-synced-at')], [1, '2026-01-01T00:00:00.000Z'])
   })
 
-  test('a password never appears in a message', async t => {
+  test('shows no password in a message', async t => {
     const cli = await createCli(t)
     for (const url of [
       'postgres://fatura:s3cret@127.0.0.1:1/none',

@@ -20,7 +20,7 @@ function createScreen(isTTY: boolean) {
   return { line: createMovingLine(screen), written }
 }
 
-test('on a terminal a line moves after two seconds, with the rate and what remains', t => {
+test('a terminal shows a progress line after two seconds, with the rate and the remaining time', t => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
   const { line, written } = createScreen(true)
   const progress = createProgress('invoices', line)
@@ -40,7 +40,7 @@ test('on a terminal a line moves after two seconds, with the rate and what remai
   assert.equal(written.at(-1), '\r\x1b[K')
 })
 
-test('a step that is done promises nothing, however soon after the last line it ends', t => {
+test('a finished step shows no remaining time', t => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
   const { line, written } = createScreen(true)
   const progress = createProgress('invoices', line)
@@ -54,7 +54,7 @@ test('a step that is done promises nothing, however soon after the last line it 
   ])
 })
 
-test('elsewhere a plain line comes now and then, without control characters', t => {
+test('an output that is not a terminal shows plain progress lines now and then', t => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
   const { line, written } = createScreen(false)
   const progress = createProgress('invoices', line)
@@ -67,7 +67,7 @@ test('elsewhere a plain line comes now and then, without control characters', t 
   for (const line of written) assert.match(line, /^\d+ invoices listed … [\x20-\x7e]+ left\n$/)
 })
 
-test('several progress displays share one line, and what stays is never behind it', t => {
+test('several progress displays share one line, which is always below the printed lines', t => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
   const { line, written } = createScreen(true)
   const [invoices, documents] = [createProgress('invoices', line), createProgress('documents', line)]
@@ -85,7 +85,7 @@ test('several progress displays share one line, and what stays is never behind i
   ])
 })
 
-test('on a terminal a log line and a result clear the line that moves', { skip: !hasScript() }, () => {
+test('a log line or a result on a terminal clears the progress line', { skip: !hasScript() }, () => {
   const code = `
     import { createLog } from './src/cli/terminal/log.ts'
     import { movingLine, printResult } from './src/cli/terminal/progress.ts'
@@ -111,7 +111,7 @@ function hasScript(): boolean {
   return spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') === true
 }
 
-test('a long list shows its progress, though nobody counted it', async t => {
+test('a long list of unknown length shows its progress', async t => {
   const sandbox = await startStripeSandbox({ invoices: 2_500, seed: 3 })
   t.after(() => sandbox.close())
   const stored = new Set<string>()
@@ -140,7 +140,7 @@ test('a long list shows its progress, though nobody counted it', async t => {
   )
 })
 
-test('the rest is estimated by how much is there, not by how long ago it was', async t => {
+test('the remaining time is estimated from the density of invoices over time', async t => {
   const [now, day] = [1_780_000_000, 86_400]
   const spread = (count: number, from: number, to: number) =>
     Array.from({ length: count }, (_, n) => now - Math.round(from + ((to - from) * n) / count))

@@ -16,7 +16,7 @@ async function createWithFile(t: TestContext, text: string) {
 }
 
 describe('a secret in a file', { concurrency: 3 }, () => {
-  it('may be every setting that may hold one, and no other', () => {
+  it('exists for every setting that can be a secret, and for no other setting', () => {
     const inFiles = settingNames.filter(name => variableNames.includes(`${name}_FILE`))
     assert.deepEqual(
       inFiles,
@@ -27,11 +27,11 @@ describe('a secret in a file', { concurrency: 3 }, () => {
   })
 
   for (const [end, name] of [
-    ['', 'nothing'],
+    ['', 'no newline'],
     ['\n', 'a newline'],
     ['\r\n', "Windows' newline"],
   ] as const)
-    it(`is used as from the environment, with ${name} at its end`, async t => {
+    it(`is read like the environment when it ends with ${name}`, async t => {
       const cli = await createWithFile(t, `sqlite:from-file.db${end}`)
       const { code, stderr } = await cli.run(['migrate'], { env: { DATABASE_URL_FILE: cli.file } })
       assert.deepEqual([code, stderr], [0, ''])
@@ -39,7 +39,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
       assert.equal(status.code, 0, status.stderr)
     })
 
-  it('loses one newline only', async t => {
+  it('is read without its last newline only', async t => {
     const cli = await createWithFile(t, 'rk_test_canary\n\n')
     assertOneLine(
       await cli.run(['sync', '--once'], { env: { STRIPE_API_KEY_FILE: cli.file } }),
@@ -47,7 +47,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     )
   })
 
-  it('reaches Stripe as the key', async t => {
+  it('gives the key that Stripe receives', async t => {
     const sandbox = await startStripeSandbox({ invoices: 3 })
     t.after(() => sandbox.close())
     const cli = await createWithFile(t, 'sk_test_sandbox\n')
@@ -58,7 +58,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     assert.notEqual((await cli.run(['sync', '--once'], { env })).code, 0, 'the key is what the file says')
   })
 
-  it('loses to a flag, is found in .env, and counts as not set when its path is empty', async t => {
+  it('has less priority than a flag, may be named in .env, and is ignored with an empty path', async t => {
     const cli = await createWithFile(t, 'sqlite:a-folder-that-is-not-there/file.db')
     await writeFile(join(cli.folder, '.env'), `DATABASE_URL_FILE=${cli.file}\n`)
     assert.notEqual((await cli.run(['status'])).code, 0)
@@ -67,7 +67,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     assert.equal((await cli.run(['migrate'], { env: { DATABASE_URL_FILE: '' } })).code, 0)
   })
 
-  it('beside the same setting is refused, with both names', async t => {
+  it('is refused beside the same setting, with both names', async t => {
     const cli = await createWithFile(t, 'rk_test_canary')
     const env = { STRIPE_API_KEY: 'rk_test_canary', STRIPE_API_KEY_FILE: cli.file }
     const outcome = await cli.run(['sync', '--once'], { env })
@@ -78,7 +78,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     assertOneLine(empty, /DATABASE_URL_FILE: the file \S+gone cannot be read/)
   })
 
-  it("a secret's file that is missing, empty, a folder or no path stops the command with one line", async t => {
+  it('stops the command with one line when it is missing, empty, a folder or without a path', async t => {
     const cli = await createWithFile(t, '\n')
     await mkdir(join(cli.folder, 'folder'))
     for (const [path, message] of [
@@ -96,7 +96,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     }
   })
 
-  it("a secret's file that may not be read stops the command with one line", {
+  it('stops the command with one line when it is not readable', {
     skip: process.getuid?.() === 0 && 'root may read every file',
   }, async t => {
     const cli = await createWithFile(t, 'rk_test_canary')
@@ -105,7 +105,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     assertOneLine(outcome, /cannot be read \(EACCES\)\. Let this user read it\./)
   })
 
-  it("doctor checks secrets' files and knows misspelt names", async t => {
+  it('is checked by fatura doctor, which also reports misspelt names', async t => {
     const cli = await createWithFile(t, '')
     const env = { ADMIN_TOKEN_FILE: cli.file, STRIPE_API_KEYS_FILE: cli.file }
     const { code, stdout } = await cli.run(['doctor', '--sample', '0'], { env })
@@ -117,7 +117,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     assert.equal(findNearest('PORT_FILE', 0.15), null)
   })
 
-  it("the help names the variables of secrets' files", async t => {
+  it('has its variable’s name in the help', async t => {
     const { stdout } = await (await createCli(t)).run(['serve', '--help'])
     assert.match(stdout, /^STRIPE_API_KEY or STRIPE_API_KEY_FILE \(environment only\):$/m)
     assert.match(stdout.replace(/\s+/g, ' '), /\(env: DATABASE_URL or DATABASE_URL_FILE, default: /)

@@ -21,7 +21,7 @@ import { makeHugeLines, makeInvoice, makeLine, withDocument } from '../support/w
 import { refusalOf } from '../support/worlds/settings.ts'
 
 describe('fatura serve', { concurrency: 3 }, () => {
-  it('serves what was imported to whom a token was made for', async t => {
+  it('serves imported invoices to the holder of a created token', async t => {
     const cli = await createCli(t)
     const invoice = makeInvoice({ id: 'in_1', ...withDocument })
     const lines = [makeLine(), makeLine()]
@@ -55,7 +55,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     assert.equal(api.stderr, '')
   })
 
-  it('serves MCP when it is switched on, and not before', async t => {
+  it('serves MCP only when it is enabled', async t => {
     const cli = await createCli(t)
     await cli.load(makeInvoice({ id: 'in_1', status: 'open' }))
     const token = await cli.createToken()
@@ -71,7 +71,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     assert.match(refusalOf('MCP', 'yes'), /MCP must be on or off/)
   })
 
-  it('logs one JSON line a request, with nothing in it of tokens, e-mail addresses or search terms', async t => {
+  it('logs one JSON line per request, without tokens, e-mail addresses and search terms', async t => {
     const cli = await createCli(t)
     await cli.load(makeInvoice({ id: 'in_1', customer_email: 'canary.data@lima.example' }))
     const token = await cli.createToken()
@@ -131,7 +131,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     assert.ok(!stdout.includes(token.slice(16, 46)), 'the token')
   })
 
-  it('at a signal takes no new connection, finishes the requests in flight and exits with 0', async t => {
+  it('at a signal accepts no new connection, finishes running requests and exits with 0', async t => {
     const cli = await createCli(t)
     const lines = makeHugeLines()
     await cli.load({ ...makeInvoice({ id: 'in_large' }), lines })
@@ -166,7 +166,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     }
   })
 
-  it('ends at once at a second signal, whatever is in flight', async t => {
+  it('ends at once at a second signal, even with running requests', async t => {
     const cli = await createCli(t)
     const api = await cli.serve(['--migrate'])
     const half = connect(api.port, '127.0.0.1')
@@ -180,7 +180,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     assert.equal((await api.stop('SIGTERM')).code, 1)
   })
 
-  it('refuses a port in use and an address of another machine, and shows how to choose others', async t => {
+  it('refuses a port in use or another machine’s address, and explains how to choose another', async t => {
     const cli = await createCli(t)
     await cli.load()
     const port = await occupyPort(t)
@@ -193,7 +193,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     assertOneLine(await cli.run(['serve', '--host', '192.0.2.1', '--port', '0']), /192\.0\.2\.1/, /--host/)
   })
 
-  it('refuses every wrong setting, from the environment or a flag, and names it', async t => {
+  it('refuses every wrong setting of the environment or a flag, and names it', async t => {
     const cli = await createCli(t)
     const wrong: [setting: Setting, first: string, ...others: string[]][] = [
       ['PORT', 'http', '-1', '65536'],
@@ -291,20 +291,20 @@ describe('fatura serve', { concurrency: 3 }, () => {
     assert.equal(stdout, '')
   })
 
-  it('reports that the database is missing and how to make it, and makes none itself', async t => {
+  it('reports a missing database with the command that creates it, and creates none', async t => {
     const cli = await createCli(t)
     assertOneLine(await cli.run(['serve', '--port', '0']), /data\/fatura\.db/, /fatura migrate/)
     assert.ok(!existsSync(dirname(cli.database)))
   })
 
-  it('with --migrate makes the database in a folder that does not exist', async t => {
+  it('creates the database in a missing folder with --migrate', async t => {
     const cli = await createCli(t)
     const api = await cli.serve(['--migrate', '--database-url', 'sqlite:deep/down/fatura.db'])
     assert.equal((await api.get('/ready')).status, 200)
     assert.ok((await readFile(join(cli.folder, 'deep/down/fatura.db'))).length > 0)
   })
 
-  it('refuses a schema that is newer than its own, and reports what to run', async t => {
+  it('refuses the schema of a newer version, with the command to run', async t => {
     const cli = await createCli(t)
     assert.equal((await cli.run(['migrate'])).code, 0)
     const setVersion = (version: number) => {
@@ -317,7 +317,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
       assertOneLine(await cli.run(args), /version 99/, /newer/, /[Uu]pgrade/)
   })
 
-  it('refuses a file that is no database, and leaves it as it was', async t => {
+  it('refuses a file that is not a database, and leaves it unchanged', async t => {
     const cli = await createCli(t)
     const notes = join(cli.folder, 'notes.txt')
     const text = 'These are the notes of somebody who does not expect to lose them.\n'.repeat(100)
@@ -332,7 +332,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     assert.equal(await readFile(notes, 'utf8'), text)
   })
 
-  it("refuses another program's database, and leaves it as it was to the last byte", async t => {
+  it('refuses another program’s database, and leaves every byte unchanged', async t => {
     const cli = await createCli(t)
     const path = join(cli.folder, 'theirs.db')
     const db = new DatabaseSync(path)
@@ -349,7 +349,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     assert.ok(before.equals(await readFile(path)), 'the file is as it was')
   })
 
-  it('reports in one line that a folder cannot be written to, or that the database is a folder', async t => {
+  it('reports in one line a folder that is not writable, or a database path that is a folder', async t => {
     const cli = await createCli(t)
     await writeFile(join(cli.folder, 'file'), '')
     await mkdir(join(cli.folder, 'folder'))
@@ -365,7 +365,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
       assertOneLine(await cli.run([command, '--database-url', 'sqlite:folder']), /folder/)
   })
 
-  it('reports in one line that a file system takes no files', {
+  it('reports in one line a file system that refuses new files', {
     skip: process.platform !== 'linux' && 'there is no /proc',
   }, async t => {
     const cli = await createCli(t)

@@ -7,7 +7,7 @@ import { engines } from '../support/databases/engines.ts'
 
 for (const engine of engines)
   describe(`fatura status on ${engine.name}`, () => {
-    it('shows spans in words, accounts, the process that synchronizes, and what was set aside', async t => {
+    it('shows durations in words, accounts, the connector’s process and set-aside records', async t => {
       const url = await engine.createStore(t)
       const store = await openWriteStore(url)
       t.after(() => store.close())

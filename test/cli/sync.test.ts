@@ -79,7 +79,7 @@ async function age({ url }: SyncWorld, listed: number, ran: number): Promise<voi
 // All at once: some wait for what never answers.
 describe('fatura sync', { concurrency: 12 }, () => {
   for (const engine of engines)
-    it(`killed at random moments, ends as if it never was: ${engine.name}`, async t => {
+    it(`killed at random moments, stores the same as an undisturbed run, on ${engine.name}`, async t => {
       const random = createRandom(41)
       // Enough pages for a list in parts.
       const world = await createSyncWorld(t, { invoices: 900, seed: 15 })
@@ -114,7 +114,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
       )
     })
 
-  it('killed at any write to a file, ends as if it never was', {
+  it('killed at any write to a file, stores the same as an undisturbed run', {
     skip: isTraceable ? false : 'there is no strace',
   }, async t => {
     const world = await createSyncWorld(t, { invoices: 50, seed: 15 })
@@ -153,7 +153,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
   })
 
   for (const engine of ['sqlite', 'postgres'] as const)
-    it(`fills a store with the whole account, and a second run changes nothing: ${engine}`, async t => {
+    it(`stores the whole account on ${engine}, and a second run changes nothing`, async t => {
       const url = engine === 'postgres' ? await createDatabase(t) : undefined
       const world = await createSyncWorld(t, { invoices: 250, seed: 11 }, url)
       if (engine === 'postgres') {
@@ -191,7 +191,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
       assert.deepEqual((await readStored(world.url)).records, before.records)
     })
 
-  it('brings what happened since the last run', async t => {
+  it('stores the changes since the last run', async t => {
     const world = await createSyncWorld(t, { invoices: 80, lines: 1, seed: 12 })
     await fillStore(world)
     for (const kind of ['create', 'finalize', 'pay', 'void', 'delete', 'update', 'uncollectible'] as const)
@@ -228,7 +228,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
     )
   })
 
-  it('ends at SIGTERM also when Stripe hangs, and goes on from there', async t => {
+  it('ends at SIGTERM while Stripe hangs, and continues at the next run', async t => {
     const world = await createSyncWorld(t, { invoices: 150, seed: 16 })
     world.sandbox.faults.set('list_lines', 'hang')
     // Half a second of the five that calls under way have.
@@ -243,7 +243,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
     await assertTruth(world.url, world.account)
   })
 
-  it('passes over faults that go by', async t => {
+  it('succeeds despite temporary faults', async t => {
     const world = await createSyncWorld(t, { invoices: 150, seed: 14 })
     world.sandbox.faults.set('list_invoices', 'truncated', { times: 2 })
     world.sandbox.faults.set('list_lines', 'error_500', { times: 2 })
@@ -252,7 +252,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
     await assertTruth(world.url, world.account)
   })
 
-  it('finds with --full what no event reported', async t => {
+  it('with --full finds changes that no event announced', async t => {
     const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 18 })
     const { account } = world
     await fillStore(world)
@@ -286,7 +286,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
     assert.match(stdout, /^stripe:relist +\d{4}-\d\d-\d\dT\S+Z +\d+ (s|min)/m)
   })
 
-  it('run by cron, lists everything again once a day', async t => {
+  it('lists all invoices once a day when cron runs it', async t => {
     // In test mode it does so more often.
     const apiKey = 'sk_live_canaryKey0123456789'
     const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 20, apiKey })
@@ -309,7 +309,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
     assert.equal(await run(24 * hourMs - minuteMs, 24 * hourMs - minuteMs), 'paid', 'a run once a day')
   })
 
-  it('goes on after a record that does not fit, reports it, and tries it again', async t => {
+  it('continues after a record that does not fit, reports it and tries it again', async t => {
     const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 19 })
     const { account } = world
     const [id] = [...truthOf(account)].find(([, { invoice }]) => invoice.status === 'paid') ?? assert.fail()
@@ -379,8 +379,8 @@ async function failureOf(t: TestContext, { ended }: Running): Promise<string> {
 }
 
 // One after the other: this process has one clock.
-describe('fatura sync, as time passes', () => {
-  it('ends with the reason when nobody answers at the address', async t => {
+describe('fatura sync over a long time', () => {
+  it('ends with the reason when no server answers at the address', async t => {
     const world = await createSyncWorld(t, { invoices: 3 })
     assert.match(
       await failureOf(t, await syncHere(world, syncOnce, 'http://127.0.0.1:9')),
@@ -388,7 +388,7 @@ describe('fatura sync, as time passes', () => {
     )
   })
 
-  it('reports a failing upstream, and goes on where it was', async t => {
+  it('reports a failing upstream, and continues where it stopped', async t => {
     const world = await createSyncWorld(t, { invoices: 250, lines: 1, seed: 13 })
     const { sandbox, account } = world
     const statusOf = async (): Promise<TextOf<Stream>[]> => {
@@ -456,7 +456,7 @@ describe('fatura sync, as time passes', () => {
     assert.equal((await run.ended)?.name, 'AbortError')
   })
 
-  it('sees what is new within ten seconds while the whole account is listed, however long that takes', async t => {
+  it('stores new invoices within ten seconds while it still lists the whole account', async t => {
     const clock = stopClock(t)
     const world = await createSyncWorld(t, { invoices: 20, lines: 1, seed: 17 })
     const { sandbox, account } = world
@@ -473,7 +473,7 @@ describe('fatura sync, as time passes', () => {
     assert.equal(await run.ended, null)
   })
 
-  it('counts, while it goes on, what lists corrected and no event reported, and logs it', async t => {
+  it('counts and logs the corrections that no event announced', async t => {
     const clock = stopClock(t)
     const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 21 })
     await fillStore(world)
@@ -509,7 +509,7 @@ function newInvoice(account: StripeAccount): string {
 }
 
 describe('fatura status', () => {
-  it('reports what to do with an empty store', async t => {
+  it('gives advice for an empty store', async t => {
     const world = await createSyncWorld(t, { invoices: 50 })
     assertOneLine(await world.run(['status']))
     await succeed(world, ['migrate'])

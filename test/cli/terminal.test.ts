@@ -15,7 +15,7 @@ import { stopClock } from '../support/worlds/stopped-clock.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-describe('what is typed in the wrong place', { concurrency: 2 }, () => {
+describe('a secret in the wrong place of a command line', { concurrency: 2 }, () => {
   const half = `${'aB3_-'.repeat(8)}aB3`
   const stripeKey = 'sk_test_4eC39HqLyjWDarjtT1zdp7dc'
   for (const [args, shown] of [
@@ -31,7 +31,7 @@ describe('what is typed in the wrong place', { concurrency: 2 }, () => {
     [['up', 'whsec_5AbC'], 'got 1: whsec_….'],
     [['status', 'postgres://ana:p@ss/w@127.0.0.1/fatura'], 'got 1: postgres://…@127.0.0.1/fatura.'],
   ] as const)
-    it(`is repeated without its secret: ${args.join(' ')}`, async t => {
+    it(`is masked in the error message of: ${args.join(' ')}`, async t => {
       const cli = await createCli(t)
       const { code, stdout, stderr } = await cli.run(args)
       assert.deepEqual([code, stdout], [2, ''])
@@ -39,7 +39,7 @@ describe('what is typed in the wrong place', { concurrency: 2 }, () => {
       assert.ok(first.startsWith('error: ') && first.endsWith(shown), stderr)
     })
 
-  it('an argument that is no secret is repeated whole in messages', async t => {
+  it('a wrong argument without a secret appears in full in the error message', async t => {
     const cli = await createCli(t)
     const path = '/home/Ana/Invoices-2026/in_1MtHbELkdIwHu7ixl4OzzzMv.ndjson'
     assert.equal((await cli.run(['import', path])).stderr, `fatura: There is no file ${path}.\n`)
@@ -49,8 +49,8 @@ describe('what is typed in the wrong place', { concurrency: 2 }, () => {
   })
 })
 
-describe('the log on a terminal', () => {
-  it('a log on a terminal is lines with colour unless NO_COLOR is set; elsewhere it is JSON', {
+describe('the log of fatura serve', () => {
+  it('has coloured lines on a terminal unless NO_COLOR is set, and JSON elsewhere', {
     skip:
       !spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') &&
       'there is no script of util-linux',
@@ -82,7 +82,7 @@ describe('the log on a terminal', () => {
     assert.match(see(`${command} | cat`, { FORCE_COLOR: '1' }), /^\{"level":30,[^\n]*"msg":"listening"\}\n/)
   })
 
-  it('in a file, a line is there shortly after, and nothing waits for the disk', t => {
+  it('reaches a file soon, without waiting for the disk', t => {
     const code = `
       import fs from 'node:fs'
       let waits = 0
@@ -106,11 +106,11 @@ describe('the log on a terminal', () => {
     assert.match(readFileSync(path, 'utf8'), /^\{[^\n]*"msg":"one line"\}\n$/)
   })
 
-  it('leaves alone what is no line of the log', () => {
+  it('leaves other output unchanged', () => {
     for (const line of ['plain\n', '"text"\n', 'null\n', '{broken\n']) assert.equal(readableLine(line), line)
   })
 
-  it('messages are coloured where FORCE_COLOR asks for it, and plain in a pipe', async t => {
+  it('has colours with FORCE_COLOR, and none in a pipe', async t => {
     const cli = await createCli(t)
     const run = async (env: Record<string, string>) => {
       const failed = await cli.run(['status', '--database-url', 'odd'], { env })
@@ -125,7 +125,7 @@ describe('the log on a terminal', () => {
 })
 
 describe('fatura doctor without a store', () => {
-  it('fits 80 columns, and gives one advice', async t => {
+  it('prints lines of at most 80 columns with one piece of advice', async t => {
     const cli = await createCli(t)
     const { stdout } = await cli.run(['doctor', '--sample', '0'])
     assertFits(stdout)
@@ -136,8 +136,8 @@ describe('fatura doctor without a store', () => {
   })
 })
 
-describe('--json', () => {
-  it('prints facts only, one object a line, with every moment as ISO 8601 in UTC', async t => {
+describe('the output of --json', () => {
+  it('has one object per line, with every time as ISO 8601 in UTC', async t => {
     const cli = await createCli(t)
     const lines = async (...args: string[]) => {
       const { code, stdout, stderr } = await cli.run([...args, '--json'])
@@ -169,7 +169,7 @@ describe('--json', () => {
     assert.equal((await cli.run(['account', 'show', '--json'])).stdout, '', 'no account is known')
   })
 
-  it('import counts what it took', async t => {
+  it('of fatura import has the numbers of imported invoices', async t => {
     const cli = await createCli(t)
     const input = `${JSON.stringify(makeInvoice({ id: 'in_1' }))}\nodd\n`
     const { stdout } = await cli.run(['import', '-', '--skip-invalid', '--json'], { input })
@@ -178,7 +178,7 @@ describe('--json', () => {
 })
 
 describe('fatura health', () => {
-  it('ends with 0 while the service is ready, and with 1 and the reason when it is not', async t => {
+  it('exits with 0 while the service is ready, and otherwise with 1 and the reason', async t => {
     const cli = await createCli(t)
     await cli.load()
     const service = await cli.serve(['--host', '0.0.0.0'])

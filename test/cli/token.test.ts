@@ -32,7 +32,7 @@ async function readStored(cli: Cli): Promise<StoredToken[]> {
 }
 
 describe('fatura token', { concurrency: 3 }, () => {
-  it('create prints the token alone on standard output, and its id but never the token beside it', async t => {
+  it('create prints only the token on standard output, and its ID separately', async t => {
     const cli = await createCli(t)
     const { code, stdout, stderr } = await cli.run(['token', 'create', '--create', '--customer', 'cus_ana'])
     assert.equal(code, 0)
@@ -42,7 +42,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     assert.ok(!stderr.includes(stdout.slice(16, 46)), 'its secret is not')
   })
 
-  it('create names customers that the store does not know, and makes the token all the same', async t => {
+  it('create warns of customers that the store does not have, and still creates the token', async t => {
     const cli = await createCli(t)
     await cli.load(makeInvoice({ customer_id: 'cus_ana' }))
     const known = await cli.run(['token', 'create', '--customer', 'cus_ana'])
@@ -60,7 +60,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     )
   })
 
-  it('where there is no store, none is made without --create', async t => {
+  it('creates a missing store only with --create', async t => {
     const cli = await createCli(t)
     for (const args of [
       ['token', 'create', '--all-customers'],
@@ -77,7 +77,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     assert.ok(existsSync(cli.database))
   })
 
-  it('create refuses an unclear scope, and then makes none', async t => {
+  it('create refuses an unclear scope, and creates no token', async t => {
     const cli = await createCli(t)
     const refused: [string[], ...RegExp[]][] = [
       [[], /--customer/, /--all-customers/],
@@ -91,7 +91,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     assert.ok(!existsSync(cli.database))
   })
 
-  it('create refuses an --expires that is not a number and h or d, or never', async t => {
+  it('create refuses an --expires that is neither a number with h or d nor never', async t => {
     const cli = await createCli(t)
     const says = /^--expires must .*90d, or never, not '(.*)'\.$/
     for (const expires of ['90', '0d', '1w', ''])
@@ -108,7 +108,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     )
   })
 
-  it('create lets a token live for 90 days, or as long as --expires gives', async t => {
+  it('create makes a token for 90 days, or for the time of --expires', async t => {
     const cli = await createCli(t)
     const lives: [string[], number | null][] = [
       [[], 90 * day],
@@ -131,7 +131,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     }
   })
 
-  it('list shows id, state, expiry, scope and name, newest first, and neither a token nor a hash', async t => {
+  it('list shows ID, state, expiry, scope and name, newest first, and no token or hash', async t => {
     const cli = await createCli(t)
     const first = await make(cli, '--customer', 'cus_ana', '--customer', 'cus_rui', '--name', 'portal')
     const second = await make(cli, '--all-customers', '--name', 'accountant', '--expires', 'never')
@@ -168,7 +168,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     }
   })
 
-  it('list of an empty store shows how to make a token, and nothing at all as JSON', async t => {
+  it('list of an empty store explains how to create a token, and prints nothing with --json', async t => {
     const cli = await createCli(t)
     await cli.load()
     const { code, stdout } = await cli.run(['token', 'list'])
@@ -177,7 +177,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     assert.equal((await cli.run(['token', 'list', '--json'])).stdout, '')
   })
 
-  it('revoke ends one token, keeps the first moment when run again, and leaves the others', async t => {
+  it('revoke ends one token, keeps its first revocation time, and leaves other tokens valid', async t => {
     const cli = await createCli(t)
     const ended = (await cli.createToken()).slice(0, 16)
     const kept = (await cli.createToken()).slice(0, 16)
@@ -196,7 +196,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     assert.match((await cli.run(['token', 'list'])).stdout, new RegExp(`${ended} +revoked `))
   })
 
-  it('revoke takes a whole token as well, and shows its id alone', async t => {
+  it('revoke accepts a whole token, and shows only its ID', async t => {
     const cli = await createCli(t)
     const token = await make(cli, '--all-customers', '--name', 'ended')
     const kept = await make(cli, '--all-customers', '--name', 'kept')
@@ -214,7 +214,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     )
   })
 
-  it('revoke of a token that is unknown, cut off or mistyped fails, and repeats nothing of its secret', async t => {
+  it('revoke fails for an unknown or mistyped token, and does not show it', async t => {
     const cli = await createCli(t)
     const token = await cli.createToken()
     const unknown = createToken().token
@@ -252,7 +252,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     )
   })
 
-  it('a token in any other place is not repeated either', async t => {
+  it('no error message shows a token that is given in a wrong place', async t => {
     const cli = await createCli(t)
     const token = await cli.createToken()
     const places: [given: string, ...place: string[]][] = [
@@ -277,20 +277,20 @@ describe('fatura token', { concurrency: 3 }, () => {
     assert.equal((await readStored(cli)).length, 1, 'and none is made with one for its name')
   })
 
-  it('revoke of an id that does not exist fails and reports where the ids are', async t => {
+  it('revoke fails for an unknown ID, and says where IDs are listed', async t => {
     const cli = await createCli(t)
     await cli.createToken()
     assertOneLine(await cli.run(['token', 'revoke', 'fat_doesnotexist']), /fat_doesnotexist/, /token list/)
   })
 
-  it('at a running process', async t => {
+  it('with a running service', async t => {
     const cli = await createCli(t)
     const both = await make(cli, '--customer', 'cus_ana', '--customer', 'cus_rui')
     const all = await make(cli)
     const api = await cli.serve(['--rate-limit', 'off'])
     const ask = (customer: string, token: string) => api.get(`/api/v1/client/${customer}/invoices`, token)
 
-    await t.test('a token reads its own customers and nobody else', async () => {
+    await t.test('a token reads only its own customers', async () => {
       assert.equal((await ask('cus_ana', both)).status, 200)
       assert.equal((await ask('cus_rui', both)).status, 200)
       assert.equal((await ask('cus_eva', both)).status, 403)
@@ -298,7 +298,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     })
 
     // While a process holds the store open, the journal beside the database is there too.
-    await t.test('only a hash of the token is on the disk', async () => {
+    await t.test('only a hash of the token is stored', async () => {
       const folder = dirname(cli.database)
       const files = await readdir(folder)
       assert.ok(files.includes('fatura.db'))

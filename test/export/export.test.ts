@@ -74,7 +74,7 @@ const names = ['João Conceição', 'Padaria São Bento, Lda.', 'ACME 100%']
 
 for (const engine of engines)
   describe(`fatura export on ${engine.name}`, { concurrency: 2 }, () => {
-    it("has exactly what the API's pages have, whatever the filters", async t => {
+    it('writes exactly the invoices of the API’s pages, for any filter', async t => {
       const customers = ['cus_ana', 'cus_bob', 'cus_many']
       const records = Array.from({ length: 330 }, (_, i) => {
         const ix_status = ['settled', 'final', null][i % 3] ?? null
@@ -166,7 +166,7 @@ for (const engine of engines)
       await store.close()
     })
 
-    it('goes through far more than it may hold in memory', async t => {
+    it('writes far more invoices than fit into memory', async t => {
       // Their texts are 46 MB. The program itself takes 11 of the 40 that it may have, and a batch on its way may be there twice.
       const invoices = campaign(1_200, 20_400)
       const description = 'Plano Profissional '.repeat(80)
@@ -238,7 +238,7 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
   const byId = (rows: readonly Record<string, unknown>[], name = 'id') =>
     new Map(rows.map(row => [row[name], row]))
 
-  it('csv can be read back to the last character; nothing in it is computed, and amounts are numbers', async t => {
+  it('csv is read back exactly, has no formulas, and has amounts as numbers', async t => {
     const { run } = await createStore(
       t,
       sqlite,
@@ -259,7 +259,7 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
     assert.doesNotMatch(text, /^\uFEFF|sep=/)
   })
 
-  it('csv-pt is what Excel in Portuguese opens: a mark, semicolons, decimal commas, CRLF, no formula', async t => {
+  it('csv-pt opens in Portuguese Excel: byte order mark, semicolons, decimal commas, CRLF, no formulas', async t => {
     const { run } = await createStore(
       t,
       sqlite,
@@ -288,7 +288,7 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
         if (!numbers.has(name)) assert.doesNotMatch(cell, /^[=+\-@\t\r]/, name)
   })
 
-  it('has the document’s printed number and ATCUD, but not in the API’s own form', async t => {
+  it('the document’s printed number and ATCUD are columns of csv, and absent from ndjson', async t => {
     const record = { ...makeRecord({ id: 'in_a', ...withDocument }, [makeLine()]), document: exampleDocument }
     const { run } = await createStore(t, sqlite, [record])
     for (const args of [['--format', 'csv'], ['--lines']]) {
@@ -298,7 +298,7 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
     assert.deepEqual(Object.keys(JSON.parse(await run('--format', 'ndjson'))), [...invoiceFields])
   })
 
-  it('has the document, its taxes by rate, and what was paid, remains and was credited', async t => {
+  it('rows have the document, taxes by rate, and paid, remaining and credited amounts', async t => {
     const note = { ...exampleDocument.related?.[0], status: 'final' } as DocumentAbout
     const document = { ...exampleDocument, related: [note] }
     const own = makeRecord({ id: 'in_own', status: 'open', ...withDocument })
@@ -361,7 +361,7 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
     ])
   })
 
-  it('csv has drafts where they are asked for, and the other formats have them always', async t => {
+  it('csv has drafts only on request, and the other formats always have them', async t => {
     const records = [
       makeRecord({ id: 'in_a', display_name: ',"status":"draft",' }),
       makeRecord({ id: 'in_d', status: 'draft' }),
@@ -377,7 +377,7 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
     assert.equal((await run('--format', 'ndjson')).trimEnd().split('\n').length, 2)
   })
 
-  it('parquet writes rows of long texts in smaller groups, so that few of them are held', async t => {
+  it('parquet writes rows with long texts in smaller groups to save memory', async t => {
     const lines = Array.from({ length: 25 }, (_, n) =>
       makeLine({ id: `il_${n}`, description: 'é'.repeat(8_000) }),
     )
@@ -395,7 +395,7 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
     assert.ok(rows.length >= 3 && Math.max(...rows) * 8_000 <= 4.5e6, rows.join(' '))
   })
 
-  it('parquet has typed columns that another library reads: int64, exact decimals, timestamps, text', async t => {
+  it('parquet has typed columns for other libraries: int64, exact decimals, timestamps and text', async t => {
     const { run, cli } = await createStore(
       t,
       sqlite,
@@ -429,7 +429,7 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
     for (const [id, total] of Object.entries(decimals)) assert.equal(rows.get(id)?.total, Number(total), id)
   })
 
-  it('ndjson is what fatura import takes', async t => {
+  it('ndjson can be read by fatura import', async t => {
     const { run, cli } = await createStore(
       t,
       sqlite,
@@ -447,7 +447,7 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
     assert.equal(again.stdout, text)
   })
 
-  it('--lines has one row a line item, and one for an invoice without any, in every format', async t => {
+  it('--lines writes a row for each line, and one row for an invoice without lines', async t => {
     const { run, cli } = await createStore(t, sqlite, lines)
     const rows = readCsv(await run('--lines'))
     const shown = [
@@ -501,7 +501,7 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
     )
   })
 
-  it('without a match there is a file all the same: a header, or a schema without rows', async t => {
+  it('an export without invoices still has a header or a schema', async t => {
     const { run, cli } = await createStore(t, sqlite, [])
     assert.equal((await run()).split('\r\n').length, 2)
     assert.match(await run('--format', 'csv-pt', '--lines'), /^\uFEFFinvoice_id;[^\n]+\r\n$/)
@@ -518,7 +518,7 @@ const many = Array.from({ length: 1_500 }, (_, i) => makeRecord({ id: `in_many${
 const partsIn = async (cli: Cli) => (await readdir(cli.folder)).filter(name => name.endsWith('.part'))
 
 describe('the files of fatura export', { concurrency: 2 }, () => {
-  it('a file is for its owner alone, replaces an older one, and leaves a link a link', async t => {
+  it('are readable only for their owner, replace older files, and keep a symbolic link', async t => {
     const { run, cli } = await createStore(t, sqlite, lines)
     const [path, link] = [join(cli.folder, 'out.csv'), join(cli.folder, 'link.csv')]
     await run('--output', path)
@@ -531,7 +531,7 @@ describe('the files of fatura export', { concurrency: 2 }, () => {
     assert.deepEqual(await partsIn(cli), [])
   })
 
-  it('a signal leaves an older file as it was and nothing half, even while the database is silent', async t => {
+  it('stay unchanged after a signal, even while the database does not answer', async t => {
     const { cli, env, url } = await createStore(t, postgres, many)
     const path = join(cli.folder, 'out.csv')
     await writeFile(path, 'older')
@@ -548,7 +548,7 @@ describe('the files of fatura export', { concurrency: 2 }, () => {
     assert.deepEqual(await partsIn(cli), [])
   })
 
-  it('a reader that goes away ends it quietly', async t => {
+  it('an export ends without an error when nobody reads its output any more', async t => {
     const { cli, env } = await createStore(t, sqlite, many)
     const child = spawn(process.execPath, [entryPoint, 'export'], {
       cwd: cli.folder,
@@ -564,7 +564,7 @@ describe('the files of fatura export', { concurrency: 2 }, () => {
     assert.deepEqual([code, signal, stderr], [0, null, ''])
   })
 
-  it('a wrong filter is told with what is allowed', () => {
+  it('a wrong filter is refused with the allowed values', () => {
     const mistakes: [options: FilterOptions, says: RegExp][] = [
       [
         { status: 'payed' },
@@ -583,7 +583,7 @@ describe('the files of fatura export', { concurrency: 2 }, () => {
       assert.throws(() => readExportScope(options), { constructor: CliError, message: says })
   })
 
-  it('a mistake is one line, and writes nothing', async t => {
+  it('a wrong argument gives one line and writes no file', async t => {
     const { cli, env } = await createStore(t, sqlite, lines)
     const before = await readdir(cli.folder)
     const mistakes: [args: string[], says: RegExp][] = [

@@ -9,8 +9,8 @@ import { assertOneLine, createCli } from '../support/clients/cli.ts'
 import { createFolder } from '../support/databases/engines.ts'
 import { makeInvoice } from '../support/worlds/records.ts'
 
-describe('what may be written over', () => {
-  it('an export overwrites or refuses by what is at its path', async t => {
+describe('overwriting files', () => {
+  it('an export overwrites earlier exports, and refuses stores, databases and other files', async t => {
     const folder = await createFolder(t)
     const at = (name: string) => join(folder, name)
     const storeFile = at('fatura.db')
@@ -51,7 +51,7 @@ async function createStore(t: TestContext) {
 }
 
 describe('fatura export', { concurrency: 2 }, () => {
-  it('leaves the store, its logs, other databases and existing files as they are', async t => {
+  it('does not overwrite the store, its logs, other databases and other files', async t => {
     const { cli, read } = await createStore(t)
     const before = await read()
     const other = join(cli.folder, 'other.db')
@@ -76,7 +76,7 @@ describe('fatura export', { concurrency: 2 }, () => {
     assert.match(await readFile(join(cli.folder, 'older.csv'), 'utf8'), /^id,number/)
   })
 
-  it('--pdfs leaves an index.csv that it did not write', async t => {
+  it('with --pdfs does not overwrite an index.csv of another program', async t => {
     const { cli } = await createStore(t)
     const env = { STRIPE_API_KEY: 'sk_test_unused', STRIPE_API_BASE: 'http://127.0.0.1:9' }
     await mkdir(join(cli.folder, 'month'))
@@ -94,7 +94,7 @@ describe('fatura export', { concurrency: 2 }, () => {
 })
 
 describe('fatura copy', { concurrency: 2 }, () => {
-  it('refuses its source under another name, and a name that SQLite uses for its own data', async t => {
+  it('refuses its own source under another name, and names of SQLite’s internal files', async t => {
     const { cli, read } = await createStore(t)
     const before = await read()
     await symlink(cli.database, join(cli.folder, 'link.db'))
@@ -114,7 +114,7 @@ describe('fatura copy', { concurrency: 2 }, () => {
     assert.deepEqual(await readdir(join(cli.folder, 'data')), ['fatura.db'])
   })
 
-  it('leaves a file that is no store as it is', async t => {
+  it('leaves a file that is not a store unchanged', async t => {
     const { cli } = await createStore(t)
     const path = join(cli.folder, 'letter.txt')
     await writeFile(path, 'Dear Sir or Madam,\n')

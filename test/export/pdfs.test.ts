@@ -38,7 +38,7 @@ async function createWorld(t: TestContext) {
 
 // Both wait for the pace at which an invoicing system may be asked.
 describe('fatura export --pdfs', { concurrency: 2 }, () => {
-  it('fetches what there is, keeps what is there, tells what failed, and fetches that when it is run again', async t => {
+  it('fetches missing PDFs, keeps existing ones, and fetches failed ones at the next run', async t => {
     const { folder, run, files, index, ix } = await createWorld(t)
     const first = await run()
     assert.equal(first.code, 0, first.stderr)
@@ -85,7 +85,7 @@ describe('fatura export --pdfs', { concurrency: 2 }, () => {
     assert.ok((await files()).includes(lost))
   })
 
-  it('at a signal, leaves whole PDFs, no index that says what is not so, and nothing half', async t => {
+  it('leaves only whole PDFs and a true index after a signal', async t => {
     const { folder, start, files, stripe, run } = await createWorld(t)
     stripe.faults.set('pdf', 'hang')
     const program = start()
@@ -108,7 +108,7 @@ describe('fatura export --pdfs', { concurrency: 2 }, () => {
   })
 })
 
-describe('names of PDF files', () => {
+describe('the name of a PDF file', () => {
   const cases: [number: string | null, id: string, name: string][] = [
     ['OKE9VGHT-0013', 'in_1', '2026-03-02_OKE9VGHT-0013_in_1_ix.pdf'],
     ['FT 2026/12', 'in_2', '2026-03-02_FT 2026-12_in_2_ix.pdf'],
@@ -118,11 +118,11 @@ describe('names of PDF files', () => {
     [null, 'in_6', '2026-03-02_in_6_ix.pdf'],
   ]
   for (const [number, id, name] of cases)
-    it(`${JSON.stringify(number)} gives ${name}`, () => {
+    it(`is ${name} for the number ${JSON.stringify(number)}`, () => {
       assert.equal(pdfFileName(makeInvoice({ number, id }), 'ix'), name)
     })
 
-  it('names of PDFs are short enough for every file system, whatever the number and the ID', () => {
+  it('is short enough for every file system, for any number and ID', () => {
     const long = makeInvoice({ number: '€'.repeat(500), id: `in_${'x'.repeat(252)}` })
     const name = pdfFileName(long, 'payments')
     assert.ok(Buffer.byteLength(name) <= 200, name)

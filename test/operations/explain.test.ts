@@ -102,8 +102,8 @@ async function createWorld(t: TestContext, engine: Engine): Promise<World> {
 }
 
 for (const engine of engines)
-  describe(`fatura explain: ${engine.name}`, { concurrency: 2 }, () => {
-    it('takes a number, and the document’s ID, printed number or ATCUD; shows both dashboards', async t => {
+  describe(`fatura explain on ${engine.name}`, { concurrency: 2 }, () => {
+    it('finds an invoice by its number, document ID, printed number or ATCUD, and shows both dashboards', async t => {
       const { store, save, saveDocument, relink } = await createWorld(t, engine)
       const settings = readSettings({}, settingGroups.link, { envFile: false })
       const explain = (name: string) => explainNamed('text', store, name, settings)
@@ -125,7 +125,7 @@ for (const engine of engines)
         await assert.rejects(explain(name), { message: /^There is no invoice \S+ in the store\./ }, name)
     })
 
-    it('shows both sides, why they are tied, and what happened', async t => {
+    it('shows both sides, the reason for their link, and the events', async t => {
       const { store, text, json, save, saveDocument, relink } = await createWorld(t, engine)
       await save({ customer_email: 'secret@example.com' }, { state: 'synced', ix_id: 10 })
       await saveDocument({}, tx => tx.saveClient(7, '123456789', observationStamp(now)))
@@ -178,7 +178,7 @@ for (const engine of engines)
       assert.equal(object.invoice.customer_email, undefined)
     })
 
-    it('reports that nothing is known of a document, and that there is no journal', async t => {
+    it('reports an unknown document and a missing journal', async t => {
       const { store, text, textHere, save } = await createWorld(t, engine)
       await save({ status: 'open', display_name: 'ana@lima.example' })
       assert.match(await textHere(), /^It is not_synced, because no invoicing system is connected/m)
@@ -199,7 +199,7 @@ for (const engine of engines)
       assert.match(await text({ DOCUMENT_REFERENCE: 'Stripe {id}' }), /^ {2}Stripe \{id\} +Stripe in_why$/m)
     })
 
-    it('shows which reference ties a document, and what keeps others from the invoice', async t => {
+    it('shows the reference that links a document, and why other documents are not linked', async t => {
       const { store, text, json } = await createWorld(t, engine)
       const { apply, save } = linkedStore(store)
       const why = { id, customer_id: 'cus_ana', number: 'A-1', customer_tax_id: null }
@@ -235,7 +235,7 @@ for (const engine of engines)
       ])
     })
 
-    it('marks an imported invoice as one', async t => {
+    it('shows that an invoice was imported', async t => {
       const { text, save } = await createWorld(t, engine)
       await save({ ix_sync_state: 'synced', ix_id: 99, ix_status: 'settled' }, null)
       const shown = await text()
@@ -244,7 +244,7 @@ for (const engine of engines)
       assert.doesNotMatch(shown, /Looked at next|because/)
     })
 
-    it('reports when what is stored is not what would follow now, and which documents fit', async t => {
+    it('reports a stored link that differs from the current rules, and names the fitting documents', async t => {
       const { store, text, jsonHere, save, saveDocument } = await createWorld(t, engine)
       await save()
       await saveDocument({ id: 12 })
@@ -262,7 +262,7 @@ for (const engine of engines)
       assert.equal((await jsonHere())[0].is_stale, true)
     })
 
-    it('reports misses, one that is claimed apart from the one that is tied, and one that is gone', async t => {
+    it('reports misses, a claimed document beside the linked one, and a missing document', async t => {
       const { store, text, textHere, save, saveDocument, relink } = await createWorld(t, engine)
       await save({}, { state: 'synced', ix_id: 9 })
       await saveDocument({ id: 10 })
@@ -288,7 +288,7 @@ for (const engine of engines)
       )
     })
 
-    it('shows until when a document may be in the making', async t => {
+    it('shows until when a document may be in the state creating', async t => {
       const { store, text, textHere, save, relink } = await createWorld(t, engine)
       const attempted_at = new Date(Date.now() - 60_000).toISOString()
       await save({}, { state: 'creating', attempted_at })
@@ -304,7 +304,7 @@ for (const engine of engines)
       assert.match(await text({ LINK_CREATING_TIMEOUT: '10s' }), /Stored as creating, but .* it is failed/)
     })
 
-    it('shows an invoice of each customer that has one, and a draft that was deleted', async t => {
+    it('shows every customer’s invoice with the same ID, and a deleted draft', async t => {
       const { store, text, textHere, jsonHere, save } = await createWorld(t, engine)
       await save({ customer_id: 'cus_a' })
       await save({ customer_id: 'cus_b', status: 'draft' })
@@ -329,7 +329,7 @@ for (const engine of engines)
       )
     })
 
-    it('shows what to look at for an unknown id', async t => {
+    it('gives advice for an unknown ID', async t => {
       const { run } = await createWorld(t, engine)
       assertOneLine(await run(['in_nobody']), /no invoice in_nobody .*fatura status/)
       assertOneLine(await run(['in_nobody', '--json']), /no invoice/)
@@ -337,7 +337,7 @@ for (const engine of engines)
       assert.match(refusalOf('LINK_CREATING_TIMEOUT', '0'), /^LINK_CREATING_TIMEOUT/)
     })
 
-    it('obeys nothing that somebody wrote', async t => {
+    it('shows control characters of stored texts harmlessly', async t => {
       const { text, save } = await createWorld(t, engine)
       const evil = '\x1b[2J\nIt is synced'
       await save({ display_name: evil, number: evil }, { state: 'failed', error: evil })

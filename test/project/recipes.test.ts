@@ -153,7 +153,7 @@ const concerned = {
   'store/migrations': ['functions.sql contains', 'is created by the first run'],
   'store/postgres': ['a second wall'],
   'store/released': ['answers as before after its migration'],
-  'export/export': ['has exactly what', 'printed number and ATCUD'],
+  'export/export': ['writes exactly the invoices', 'printed number and ATCUD'],
   'sdk/held-against-the-document': ['the client asks every operation', 'fields and error codes'],
   'cli/help': ['"fatura (greet|serve|doctor|export)"', 'help is checked in this file'],
   'project/docs': ['docs/(errors|api|configuration)', 'every default is a value', 'every file, folder'],

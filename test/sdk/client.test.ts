@@ -61,10 +61,10 @@ const fails = (code: string, fields: Partial<FaturaError> = {}) => {
 // What an engine has a part in, tests of the API show.
 const [engine] = engines as readonly [Engine]
 
-describe('the client', { concurrency: 6 }, () => {
+describe('the client of the SDK', { concurrency: 6 }, () => {
   const service = shareService(engine, { records, documents })
 
-  test('gives a page, an invoice and a PDF, as the service has them, with their freshness', async () => {
+  test('returns a page, an invoice and a PDF unchanged, with their freshness', async () => {
     const { client } = await connect(service(), { baseUrl: `${service().address}/` })
     const page = await client.invoices.list('cus_ana', { status: 'paid', q: 'ana', page_size: 5 })
     const raw = await service().list('?status=paid&q=ana&page_size=5')
@@ -81,7 +81,7 @@ describe('the client', { concurrency: 6 }, () => {
     assert.equal(await text(download.body), '%PDF-1.7\nix 4711')
   })
 
-  test('syncedAt is what the service says, of a 304 too', async t => {
+  test('takes syncedAt from the service, also from a 304', async t => {
     const service = await startService(t, engine, { records })
     const { client, statuses } = await connect(service)
     for (const moment of [Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 2)]) {
@@ -93,7 +93,7 @@ describe('the client', { concurrency: 6 }, () => {
     assert.deepEqual([...new Set(statuses)], [200, 304])
   })
 
-  test('a poll costs a 304 and gives the very object of before; after a change, the new one', async t => {
+  test('returns the same object after a 304, and a new object after a change', async t => {
     const service = await startService(t, engine, { records })
     const { client, statuses } = await connect(service)
     const poll = () => client.invoices.list('cus_ana', { status: 'paid' })
@@ -109,13 +109,13 @@ describe('the client', { concurrency: 6 }, () => {
     assert.deepEqual(statuses, [200, 200, 304, 304, 200, 200])
   })
 
-  test('what is remembered is bounded: the oldest makes room', async () => {
+  test('forgets the oldest answers when it holds too many', async () => {
     const { client, statuses } = await connect(service(), { remember: 2 })
     for (const page_size of [1, 2, 3, 1, 3]) await client.invoices.list('cus_ana', { page_size })
     assert.deepEqual(statuses, [200, 200, 200, 200, 304])
   })
 
-  test('all: every invoice once, in order, over as many pages as it takes; filters apply', async t => {
+  test('gives every invoice once and in order with all(), for any number of pages and filters', async t => {
     const service = await startService(t, engine, {
       records: [...many(120), makeRecord({ status: 'void' })],
     })
@@ -134,7 +134,7 @@ describe('the client', { concurrency: 6 }, () => {
     for await (const _ of client.invoices.all('cus_nobody')) assert.fail('nobody has none')
   })
 
-  test('all tells when the customer changed between two pages, and gives none twice', async t => {
+  test('reports with all() that the customer changed between two pages, and gives no invoice twice', async t => {
     const service = await startService(t, engine, { records: many(60) })
     const { client } = await connect(service)
     const walk = client.invoices.all('cus_ana')
@@ -149,7 +149,7 @@ describe('the client', { concurrency: 6 }, () => {
     assert.deepEqual([walk.changed, again], [false, 61])
   })
 
-  test('a walk that is left asks for no further page, and an aborted one rejects', async t => {
+  test('requests no further page when a walk is stopped, and rejects when a walk is aborted', async t => {
     const service = await startService(t, engine, { records: many(60) })
     const { client, statuses } = await connect(service)
     for await (const _ of client.invoices.all('cus_ana')) break
@@ -163,7 +163,7 @@ describe('the client', { concurrency: 6 }, () => {
     )
   })
 
-  test('an error has the code, status, request id and parameter of the answer', async () => {
+  test('throws an error with the answer’s code, status, request ID and parameter', async () => {
     const { client } = await connect(service())
     await assert.rejects(
       client.invoices.list('cus_ana', { date_from: '2026-02-30' }),
@@ -181,7 +181,7 @@ describe('the client', { concurrency: 6 }, () => {
     await assert.rejects(client.invoice.get('cus_ana/../cus_eve', 'in_1'), fails('invalid_parameter'))
   })
 
-  test('gives up before a wait that is longer than it may, and at once when aborted', {
+  test('gives up before a wait that is longer than allowed, and at once when it is aborted', {
     timeout: 600_000,
   }, async t => {
     const openPdf = async () => {
@@ -197,7 +197,7 @@ describe('the client', { concurrency: 6 }, () => {
     await assert.rejects(patient.client.downloadPdf('cus_ana', 'in_1', 'ix', call), { message: 'no more' })
   })
 
-  test('asks the token’s function once for many calls, and once more after a 401', async () => {
+  test('calls the token’s function once for many calls, and again after a 401', async () => {
     const tokens = [createToken().token, await service().createToken()]
     let asked = 0
     const { client, statuses } = await connect(service(), { token: async () => tokens[asked++] as string })
@@ -216,7 +216,7 @@ describe('the client', { concurrency: 6 }, () => {
     assert.deepEqual(fixed.statuses, [401])
   })
 
-  test('a PDF that breaks off never looks whole', async t => {
+  test('reports an incomplete PDF as an error', async t => {
     const service = await startService(t, engine, {
       records,
       documents: {
@@ -240,8 +240,8 @@ describe('the client', { concurrency: 6 }, () => {
 
 const list = (client: ReturnType<typeof createClient>) => client.invoices.list('cus_ana')
 
-describe('the client before what is not, or not always, the service', { concurrency: 6 }, () => {
-  test('another’s page with status 200 is no answer, of a list or a PDF', async t => {
+describe('the client of the SDK with another or a faulty server', { concurrency: 6 }, () => {
+  test('refuses another program’s answer with status 200, for a list or a PDF', async t => {
     const { origin } = await startUpstream(t, (_, response) => {
       response.setHeader('content-type', 'text/html').end('Welcome to our wireless network')
     })
@@ -250,7 +250,7 @@ describe('the client before what is not, or not always, the service', { concurre
     await assert.rejects(client.downloadPdf('cus_ana', 'in_1', 'ix'), fails('unexpected_answer'))
   })
 
-  test('fewer invoices than announced are an error, not the end of the list', async t => {
+  test('throws an error when a page has fewer invoices than its total announces', async t => {
     const { origin } = await startUpstream(t, (_, response) => {
       const body = { invoices: [] as Invoice[], page: 1, page_size: 50, total: 7, total_pages: 1 }
       response.setHeader('content-type', 'application/json').end(JSON.stringify(body))
@@ -261,7 +261,7 @@ describe('the client before what is not, or not always, the service', { concurre
     }, fails('unexpected_answer'))
   })
 
-  test('refuses what would give less than was asked for, and what cannot be sent', async () => {
+  test('refuses parameters that the service would ignore, and tokens that cannot be sent', async () => {
     const client = createClient({ baseUrl: 'http://127.0.0.1:1', token: 'two words' })
     await assert.rejects(client.invoices.list('cus_ana', { page_size: 51 }), RangeError)
     await assert.rejects(
@@ -294,8 +294,8 @@ function createWaits(clock: StoppedClock) {
 }
 
 // One after the other: this process has one clock.
-describe('the client, as time passes', () => {
-  test('waits through a PDF that is being made, by Retry-After, and reports it', async t => {
+describe('the client of the SDK over time', () => {
+  test('waits for a PDF that is not ready, by Retry-After, and reports the wait', async t => {
     const clock = stopClock(t)
     let asked = 0
     const service = await startService(t, engine, {
@@ -319,7 +319,7 @@ describe('the client, as time passes', () => {
     assert.deepEqual(statuses, [503, 503, 503, 503, 503, 200])
   })
 
-  test('comes again after the rate limit’s Retry-After, not before', async t => {
+  test('retries after the Retry-After of the rate limit, not earlier', async t => {
     const clock = stopClock(t)
     const service = await startService(t, engine, { records, rateLimit: { requests: 1, seconds: 10 } })
     const { client, statuses } = await connect(service)
@@ -333,7 +333,7 @@ describe('the client, as time passes', () => {
     assert.deepEqual(statuses, [200, 429, 304])
   })
 
-  test('comes again after broken connections and a proxy’s 502, waiting longer each time, and then gives up', async t => {
+  test('retries after broken connections and a 502 with growing pauses, and then gives up', async t => {
     const clock = stopClock(t)
     const upstream = await startUpstream(t, (request, response) => {
       switch (upstream.requests.length) {
@@ -372,7 +372,7 @@ describe('the client, as time passes', () => {
     }
   })
 
-  test('a Retry-After that is a date is honoured', async t => {
+  test('obeys a Retry-After that is a date', async t => {
     stopClock(t)
     const { origin } = await startUpstream(t, (_, response) => {
       const date = new Date(Date.now() + 600_000).toUTCString()
@@ -385,7 +385,7 @@ describe('the client, as time passes', () => {
     })
   })
 
-  test('a service that never answers is left after timeoutMs, or when the call is aborted', async t => {
+  test('gives up on a silent service after timeoutMs, or when the call is aborted', async t => {
     const clock = stopClock(t)
     const upstream = await startUpstream(t, () => {})
     const hasty = createClient({ baseUrl: upstream.origin, token: 'fat_x', retries: 0, timeoutMs: 5_000 })

@@ -20,7 +20,7 @@ const shown = [...page.matchAll(/^```ts\n(.*?)^```\n+```text\n(.*?)^```$/gms)].m
   ([, code = '', output = '']) => ({ code, output }),
 )
 
-test('docs/client.md shows every example whole, and no other', async () => {
+test('docs/client.md shows exactly the client’s examples', async () => {
   const files = await Promise.all(names.map(name => readFile(join(folder, name), 'utf8')))
   assert.ok(files.length >= 5)
   assert.deepEqual(shown.map(({ code }) => code).sort(), files.sort())
@@ -72,7 +72,7 @@ function slowDocuments() {
   }
 }
 
-test('the client’s examples print what docs/client.md says', async t => {
+test('the client’s examples print the output of docs/client.md', async t => {
   // Of one engine: test/sdk/client.test.ts has the client on each.
   const [engine = assert.fail()] = engines
   const service = await startService(t, engine, { records, documents: slowDocuments() })

@@ -269,7 +269,7 @@ const errorCodes: Record<ErrorCode, true> = {
   upstream_timeout: true,
 }
 
-test('fields and error codes of the client’s types are those of the document', () => {
+test('the client’s types have the fields and error codes of openapi.json', () => {
   const { schemas } = document.components
   for (const [schema, fields] of Object.entries({
     InvoiceSummary: summaryFields,
@@ -305,7 +305,7 @@ test('fields and error codes of the client’s types are those of the document',
   assert.deepEqual(schemas.ErrorCode.enum.toSorted(), Object.keys(errorCodes).sort())
 })
 
-test('a field may be null in the client’s types where the document says so, and nowhere else', () => {
+test('a field of the client’s types may be null exactly where openapi.json says so', () => {
   const nullable = (schema: string) =>
     Object.entries<{ type?: string | string[] }>(document.components.schemas[schema].properties)
       .filter(([, { type }]) => Array.isArray(type) && type.includes('null'))
@@ -393,7 +393,7 @@ async function record(): Promise<Map<string, Set<string>>> {
   return asked
 }
 
-test('the client asks every operation on invoices with every parameter of it, and nothing else', async () => {
+test('the client asks every operation on invoices with all its parameters, and no other', async () => {
   const asked = await record()
   const operations = Object.entries<{ get: Operation }>(document.paths).filter(([, { get }]) =>
     get.tags.includes('invoices'),
@@ -409,7 +409,7 @@ test('the client asks every operation on invoices with every parameter of it, an
   assert.deepEqual(listParameters.toSorted(), query.sort())
 })
 
-test('the client is at most 4 KB, bundled, minified and compressed, and needs nothing beside the platform', async () => {
+test('the bundled client is at most 4 KB compressed and has no dependencies', async () => {
   const { outputFiles } = await build({
     entryPoints: [`${root}src/sdk/client.ts`],
     bundle: true,

@@ -30,7 +30,7 @@ function readToken(token: string) {
 }
 
 describe('createLink', () => {
-  it('gives the public address with a token in the fragment, for an hour', async t => {
+  it('returns the public address with a token in the fragment, valid for an hour', async t => {
     t.mock.timers.enable({ apis: ['Date'], now: 1_800_000_000_500 })
     const link = await createLink(options)
     const [address, token = ''] = link.split('/#t=')
@@ -41,7 +41,7 @@ describe('createLink', () => {
     assert.deepEqual([iat, exp], [1_800_000_000, 1_800_003_600])
   })
 
-  it('binds a link to an invoice, and to the time told', async () => {
+  it('limits a link to an invoice and to the given time', async () => {
     const { token, expires_at } = await createLinkToken({ ...options, invoice: 'in_1', ttlSeconds: 86_400 })
     const [, { iat, exp, invoice }] = readToken(token)
     assert.equal(invoice, 'in_1')
@@ -49,7 +49,7 @@ describe('createLink', () => {
     assert.equal(expires_at, new Date(exp * 1_000).toISOString())
   })
 
-  it('takes the key as text, and any spelling of the address', async () => {
+  it('accepts the key as text, and the address in any spelling', async () => {
     const text = JSON.stringify({ ...key, alg: 'EdDSA', use: 'sig' })
     for (const [given, aud] of [
       ['https://Invoices.Example.com/', publicUrl],
@@ -63,7 +63,7 @@ describe('createLink', () => {
     }
   })
 
-  it('refuses what makes no link, says which option it is, and never repeats the key', async () => {
+  it('refuses invalid options by name, and never shows the key', async () => {
     const { d } = key
     const refused: [object, RegExp][] = [
       [{ key: '' }, /key/],
@@ -102,12 +102,12 @@ describe('createLink', () => {
       })
   })
 
-  it('takes the same IDs as the API', async () => {
+  it('accepts the same IDs as the API', async () => {
     const code = await readFile(join(root, 'src/sdk/link.ts'), 'utf8')
     for (const pattern of [customerIdPattern, invoiceIdPattern]) assert.ok(code.includes(`/${pattern}/`))
   })
 
-  it('names the service as the setting PUBLIC_URL does', async () => {
+  it('uses the service’s address as in the setting PUBLIC_URL', async () => {
     for (const address of ['https://Example.com:443/', 'https://example.com//', 'http://[::1]:3000/']) {
       const link = await createLink({ ...options, publicUrl: address })
       assert.equal(link.split('/#t=')[0], settings.PUBLIC_URL.parse(address))
@@ -122,7 +122,7 @@ describe('createLink', () => {
       assert.throws(() => settings.PUBLIC_URL.parse(wrong))
   })
 
-  it('signs as those who check it expect, with an id of a key as they are made', async () => {
+  it('signs tokens that the service accepts, with a key ID of fatura key', async () => {
     const kid = createKeyId()
     const { token } = await createLinkToken({ ...options, key: { ...key, kid } })
     const [header] = readToken(token)

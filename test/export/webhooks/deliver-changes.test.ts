@@ -137,7 +137,7 @@ function assertAllInOrder(received: readonly Received[], wanted: readonly number
 
 for (const engine of engines)
   describe(`outgoing webhooks on ${engine.name}`, () => {
-    it('webhooks are thin, signed by Standard Webhooks, and sent once for the wanted customers alone', async t => {
+    it('send small signed messages once, and only for the wanted customers', async t => {
       const { store } = await openStore(t, engine)
       const receiver = await receive(t, 204)
       const webhook = await addWebhook(store, { url: receiver.url, customers: ['cus_1', 'cus_2'] })
@@ -172,7 +172,7 @@ for (const engine of engines)
       assert.equal(receiver.requests.length, 2 * own.length)
     })
 
-    it('an outgoing webhook is sent ten times in three days, by processes that end in between, then disabled; nothing is skipped', async t => {
+    it('are retried ten times in three days across restarts, and then disabled without skipping a change', async t => {
       const { store } = await openStore(t, engine)
       const seqs = await write(store, 3)
       const receiver = await receive(t, ...Array(sentAtOnce + maxAttempts).fill(500), 302, 204)
@@ -202,7 +202,7 @@ for (const engine of engines)
   })
 
 describe('outgoing webhooks', () => {
-  it('a webhook is disabled by 410 or when its changes are no longer kept; a paused one sends nothing', async t => {
+  it('are disabled by a 410 or when their changes were pruned, and send nothing while paused', async t => {
     const { store } = await openStore(t, sqlite)
     await write(store, 1)
     const gone = await receive(t, 410)
@@ -218,7 +218,7 @@ describe('outgoing webhooks', () => {
     assert.match((await findWebhook(store, 'wh_paused')).error ?? '', /no longer kept/)
   })
 
-  it('a receiver that hangs or is dead delays no other', async t => {
+  it('are not delayed by another receiver that hangs or is dead', async t => {
     const { store } = await openStore(t, sqlite)
     const hanging = createServer(() => {}).listen(0, '127.0.0.1')
     await once(hanging, 'listening')
@@ -250,7 +250,7 @@ describe('outgoing webhooks', () => {
     await delivering
   })
 
-  it('an address must be public and have TLS, also where a name leads to a private address', async () => {
+  it('are sent only to public addresses with TLS, even through a public name', async () => {
     for (const url of [
       'ftp://x.example/',
       'x',
@@ -267,7 +267,7 @@ describe('outgoing webhooks', () => {
     assert.deepEqual(answer, { status: null, outcome: 'is at an address that is not public' })
   })
 
-  it('get every change though the process that sends is killed again and again, at any point', async t => {
+  it('send every change when the sender is killed repeatedly at any point', async t => {
     const { store } = await openStore(t, sqlite)
     const kills = campaign(40, 1_000)
     const received: Received[] = []
@@ -320,7 +320,7 @@ describe('outgoing webhooks', () => {
     t.diagnostic(`${kills} kills, ${seqs.length} changes, 0 lost, ${twice} sent again`)
   })
 
-  it('get every change though the process gets SIGKILL', async t => {
+  it('send every change after a SIGKILL', async t => {
     const { url, store } = await openStore(t, sqlite)
     const kills = campaign(2, 1_000)
     const receiver = await receive(t, 204)
@@ -348,7 +348,9 @@ describe('outgoing webhooks', () => {
   })
 })
 
-it('a pause by a clock that was a day ahead is over', { timeout: 600_000 }, async t => {
+it('a webhook’s pause ends when the clock was a day ahead and is corrected', {
+  timeout: 600_000,
+}, async t => {
   const { store } = await openStore(t, sqlite)
   const receiver = await receive(t, 204)
   await write(store, 1, 1)

@@ -159,7 +159,7 @@ const resultsOf = (wrong: Record<string, Finding>) =>
   Object.fromEntries(Object.entries(wrong).map(([check, { result }]) => [check, result]))
 
 // On a clock that stands still, what is never over hangs.
-describe('fatura doctor on a clock that stands still', { timeout: 600_000 }, () => {
+describe('fatura doctor with a stopped clock', { timeout: 600_000 }, () => {
   /** Looks on a clock that stands still, within this process. */
   async function lookStill(t: TestContext, clinic: Clinic, wanted?: Partial<Wanted>) {
     const clock = stopClock(t)
@@ -198,7 +198,7 @@ describe('fatura doctor on a clock that stands still', { timeout: 600_000 }, () 
     assertLate((await looking.examined).findings, /^Stripe: key$/, /^InvoiceXpress: key$/)
   })
 
-  it('asks a second time, and waits five seconds each, when a sampled invoice hangs', async t => {
+  it('asks twice for a sampled invoice that hangs, and waits five seconds each time', async t => {
     const clinic = await open(t, { invoices: 8 })
     await clinic.sync()
     const { sandbox } = clinic
@@ -218,7 +218,7 @@ describe('fatura doctor on a clock that stands still', { timeout: 600_000 }, () 
     assert.equal(asked(), 2)
   })
 
-  it('agrees on every invoice of the sample, whatever state its document is in', async t => {
+  it('finds no difference in the sample, whatever state the documents have', async t => {
     const clinic = await open(t, { invoices: 120, seed: 22 })
     await clinic.sync()
     const clock = stopClock(t)
@@ -242,7 +242,7 @@ describe('fatura doctor on a clock that stands still', { timeout: 600_000 }, () 
     ])
   })
 
-  it('expects the simulated clock of a sandbox to differ', async t => {
+  it('accepts the simulated clock of a sandbox', async t => {
     const clinic = await open(t, { invoices: 8 })
     await clinic.sync()
     // A clock that tells whole seconds is taken to be half a second further.
@@ -262,11 +262,11 @@ describe('fatura doctor on a clock that stands still', { timeout: 600_000 }, () 
 })
 
 describe('fatura doctor', { concurrency: 4 }, () => {
-  it('of a store that was synchronized', async t => {
+  it('with a synced store', async t => {
     const clinic = await open(t)
     await clinic.sync()
 
-    await t.test('finds nothing when all is well, and reports it line by line', async () => {
+    await t.test('finds no problem, and reports each check in a line', async () => {
       const { wrong, code } = await clinic.examine(['--sample', '2'])
       assert.deepEqual([resultsOf(wrong), code], [{}, 0])
 
@@ -291,7 +291,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       assert.doesNotMatch(stdout, /\.pdf/)
     })
 
-    await t.test('reports each setting that is wrong, as a start would, and goes on', async () => {
+    await t.test('reports each wrong setting, and continues with the other checks', async () => {
       await clinic.renew()
       const { wrong } = await clinic.examine([], {
         PORT: 'x',
@@ -323,7 +323,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       assert.equal(wrong.Sample?.result, 'FAIL')
     })
 
-    await t.test('lists documents by the types that the connector asks for, in every request', async () => {
+    await t.test('requests documents only of the connector’s types', async () => {
       const asked: string[][] = []
       const proxy = createServer(async (request, response) => {
         const url = new URL(request.url ?? '', clinic.ix.address)
@@ -356,7 +356,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       assert.match(ix.findings.at(-1)?.detail ?? '', /Stripe alone: no difference/)
     })
 
-    await t.test('reports where a system could not be reached, and which setting to look at', async () => {
+    await t.test('names the setting to check when a system is unreachable', async () => {
       const base = 'http://127.0.0.1:1'
       const { wrong } = await clinic.look({ STRIPE_API_BASE: base, INVOICEXPRESS_API_BASE: base })
       for (const [system, setting] of [
@@ -396,45 +396,48 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       }
     })
 
-    await t.test('looks at the endpoints of webhooks: none, disabled, with too few events', async () => {
-      await clinic.renew()
-      let endpoints: object[] = []
-      const proxy = createServer(async (request, response) => {
-        if (request.url?.startsWith('/v1/webhook_endpoints')) {
-          const list = { object: 'list', url: '/v1/webhook_endpoints', has_more: false, data: endpoints }
-          response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(list))
-          return
-        }
-        const headers = { authorization: request.headers.authorization ?? '' }
-        const answer = await fetch(clinic.sandbox.address + request.url, { headers })
-        response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
-      })
-      await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
-      t.after(() => {
-        proxy.close()
-        proxy.closeAllConnections()
-      })
-      const env = { STRIPE_API_BASE: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` }
-      const endpoint = { id: 'we_1', status: 'enabled', api_version: null, enabled_events: neededEvents }
-      const look = async () => (await clinic.look(env)).wrong['Stripe: webhook endpoint']
+    await t.test(
+      'warns of webhook endpoints that are missing, disabled or without needed events',
+      async () => {
+        await clinic.renew()
+        let endpoints: object[] = []
+        const proxy = createServer(async (request, response) => {
+          if (request.url?.startsWith('/v1/webhook_endpoints')) {
+            const list = { object: 'list', url: '/v1/webhook_endpoints', has_more: false, data: endpoints }
+            response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(list))
+            return
+          }
+          const headers = { authorization: request.headers.authorization ?? '' }
+          const answer = await fetch(clinic.sandbox.address + request.url, { headers })
+          response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
+        })
+        await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
+        t.after(() => {
+          proxy.close()
+          proxy.closeAllConnections()
+        })
+        const env = { STRIPE_API_BASE: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` }
+        const endpoint = { id: 'we_1', status: 'enabled', api_version: null, enabled_events: neededEvents }
+        const look = async () => (await clinic.look(env)).wrong['Stripe: webhook endpoint']
 
-      const none = await clinic.examine(['--sample', '0'], env)
-      assert.match(none.wrong['Stripe: webhook endpoint']?.detail ?? '', /has no endpoint/)
-      endpoints = [{ ...endpoint, status: 'disabled' }]
-      assert.match((await look())?.detail ?? '', /no endpoint of the account is enabled/)
-      const few = neededEvents.filter(type => type !== 'invoice.voided' && type !== 'customer.updated')
-      endpoints = [
-        { ...endpoint, enabled_events: few },
-        { ...endpoint, enabled_events: [] },
-      ]
-      assert.match((await look())?.detail ?? '', /sends invoice\.voided, customer\.updated$/)
-      endpoints.push(endpoint)
-      assert.equal(await look(), undefined)
-      const { wrong } = await clinic.look({ STRIPE_WEBHOOK_SECRET: '' })
-      assert.equal(wrong['Stripe: webhook endpoint']?.result, 'skip')
-    })
+        const none = await clinic.examine(['--sample', '0'], env)
+        assert.match(none.wrong['Stripe: webhook endpoint']?.detail ?? '', /has no endpoint/)
+        endpoints = [{ ...endpoint, status: 'disabled' }]
+        assert.match((await look())?.detail ?? '', /no endpoint of the account is enabled/)
+        const few = neededEvents.filter(type => type !== 'invoice.voided' && type !== 'customer.updated')
+        endpoints = [
+          { ...endpoint, enabled_events: few },
+          { ...endpoint, enabled_events: [] },
+        ]
+        assert.match((await look())?.detail ?? '', /sends invoice\.voided, customer\.updated$/)
+        endpoints.push(endpoint)
+        assert.equal(await look(), undefined)
+        const { wrong } = await clinic.look({ STRIPE_WEBHOOK_SECRET: '' })
+        assert.equal(wrong['Stripe: webhook endpoint']?.result, 'skip')
+      },
+    )
 
-    await t.test('asks for no more of the sample once two invoices had no answer', async () => {
+    await t.test('stops checking the sample after two invoices without an answer', async () => {
       clinic.sandbox.requests.clear()
       clinic.sandbox.faults.set('retrieve_invoice', 'hang')
       const findings = await clinic.sample(10, { attempts: 1, patienceMs: 200 })
@@ -449,7 +452,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       clinic.sandbox.faults.clear()
     })
 
-    await t.test('reports streams that failed or are stale', async () => {
+    await t.test('reports failed and outdated streams', async () => {
       await clinic.renew()
       const store = await openWriteStore(clinic.url)
       const now = Date.now()
@@ -478,7 +481,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     })
   })
 
-  it('tells once that the first run is under way, what was read and what was not', async t => {
+  it('reports once that the first run is not finished, with its progress', async t => {
     const clinic = await open(t)
     await prepareStore(clinic.url)
     const firstRun = async () => {
@@ -499,7 +502,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     assert.deepEqual((await clinic.examine()).wrong, {})
   })
 
-  it('names the setting that a misspelt one is near to, and not its value', async t => {
+  it('suggests the right name for a misspelt setting, and hides its value', async t => {
     const clinic = await open(t)
     await prepareStore(clinic.url)
     const { findings } = await clinic.look({
@@ -517,7 +520,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     )
   })
 
-  it('works without any system connected', async t => {
+  it('works without any connected system', async t => {
     const clinic = await open(t)
     await prepareStore(clinic.url)
     const none = { STRIPE_API_KEY: '', INVOICEXPRESS_API_KEY: '', INVOICEXPRESS_API_BASE: '' }
@@ -531,7 +534,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     assert.equal(code, 0)
   })
 
-  it('warns of a live key at a sandbox, and of one sandbox alone', async t => {
+  it('warns of a live key at a sandbox, and when only one system is a sandbox', async t => {
     const clinic = await open(t)
     const { wrong } = await clinic.examine(['--sample', '0'], {
       STRIPE_API_KEY: 'rk_live_canaryKey',
@@ -542,7 +545,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     assert.match(wrong.Settings?.detail ?? '', /one of Stripe and InvoiceXpress is a sandbox/)
   })
 
-  it('compares clocks: a minute is a warning, ten are a failure', () => {
+  it('warns of a clock difference of a minute, and fails at ten minutes', () => {
     const found: Finding[] = []
     const report = createReport(
       () => {},
@@ -573,7 +576,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     )
   })
 
-  it('finds what differs in the sample, and does not show what is personal', async t => {
+  it('finds differences in the sample, and shows no personal data', async t => {
     const clinic = await open(t, { invoices: 16 })
     await clinic.sync()
     const store = await openWriteStore(clinic.url)
@@ -616,7 +619,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     assert.ok(!JSON.stringify(after).includes(`document ${unsettled?.id}`))
   })
 
-  it('refuses a PDF origin that is not allowed, and shows the origin alone', async t => {
+  it('refuses a PDF origin that is not allowed, and shows only the origin', async t => {
     const clinic = await open(t, { ix: { pdfDelay: Number.POSITIVE_INFINITY } })
     await prepareStore(clinic.url)
     // Not within this process, where one examination waits for the other: this one asks again for 3 s.
@@ -641,7 +644,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     assert.doesNotMatch(JSON.stringify(found), /\.pdf/)
   })
 
-  it('refuses a sample that is no number', async t => {
+  it('refuses a sample that is not a number', async t => {
     const clinic = await open(t)
     const outcome = await clinic.run(['doctor', '--sample', 'all'])
     assert.deepEqual([outcome.code, outcome.stdout], [1, ''])
@@ -650,7 +653,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
   })
 
   for (const engine of engines)
-    it(`is satisfied with a store that was just synchronized, reports counters that are wrong, and repairs them on demand: ${engine.name}`, async t => {
+    it(`finds wrong counters in a synced store, and repairs them on request, on ${engine.name}`, async t => {
       const url = await engine.createStore(t)
       const clinic = await open(t, { url })
       await clinic.sync()
@@ -675,7 +678,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     })
 
   for (const engine of engines)
-    it(`reports a schema of another version: ${engine.name}`, async t => {
+    it(`reports a schema of another version, on ${engine.name}`, async t => {
       const url = await engine.createStore(t)
       const clinic = await open(t, { url })
       const setVersion = (version: number) =>
@@ -696,7 +699,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       assert.match(ahead.wrong['Database: schema']?.next ?? '', /Upgrade/)
     })
 
-  it('reports a database that is not there', async t => {
+  it('reports a missing database', async t => {
     const clinic = await open(t)
     const file = await clinic.examine(['--sample', '0'])
     assert.equal(file.wrong.Database?.next, 'Create it with: fatura migrate')
@@ -711,7 +714,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     assert.match(fresh.wrong['Database: schema']?.detail ?? '', /schema version 0, this Fatura needs/)
   })
 
-  it('looks at the permissions and the journal of a file', async t => {
+  it('checks the permissions and the journal mode of a SQLite file', async t => {
     const clinic = await open(t)
     await prepareStore(clinic.url)
     const path = clinic.url.slice('sqlite:'.length)
@@ -729,7 +732,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     assert.equal((await clinic.look()).wrong['Database: file']?.result, 'FAIL')
   })
 
-  it("looks at a role's rights", async t => {
+  it('checks the permissions of the PostgreSQL role', async t => {
     const [, postgres] = engines
     const url = (await postgres?.createStore(t)) ?? ''
     const role = `fatura_doctor_${process.pid}_${Date.now().toString(36)}`
@@ -753,9 +756,9 @@ describe('fatura doctor', { concurrency: 4 }, () => {
   })
 })
 
-describe('a sample', () => {
+describe('a random sample of invoices', () => {
   for (const engine of engines)
-    it(`holds as many as wanted, each once, at random, though most of the table was deleted; or all there are: ${engine.name}`, async t => {
+    it(`has the requested number without duplicates after many deletions, on ${engine.name}`, async t => {
       const { store, url } = await openStores(t, engine)
       const save = (from: number, to: number) =>
         store.transaction(tx =>

@@ -78,8 +78,8 @@ function parse(text: string): Scrape {
 
 const list = '/api/v1/client/:customerId/invoices'
 
-describe('metrics', { concurrency: true }, () => {
-  it('count requests by route and status, and never by what clients send', async t => {
+describe('the metrics of fatura', { concurrency: true }, () => {
+  it('count requests by route and status, and contain no text of clients', async t => {
     const cli = await createCli(t)
     const serving = await cli.serve(['--migrate'], { env: admin })
     assert.equal((await scrape(serving)).sum('fatura_http_requests_total'), 0)
@@ -102,7 +102,7 @@ describe('metrics', { concurrency: true }, () => {
     await serving.stop()
   })
 
-  it('report a service that synchronizes, in at most 500 series; rules, dashboard and docs name just these', async t => {
+  it('have at most 500 series, and alert rules, dashboard and docs name exactly these', async t => {
     const world = await createSyncWorld(t, { invoices: 40 })
     const documents = createDocuments(world.account)
     const ix = await startInvoiceXpressSandbox({ documents, apiKey: 'canaryKeyOfInvoicexpress' })
@@ -227,12 +227,12 @@ function checkByPromtool(t: { diagnostic(message: string): void }, text: string)
   assert.doesNotMatch(stderr, /fatura_/)
 }
 
-describe('alert rules', () => {
+describe('the alert rules', () => {
   for (const args of [
     ['check', 'rules', 'ops/prometheus/rules.yml'],
     ['test', 'rules', 'ops/prometheus/rules.test.yml', 'ops/prometheus/rules-over-hours.test.yml'],
   ])
-    it(`promtool ${args.join(' ')}`, t => {
+    it(`pass promtool ${args.join(' ')}`, t => {
       const { error, status, stdout, stderr } = spawnSync('promtool', args, {
         cwd: root,
         encoding: 'utf8',

@@ -61,45 +61,45 @@ const paidOn = (day: string): Partial<PaymentFacts> => ({
 })
 
 const cases: Case[] = [
-  { it: 'nothing where both agree', finds: [] },
+  { it: 'finds no difference when both agree', finds: [] },
   // Totals and taxes.
   {
-    it: 'another tax under the same total',
+    it: 'finds a different tax with the same total',
     document: { before_taxes: '116.04', taxes_total: '6.96' },
     finds: ['tax_differs'],
     detail: /^23\.00 eur of tax at Stripe, 6\.96 Euro on document 5 of 2026-03-02$/,
   },
   {
-    it: 'nothing of a tax that the document does not tell',
+    it: 'finds no difference when the document has no tax amount',
     document: { before_taxes: null, taxes_total: null },
     finds: [],
   },
   {
-    it: 'the total alone where both differ',
+    it: 'finds only the total when the total and the tax differ',
     document: { total: '124', before_taxes: '101', taxes_total: '23' },
     finds: ['total_differs'],
   },
   {
-    it: 'tax at another rate under the same sum',
+    it: 'finds a tax at another rate with the same sum',
     facts: { taxes: [tax(23, 2_100), tax(6, 200)] },
     document: { taxes: [rate('23', '20'), rate('6', '3')] },
     finds: ['tax_differs'],
     detail: /^at 23 %, 21\.00 eur of tax at Stripe, 20 Euro on document 5 of 2026-03-02$/,
   },
   {
-    it: 'tax at a rate that Stripe does not have',
+    it: 'finds a tax at a rate that Stripe does not have',
     facts: { taxes: [tax(23, 2_300)] },
     document: { taxes: [rate('13', '23')] },
     finds: ['tax_differs'],
   },
   {
-    it: 'nothing by rates of which one is not known',
+    it: 'does not compare taxes by rate when one rate is unknown',
     facts: { taxes: [tax(23, 2_100), tax(null, 200)] },
     document: { taxes: [rate('23', '20'), rate('6', '3')] },
     finds: [],
   },
   {
-    it: 'nothing by rates of two on one amount, which are one on the document',
+    it: 'finds no difference when two rates on one amount are one rate on the document',
     facts: {
       taxes: [
         { ...tax(15, 1_500), base_cents: 10_000 },
@@ -110,28 +110,28 @@ const cases: Case[] = [
     finds: [],
   },
   {
-    it: 'nothing of one rate for two reasons',
+    it: 'finds no difference when one rate has two reasons',
     facts: { taxes: [tax(23, 1_300), tax(23, 1_000, 'other')] },
     document: { taxes: [rate('23.0', '23')] },
     finds: [],
   },
   {
-    it: 'rounding of a cent of tax',
+    it: 'counts one cent of tax as rounding',
     document: { before_taxes: '99.99', taxes_total: '23.01' },
     finds: ['rounding'],
   },
   {
-    it: 'rounding of a cent in the total',
+    it: 'counts one cent in the total as rounding',
     document: { total: '123.01', before_taxes: '100', taxes_total: '23.01' },
     finds: ['rounding'],
   },
   {
-    it: 'a total two cents apart at one rate',
+    it: 'finds a total that differs by two cents at one rate',
     document: { total: '123.02', before_taxes: '100.01', taxes_total: '23.01' },
     finds: ['total_differs'],
   },
   {
-    it: 'rounding of two cents at two rates',
+    it: 'counts two cents at two rates as rounding',
     facts: { taxes: [tax(23, 2_000), tax(6, 300)] },
     document: {
       ...{ total: '123.02', before_taxes: '100', taxes_total: '23.02' },
@@ -140,32 +140,32 @@ const cases: Case[] = [
     finds: ['rounding'],
   },
   {
-    it: 'a cent that --tolerance 0 does not allow',
+    it: 'finds a difference of one cent with --tolerance 0',
     document: { total: '123.01', before_taxes: '100.01' },
     limits: { tolerance: 0 },
     finds: ['total_differs'],
   },
   {
-    it: 'nothing of a dollar invoice kept in euros',
+    it: 'finds no difference for a dollar invoice with a document in euros',
     invoice: { currency: 'usd' },
     document: dollars('123.00'),
     finds: [],
   },
   {
-    it: 'another tax of a dollar invoice',
+    it: 'finds a different tax for a dollar invoice',
     invoice: { currency: 'usd', tax_cents: 700 },
     document: dollars('123.00'),
     finds: ['tax_differs'],
   },
   {
-    it: 'nothing of a dollar invoice whose tax by rate is kept in euros',
+    it: 'finds no difference for a dollar invoice with taxes by rate in euros',
     invoice: { currency: 'usd' },
     facts: { taxes: [tax(23, 2_000), tax(6, 300)] },
     document: { ...dollars('123.00'), taxes: [rate('23', '18.40'), rate('6', '2.76')] },
     finds: [],
   },
   {
-    it: 'tax at another rate of a dollar invoice kept in euros',
+    it: 'finds a tax at another rate for a dollar invoice with a document in euros',
     invoice: { currency: 'usd' },
     facts: { taxes: [tax(23, 2_000), tax(6, 300)] },
     document: { ...dollars('123.00'), taxes: [rate('23', '17.40'), rate('6', '3.76')] },
@@ -173,7 +173,7 @@ const cases: Case[] = [
     detail: /^at 23 %, 20\.00 usd of tax at Stripe, 17\.40 Euro on document 5 of 2026-03-02$/,
   },
   {
-    it: 'nothing of a yen invoice, of which a cent of euros is more than one',
+    it: 'finds no difference for a yen invoice, where a cent is more than one yen',
     invoice: { currency: 'jpy', tax_cents: 2_300, total_cents: 12_300 },
     document: {
       ...{ total: '75.03', before_taxes: '61.00', taxes_total: '14.03' },
@@ -182,19 +182,19 @@ const cases: Case[] = [
     finds: [],
   },
   {
-    it: 'a currency that is not known instead of a tax in another one',
+    it: 'finds an unknown currency instead of comparing taxes of two currencies',
     invoice: { currency: 'usd', tax_cents: 700 },
     document: { total: '113.16', before_taxes: '92.00', taxes_total: '21.16', multicurrency: null },
     finds: ['currency_unknown'],
   },
   {
-    it: 'nothing of a tax that the client withholds, which is no part of what is charged',
+    it: 'finds no difference for retained tax, which is not charged',
     document: { total: '98', retention: '25' },
     finds: [],
   },
   // Credit notes.
   {
-    it: 'nothing of a dollar credit note kept in euros',
+    it: 'finds no difference for a dollar credit note with a document in euros',
     invoice: { currency: 'usd' },
     facts: { post_payment_credit_cents: 2_500 },
     document: dollars('123.00'),
@@ -202,7 +202,7 @@ const cases: Case[] = [
     finds: [],
   },
   {
-    it: 'a dollar credit note that Stripe has in another amount',
+    it: 'finds a dollar credit note with another amount at Stripe',
     invoice: { currency: 'usd' },
     facts: { post_payment_credit_cents: 2_300 },
     document: dollars('123.00'),
@@ -210,25 +210,25 @@ const cases: Case[] = [
     finds: ['credit_note_unmatched'],
   },
   {
-    it: 'a credit note at Stripe alone',
+    it: 'finds a credit note that only Stripe has',
     facts: { post_payment_credit_cents: 2_300 },
     finds: ['credit_note_missing'],
     detail: /^credit notes of 23\.00 eur at Stripe, of 0\.00 in force about document 5 of 2026-03-02$/,
   },
   {
-    it: 'a credit note before the payment, and a canceled one at the other side',
+    it: 'finds a credit note before the payment whose document is canceled',
     facts: { pre_payment_credit_cents: 2_300 },
     related: [{ ...note, status: 'canceled' }],
     finds: ['credit_note_missing'],
   },
   {
-    it: 'nothing of credit notes that agree',
+    it: 'finds no difference for equal credit notes',
     facts: { pre_payment_credit_cents: 1_300, post_payment_credit_cents: 1_000 },
     related: [note],
     finds: [],
   },
   {
-    it: 'nothing of credit notes that were not read',
+    it: 'finds no difference for credit notes that were not read',
     facts: { post_payment_credit_cents: 2_300 },
     related: null,
     finds: [],
@@ -236,7 +236,7 @@ const cases: Case[] = [
   { it: 'a credit note at the document alone', related: [note], finds: ['credit_note_unmatched'] },
   { it: 'nothing of a receipt', related: [{ ...note, type: 'Receipt' }], finds: [] },
   {
-    it: 'rounding of a credit note',
+    it: 'counts a cent of a credit note as rounding',
     facts: { post_payment_credit_cents: 2_301 },
     related: [note],
     finds: ['rounding'],
@@ -244,44 +244,44 @@ const cases: Case[] = [
   // Void, open, and nothing to certify.
   { it: 'a document of a void invoice', invoice: { status: 'void' }, finds: ['document_on_void'] },
   {
-    it: 'a document of a void invoice credited in part',
+    it: 'finds a void invoice whose document is credited only in part',
     invoice: { status: 'void' },
     related: [note],
     finds: ['document_on_void'],
   },
   {
-    it: 'nothing of a void invoice whose document is credited in full',
+    it: 'finds no difference for a void invoice with a fully credited document',
     invoice: { status: 'void' },
     related: [whole],
     finds: [],
   },
   {
-    it: 'a void invoice with a canceled credit note',
+    it: 'finds a void invoice whose credit note is canceled',
     invoice: { status: 'void' },
     related: [{ ...whole, status: 'canceled' }],
     finds: ['document_on_void'],
   },
   { it: 'an open invoice with a settled document', invoice: open, finds: ['open_settled'] },
   {
-    it: 'an open invoice with an invoice-receipt',
+    it: 'finds an open invoice with an invoice-receipt',
     invoice: open,
     document: { type: 'InvoiceReceipt', status: 'final' },
     finds: ['open_settled'],
   },
   {
-    it: 'an open invoice whose document is printed as an invoice-receipt',
+    it: 'finds an open invoice whose document is printed as an invoice-receipt',
     invoice: open,
     document: { status: 'final', series_number: 'FR A/1' },
     finds: ['open_settled'],
   },
   {
-    it: 'an open invoice whose document is credited in full',
+    it: 'finds an open invoice whose document is credited in full',
     invoice: open,
     related: [whole],
     finds: ['open_credited'],
   },
   {
-    it: 'an open invoice credited in full there, and in part at Stripe',
+    it: 'finds an open invoice credited in full at InvoiceXpress and in part at Stripe',
     invoice: open,
     facts: { pre_payment_credit_cents: 2_300, amount_remaining_cents: 10_000 },
     document: final,
@@ -290,7 +290,7 @@ const cases: Case[] = [
     detail: /^open with 100\.00 eur to pay, but document 5 of 2026-03-02 is credited in full$/,
   },
   {
-    it: 'an open invoice credited in full there, with nothing to pay',
+    it: 'finds an open invoice credited in full at InvoiceXpress, with nothing to pay',
     invoice: open,
     facts: { amount_paid_cents: 12_300, amount_remaining_cents: 0 },
     document: final,
@@ -298,7 +298,7 @@ const cases: Case[] = [
     finds: ['credit_note_unmatched'],
   },
   {
-    it: 'nothing of an open invoice that is credited in full at both, and takes over what was owed before',
+    it: 'finds no difference for an open invoice that both credit in full',
     invoice: open,
     facts: { pre_payment_credit_cents: 12_300, starting_balance_cents: 500, amount_remaining_cents: 500 },
     document: final,
@@ -307,91 +307,91 @@ const cases: Case[] = [
   },
   { it: 'nothing of an open invoice with a final document', invoice: open, document: final, finds: [] },
   {
-    it: 'nothing of a settled document of an open invoice with nothing to pay',
+    it: 'finds no difference for a settled document of an open invoice with nothing to pay',
     invoice: open,
     facts: { amount_remaining_cents: 0 },
     finds: [],
   },
   {
-    it: 'nothing of a settled document of which the client withholds what is open',
+    it: 'finds no difference for a settled document when only the retained tax is open',
     invoice: open,
     facts: { amount_paid_cents: 9_800, amount_remaining_cents: 2_500 },
     document: { total: '98', retention: '25' },
     finds: [],
   },
   {
-    it: 'a settled document of which more is open than the client withholds',
+    it: 'finds a settled document when more than the retained tax is open',
     invoice: open,
     facts: { amount_paid_cents: 9_000, amount_remaining_cents: 3_300 },
     document: { total: '98', retention: '25' },
     finds: ['open_settled'],
   },
   {
-    it: 'nothing of a dollar invoice of which the client withholds what is open',
+    it: 'finds no difference for a dollar invoice when only the retained tax is open',
     invoice: { ...open, currency: 'usd' },
     facts: { amount_paid_cents: 9_800, amount_remaining_cents: 2_500 },
     document: { ...dollars('123.00'), total: '90.16', retention: '25' },
     finds: [],
   },
   {
-    it: 'an open invoice without a document in force',
+    it: 'finds an open invoice without a document in force',
     invoice: open,
     document: { status: 'canceled' },
     finds: ['open_without_document'],
   },
   {
-    it: 'a paid invoice without a document in force',
+    it: 'finds a paid invoice without a document in force',
     document: { status: 'canceled' },
     finds: ['paid_without_document'],
   },
   {
-    it: 'nothing of a paid invoice of zero without one',
+    it: 'finds no difference for a paid invoice of zero without a document',
     invoice: { total_cents: 0 },
     document: { status: 'canceled' },
     finds: [],
   },
   {
-    it: 'nothing of a negative invoice without one',
+    it: 'finds no difference for a negative invoice without a document',
     invoice: { total_cents: -500 },
     document: { status: 'canceled' },
     finds: [],
   },
   // Days, by Lisbon's clocks.
   {
-    it: 'a document of the next month',
+    it: 'finds a document of the next month',
     invoice: { issued_at: '2026-03-31T22:30:00.000Z' },
     document: { date: '2026-04-01' },
     finds: ['wrong_month'],
     detail: /^issued 2026-03-31, and document 5 is of 2026-04-01$/,
   },
   {
-    it: 'nothing of an hour that is in the next month at Lisbon',
+    it: 'finds no difference for a document of the same month in Lisbon’s time',
     invoice: { issued_at: '2026-03-31T23:30:00.000Z' },
     document: { date: '2026-04-01' },
     finds: [],
   },
   {
-    it: 'a document six working days after the payment',
+    it: 'finds a document six working days after the payment',
     facts: paidOn('2026-03-06'),
     document: { date: '2026-03-16' },
     finds: ['late'],
     detail: /^paid 2026-03-06, so due by 2026-03-13, and document 5 is of 2026-03-16$/,
   },
   {
-    it: 'nothing five working days and a weekend after it',
+    it: 'finds no difference for a document five working days after the payment',
     facts: paidOn('2026-03-06'),
     document: { date: '2026-03-13' },
     finds: [],
   },
   // Limits, tax IDs, exemptions.
   {
-    it: 'a simplified invoice above the limit',
+    it: 'finds a simplified invoice above the limit',
     document: { type: 'SimplifiedInvoice' },
     finds: ['simplified_over_limit'],
     detail: /^document 5 of 2026-03-02 is a simplified invoice, and charges 123 EUR, above 100$/,
   },
   {
-    it: 'nothing of a simplified invoice at the limit of retail',
+    it: 'finds no difference for a simplified invoice at the limit of retail',
     document: { type: 'SimplifiedInvoice' },
     limits: { simplifiedLimit: 123 },
     finds: [],
@@ -400,25 +400,33 @@ const cases: Case[] = [
   { it: 'a tax ID at Stripe alone', taxId: '999999990', finds: ['tax_id_one_side'] },
   { it: 'a tax ID at the document alone', invoice: { customer_tax_id: null }, finds: ['tax_id_one_side'] },
   {
-    it: 'nothing of a consumer without a tax ID',
+    it: 'finds no difference for a consumer without a tax ID',
     invoice: { customer_tax_id: null },
     taxId: '999999990',
     finds: [],
   },
   {
-    it: 'an exempt document of what the client owes the tax for',
+    it: 'finds a plain exemption where Stripe has a reverse charge',
     ...exempt('reverse_charge', 'M07'),
     finds: ['exemption_differs'],
     detail: /^no tax as reverse_charge at Stripe, as M07 on document 5 of 2026-03-02$/,
   },
   {
-    it: 'a reverse charge on the document of an exempt product',
+    it: 'finds a reverse charge where Stripe has an exempt product',
     ...exempt('product_exempt', 'M40'),
     finds: ['exemption_differs'],
   },
-  { it: 'nothing of one reason on both sides', ...exempt('reverse_charge', 'M40'), finds: [] },
-  { it: 'nothing of reasons that may be one', ...exempt('reverse_charge', 'M99'), finds: [] },
-  { it: 'nothing of a rate of zero, whatever the code', ...exempt('zero_rated', 'M07'), finds: [] },
+  {
+    it: 'finds no difference for the same reason on both sides',
+    ...exempt('reverse_charge', 'M40'),
+    finds: [],
+  },
+  { it: 'finds no difference for reasons that may be equal', ...exempt('reverse_charge', 'M99'), finds: [] },
+  {
+    it: 'finds no difference for a rate of zero with any exemption code',
+    ...exempt('zero_rated', 'M07'),
+    finds: [],
+  },
 ]
 
 function find({ invoice: own, facts, document: theirs, related = [], taxId = 'PT123456789', limits }: Case) {
@@ -451,7 +459,7 @@ function find({ invoice: own, facts, document: theirs, related = [], taxId = 'PT
   return findDifferences(linked, [known], defaultRules, stripeIdentity, Date.now(), [], bounds)
 }
 
-describe('a reconciliation finds', () => {
+describe('fatura reconcile, for one invoice and its document,', () => {
   for (const each of cases)
     it(each.it, () => {
       const found = find(each)
@@ -463,7 +471,7 @@ describe('a reconciliation finds', () => {
     })
 })
 
-it('working days are Monday to Friday', () => {
+it('working days are counted from Monday to Friday', () => {
   const days = [
     ['2026-03-02', '2026-03-09'],
     ['2026-03-06', '2026-03-13'],
@@ -486,7 +494,7 @@ const shownKinds = [
   ...(['wrong_month', 'late', 'simplified_over_limit', 'exemption_differs', 'tax_id_one_side'] as const),
 ]
 
-it('the docs show a line of each kind that a pair decides, as it is written', async () => {
+it('docs/linking.md shows one exact output line for each kind of difference', async () => {
   const page = await readFile(new URL('../../../docs/linking.md', import.meta.url), 'utf8')
   const lines = shownKinds.map(kind => {
     const first = cases.find(({ finds }) => finds[0] === kind) ?? assert.fail(kind)
@@ -495,7 +503,7 @@ it('the docs show a line of each kind that a pair decides, as it is written', as
   assert.ok(page.includes(lines.join('')), lines.join(''))
 })
 
-it('the docs have a row for every kind, in its order and in its words', async () => {
+it('docs/linking.md lists every kind of difference, with its order and words', async () => {
   const page = await readFile(new URL('../../../docs/linking.md', import.meta.url), 'utf8')
   const rows = Object.entries(differenceWords).map(
     ([kind, { meaning, remedy }]) => `| \`${kind}\` | ${meaning} | ${remedy} |\n`,

@@ -227,8 +227,8 @@ function idOf(n: number): string {
 }
 
 for (const engine of engines)
-  describe(`fatura reconcile --saft: ${engine.name}`, () => {
-    it('finds every kind exactly, and nothing that is only nearly one', async t => {
+  describe(`fatura reconcile --saft on ${engine.name}`, () => {
+    it('finds exactly one difference of every kind, and none in near misses', async t => {
       const { store, url } = await openStores(t, engine)
       const cli = await createCli(t)
       await plant(store, world)
@@ -268,7 +268,7 @@ for (const engine of engines)
       )
     })
 
-    it('counts a cent as rounding, lists it with --all, and ends with 0', async t => {
+    it('counts one cent as rounding, lists it with --all, and exits with 0', async t => {
       const { store, url } = await openStores(t, engine)
       const cli = await createCli(t)
       const near: Planted[] = [
@@ -288,7 +288,7 @@ for (const engine of engines)
       assert.deepEqual(await run('--tolerance', '0'), [1, ['total_differs', 'tax_differs'], false])
     })
 
-    it('finds no document of a void invoice where a credit note of all of it is in force', async t => {
+    it('reports no document for a void invoice that a credit note cancels in full', async t => {
       const { store, url } = await openStores(t, engine)
       const cli = await createCli(t)
       const credited: Planted[] = [{ n: 1, invoice: { status: 'void' }, document: { taxes_total: '23.0' } }]
@@ -312,7 +312,7 @@ for (const engine of engines)
       assert.deepEqual([code, stdout], [0, ''])
     })
 
-    it('finds nothing where nothing is wrong, exit code 0', async t => {
+    it('finds no difference and exits with 0 when both sides agree', async t => {
       const { store, url } = await openStores(t, engine)
       const cli = await createCli(t)
       const right = [1, 2, 3].map(n => ({ n }))
@@ -371,7 +371,7 @@ describe('a SAF-T file', () => {
     return first.header.company
   }
 
-  test('is read in any pieces, in the encoding that it names, and out of a ZIP archive', async () => {
+  test('is read in chunks of any size, in its declared encoding, and out of a ZIP archive', async () => {
     const name = 'Ensaio & Ilustração, Lda'
     const whole = await read(good)
     assert.equal(await namesOf(good), name)
@@ -392,7 +392,7 @@ describe('a SAF-T file', () => {
     assert.deepEqual(await read(Buffer.from(prefixed, 'latin1')), whole)
   })
 
-  test('comes document by document, while most of it is still to be read', async () => {
+  test('is read document by document, while the rest is still unread', async () => {
     const many = file(Array.from({ length: 1_000 }, (_, index) => ({ n: index + 100 })))
     let [pulled, seen, most] = [0, 0, 0]
     async function* pieces() {
@@ -414,10 +414,18 @@ describe('a SAF-T file', () => {
   const refused: [name: string, bytes: Buffer, message: RegExp][] = [
     ['no bytes', Buffer.alloc(0), /^is not a SAF-T \(PT\) file: it is empty$/],
     ['a PDF', Buffer.from('%PDF-1.7 …'), /^is not a SAF-T \(PT\) file: it is not XML$/],
-    ['a page', Buffer.from('<html><body/></html>'), /^is not a SAF-T \(PT\) file: its root is html$/],
-    ['a cut-off one', good.subarray(0, -200), /^is cut off: it ends within (Invoice|DocumentTotals|\w+)$/],
-    ['a cut-off archive', zip(good).subarray(0, 300), /^is cut off: the ZIP archive is not whole$/],
-    ['the head of an archive', zip(good).subarray(0, 20), /^is cut off: the ZIP archive is not whole$/],
+    ['an HTML page', Buffer.from('<html><body/></html>'), /^is not a SAF-T \(PT\) file: its root is html$/],
+    [
+      'an incomplete file',
+      good.subarray(0, -200),
+      /^is cut off: it ends within (Invoice|DocumentTotals|\w+)$/,
+    ],
+    ['an incomplete archive', zip(good).subarray(0, 300), /^is cut off: the ZIP archive is not whole$/],
+    [
+      'only the beginning of an archive',
+      zip(good).subarray(0, 20),
+      /^is cut off: the ZIP archive is not whole$/,
+    ],
     [
       'an archive of folders',
       Buffer.concat([...folders, Buffer.from(`PK\x01\x02${'.'.repeat(60)}`, 'latin1')]),
@@ -429,12 +437,12 @@ describe('a SAF-T file', () => {
       /^is a ZIP archive that cannot be read/,
     ],
     [
-      "Angola's",
+      "Angola's form",
       change('Tax:PT_1.04_01', 'Tax:AO_1.01_01'),
       /^is a SAF-T file of another country than Portugal: .*AO_1/,
     ],
     [
-      "Norway's",
+      "Norway's form",
       change('OECD:StandardAuditFile-Tax:PT_1.04_01', 'StandardAuditFile-Taxation-Financial:NO'),
       /another country/,
     ],
@@ -461,13 +469,25 @@ describe('a SAF-T file', () => {
       change('Windows-1252', 'UTF-8'),
       /^holds bytes that are not utf-8, the encoding that it names$/,
     ],
-    ['no days', change(/<StartDate>[^/]*</, '<StartDate>soon<'), /its Header has no company or no days$/],
-    ['no header', change(/<Header>.*<\/Header>/, ''), /it does not begin with a Header$/],
-    ['no number', change(/<InvoiceNo>[^<]*<\/InvoiceNo>/, ''), /it has a document without InvoiceNo$/],
-    ['no amount', change(/<CreditAmount>100/, '<CreditAmount>€'), /its CreditAmount is no amount$/],
+    [
+      'a Header without days',
+      change(/<StartDate>[^/]*</, '<StartDate>soon<'),
+      /its Header has no company or no days$/,
+    ],
+    ['a missing Header', change(/<Header>.*<\/Header>/, ''), /it does not begin with a Header$/],
+    [
+      'a document without a number',
+      change(/<InvoiceNo>[^<]*<\/InvoiceNo>/, ''),
+      /it has a document without InvoiceNo$/,
+    ],
+    [
+      'an amount that is not a number',
+      change(/<CreditAmount>100/, '<CreditAmount>€'),
+      /its CreditAmount is no amount$/,
+    ],
   ]
   for (const [name, bytes, message] of refused)
-    test(`is refused: ${name}`, async () => {
+    test(`is refused with ${name}`, async () => {
       for (const size of [7, 10_000])
         await assert.rejects(read(bytes, size), error => {
           assert.ok(error instanceof FileError, String(error))
@@ -476,7 +496,7 @@ describe('a SAF-T file', () => {
         })
     })
 
-  test('is refused in one line, exit code 2, also when it is of another month or company', async t => {
+  test('is refused in one line with exit code 2, also for another month or company', async t => {
     const cli = await createCli(t)
     const { store, url } = await openStores(t, engines[0] ?? assert.fail())
     await plant(store, [{ n: 1 }])

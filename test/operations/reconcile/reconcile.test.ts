@@ -337,8 +337,8 @@ const expected: readonly [id: string, kind: DifferenceKind, detail: RegExp][] = 
 ]
 
 for (const engine of engines)
-  describe(`fatura reconcile: ${engine.name}`, { concurrency: 2 }, () => {
-    it('finds every kind exactly, and nothing that is only nearly one', async t => {
+  describe(`fatura reconcile on ${engine.name}`, { concurrency: 2 }, () => {
+    it('finds exactly one difference of every kind, and none in near misses', async t => {
       const { store, run, find } = await createWorld(t, engine)
       await plant(store, world)
       await succeed(store)
@@ -364,7 +364,7 @@ for (const engine of engines)
       )
     })
 
-    it('counts rounding, lists it with --all, and ends with 0 all the same; --tolerance says what it is', async t => {
+    it('counts roundings, lists them with --all, exits with 0, and obeys --tolerance', async t => {
       const { store, run } = await createWorld(t, engine)
       await plant(store, [
         { invoice: { id: 'in_1' }, document: { id: 1, total: '123.01' } },
@@ -390,7 +390,7 @@ for (const engine of engines)
       ])
     })
 
-    it('lists documents that no invoice is tied to on demand, and only those in force', async t => {
+    it('lists documents without an invoice on request, and only those in force', async t => {
       const { store, run, find } = await createWorld(t, engine)
       await plant(store, [
         { invoice: { id: 'in_1' }, document: { id: 1 }, taxId },
@@ -438,7 +438,7 @@ for (const engine of engines)
       assert.deepEqual(await find('--unlinked', '--customer', 'cus_ana'), [], 'whose they are cannot be told')
     })
 
-    it('says of a paid invoice why a document that names it is not its own', async t => {
+    it('says why a document that names a paid invoice is not linked to it', async t => {
       const { store, find } = await createWorld(t, engine, { DOCUMENT_REFERENCE: 'Stripe {id},{payment}' })
       const { apply, save } = linkedStore(store, {
         ...defaultRules,
@@ -468,7 +468,7 @@ for (const engine of engines)
       ])
     })
 
-    it('knows documents that name a payment or a number: of unknown ones, of several invoices, and of none', async t => {
+    it('finds documents that name an unknown payment or number, or that of several invoices', async t => {
       const { store, find } = await createWorld(t, engine, { DOCUMENT_REFERENCE: '{id},{payment},{number}' })
       const rules = { ...defaultRules, ...templates('{id}', '{payment}', '{number}') }
       const { apply, save, saveClient } = linkedStore(store, rules)
@@ -550,7 +550,7 @@ for (const engine of engines)
       assert.deepEqual([json.document_id, json.total, json.document_total], [1, '-5.00', '-5.5'])
     })
 
-    it('knows the edges of a month in a time zone, also where clocks are changed', async t => {
+    it('respects the limits of a month in a time zone, also when clocks change', async t => {
       const { store, run, find, look } = await createWorld(t, engine)
       const at = (id: string, issued_at: string) => ({ invoice: { id, issued_at } })
       await plant(store, [
@@ -576,7 +576,7 @@ for (const engine of engines)
       assert.match(unwrapped((await run('--month', '2026-05', ...lisbon)).stdout), /in_4 .* 2026-05-01 /)
     })
 
-    it('is content with a store in which all is well, and shows how much it looked at', async t => {
+    it('finds no difference in a correct store, and shows the number of checked invoices', async t => {
       const { store, run } = await createWorld(t, engine)
       await plant(store, [{ invoice: { id: 'in_1' }, document: { id: 1 }, taxId }])
       await succeed(store)
@@ -589,7 +589,7 @@ for (const engine of engines)
       assert.equal((await run('--format', 'json')).stdout, '')
     })
 
-    it('looks at one customer, and at days, both inclusive', async t => {
+    it('checks one customer, or the days from the first to the last inclusive', async t => {
       const { store, run, find, look } = await createWorld(t, engine)
       const at = (id: string, issued_at: string, customer_id = 'cus_ana') => ({
         invoice: { id, issued_at, customer_id },
@@ -614,7 +614,7 @@ for (const engine of engines)
       assertUnchecked(unknown, /no invoice of cus_nobody.*fatura status/)
     })
 
-    it('cannot compare before the documents were read to their end', async t => {
+    it('refuses to compare before the documents are read completely', async t => {
       const { store, run, find } = await createWorld(t, engine)
       await plant(store, [{ invoice: { id: 'in_1', customer_id: 'cus_a' }, claim: null }])
       assert.equal((await find()).length, 1, 'imported invoices say what they know')
@@ -635,7 +635,7 @@ for (const engine of engines)
       assert.match((await run()).stderr, /^2 differences/)
     })
 
-    it('follows the settings of the link', async t => {
+    it('obeys the settings of the link', async t => {
       const env = {
         LINK_IGNORE_ZERO: 'on',
         LINK_IGNORE_BEFORE: '2026-01-01',
@@ -655,7 +655,7 @@ for (const engine of engines)
       )
     })
 
-    it('reads a store of many batches, in the order of its keys', async t => {
+    it('reads a store in many batches, in the order of its keys', async t => {
       const { store, find } = await createWorld(t, engine)
       const ids = Array.from({ length: 1_201 }, (_, index) => `in_${String(index).padStart(5, '0')}`)
       await plant(
@@ -699,7 +699,7 @@ function readCsv(text: string): string[][] {
 }
 
 describe('fatura reconcile', { concurrency: 2 }, () => {
-  it('writes csv that no spreadsheet computes with, and of which each cell can be read back', async t => {
+  it('writes csv without formulas, and every cell is read back exactly', async t => {
     const { store, run } = await createWorld(t, sqlite)
     const errors = ['=HYPERLINK("http://x","y")', '+1', '-1', '@SUM(A1)', 'a "b", c\r\nd', 'plain']
     await plant(
@@ -730,7 +730,7 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
     for (const cell of rows.flat()) assert.doesNotMatch(cell, /^[=+\-@\t\r]/)
   })
 
-  it('shows nothing that a terminal would obey', async t => {
+  it('prints no control characters of stored texts', async t => {
     const { store, run } = await createWorld(t, sqlite)
     const error = '\x1b[2J\x1b]0;gone\x07 \u202eevil\r\nfailed  cus_x'
     await plant(store, [{ invoice: { id: 'in_1' }, claim: { state: 'failed', error } }])
@@ -749,12 +749,12 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
     [[], { LINK_IGNORE_ZERO: 'yes' }, /LINK_IGNORE_ZERO must be on or off, not 'yes'/],
   ]
   for (const [args, env, says] of mistakes)
-    it(`ends with 2 and one line: ${[...args, ...Object.entries(env).flat()].join(' ')}`, async t => {
+    it(`ends with exit code 2 and one line for ${[...args, ...Object.entries(env).flat()].join(' ')}`, async t => {
       const cli = await createCli(t)
       assertUnchecked(await cli.run(['reconcile', ...args], { env }), says)
     })
 
-  it('names what is allowed for each setting of the link', () => {
+  it('names the allowed values of each setting of the link', () => {
     const wrong: [setting: Setting, value: string, says: RegExp][] = [
       ['LINK_IGNORE_BEFORE', '1.1.2026', /^LINK_IGNORE_BEFORE must be a calendar day/],
       ['LINK_CREATING_TIMEOUT', '1 hour', /^LINK_CREATING_TIMEOUT must be like 90s/],
@@ -767,7 +767,7 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
     for (const [setting, value, says] of wrong) assert.match(refusalOf(setting, value), says)
   })
 
-  it('names what is allowed for the invoices to look at', () => {
+  it('names the allowed values of the invoice filters', () => {
     const scopes: [options: Record<string, string>, says: RegExp][] = [
       [{ from: '2026-02-30' }, /^--from must be a calendar day, written YYYY-MM-DD, not '2026-02-30'\.$/],
       [{ to: 'today' }, /^--to must be a calendar day/],
@@ -780,7 +780,7 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
       assert.throws(() => readScope(options), { constructor: CliError, message: says })
   })
 
-  it('ends with 2 when the format is none of those it has', async t => {
+  it('ends with exit code 2 for an unknown format', async t => {
     const cli = await createCli(t)
     const { code, stderr } = await cli.run(['reconcile', '--format', 'xml'])
     assert.equal(code, 2)
@@ -788,7 +788,7 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
   })
 })
 
-it('a day begins with its first moment, wherever that is, also where midnight is left out', () => {
+it('a day begins at its first moment in any time zone, even when midnight does not exist', () => {
   const starts: [zone: string, day: string, start: string][] = [
     ['UTC', '2026-10-01', '2026-10-01T00:00:00.000Z'],
     ['Europe/Lisbon', '2026-10-01', '2026-09-30T23:00:00.000Z'],
@@ -806,7 +806,7 @@ it('a day begins with its first moment, wherever that is, also where midnight is
   }
 })
 
-describe('amounts', () => {
+describe('amounts in a reconciliation', () => {
   const amounts: [cents: number, currency: string, decimal: string, isSame: boolean | null][] = [
     [1234, 'eur', '12.34', true],
     [1234, 'eur', '12.340', true],
@@ -836,12 +836,12 @@ describe('amounts', () => {
     [1234, 'eur', '1e2', null],
     [1234, 'eur', '', null],
   ]
-  it('are compared to the smallest unit, without rounding', () => {
+  it('are compared to the smallest unit without rounding', () => {
     for (const [cents, currency, decimal, isSame] of amounts)
       assert.equal(isSameAmount(cents, currency, decimal), isSame, `${cents} ${currency} ${decimal}`)
   })
 
-  it('are counted as Stripe counts them', () => {
+  it('have the decimals of Stripe’s currencies', () => {
     const all = ['bif', 'clp', 'djf', 'gnf', 'jpy', 'kmf', 'krw', 'mga', 'pyg', 'rwf', 'vnd', 'vuv', 'xaf']
     for (const currency of [...all, 'xof', 'xpf']) assert.equal(decimalsOf(currency), 0, currency)
     for (const currency of ['bhd', 'jod', 'kwd', 'omr', 'tnd'])
@@ -860,7 +860,7 @@ describe('amounts', () => {
     for (const [cents, currency, text] of written) assert.equal(writeAmount(cents, currency), text)
   })
 
-  it('written are the same again, whatever they are', () => {
+  it('are equal after being written and read again', () => {
     const currency = fc.constantFrom('eur', 'jpy', 'kwd', 'ugx')
     fc.assert(
       fc.property(fc.maxSafeInteger(), currency, (cents, currency) => {
@@ -871,7 +871,7 @@ describe('amounts', () => {
     )
   })
 
-  it('know currencies by their names, and take no name for another', () => {
+  it('recognize currencies by their names, and never take one name for another', () => {
     const names = {
       Euro: 'eur',
       'US Dollar': 'usd',
@@ -887,7 +887,7 @@ describe('amounts', () => {
   })
 })
 
-it('tax ids are the same whatever their separators, case, and a country on one side', () => {
+it('tax IDs are equal whatever their separators, their case and a country on one side', () => {
   const same = [
     ['PT123456789', 'pt 123 456 789'],
     ['PT123456789', '123.456.789'],
@@ -929,7 +929,7 @@ describe('findDifferences', () => {
     amounts: fc.constantFrom('in its currency', 'beside euros', 'in euros alone'),
   } as const)
 
-  it('finds exactly what was planted', () => {
+  it('finds exactly the planted differences', () => {
     fc.assert(
       fc.property(plan, planted => {
         const { cents, currency, status, link, documentStatus, offBy, taxId, second, amounts } = planted

@@ -45,7 +45,7 @@ describe('the VAT of a document', () => {
     all.map(([rate, base, tax]) => ({ rate, base, tax }))
   const cases: Case[] = [
     [
-      'is its parts',
+      'is the sum of its items',
       {
         ...euros,
         before_taxes: '150',
@@ -59,7 +59,7 @@ describe('the VAT of a document', () => {
       null,
     ],
     [
-      'adds up to its own amounts, with what rounding leaves at the largest part',
+      'adds up to its amounts, and the largest rate has the rounding',
       {
         ...euros,
         before_taxes: '150.01',
@@ -73,7 +73,7 @@ describe('the VAT of a document', () => {
       null,
     ],
     [
-      'does not follow the tax withheld',
+      'does not include the retained tax',
       {
         ...euros,
         total: '98',
@@ -86,26 +86,26 @@ describe('the VAT of a document', () => {
       null,
     ],
     [
-      'of no taxes is 0 %',
+      'is 0 % without taxes',
       { ...euros, before_taxes: '100', taxes_total: '0', taxes: taxes(['0', '100', '0']) },
       [[0, 10_000, 0]],
       null,
     ],
     [
-      'of an unknown rate is no 0 %',
+      'has an unknown rate as unknown, not as 0 %',
       { ...euros, before_taxes: '100', taxes_total: '0', taxes: taxes([null, '100', '0']) },
       [[null, 10_000, 0]],
       /one of its rates/,
     ],
     [
-      'whose rates are not known is unread, with its amounts',
+      'is unread with its amounts when its rates are unknown',
       { ...euros, before_taxes: '100', taxes_total: '23', taxes: null },
       [[null, 10_000, 2_300]],
       /taxes by rate/,
     ],
-    ['whose amounts are not known has none', { ...euros, total: '123' }, null, /amount before taxes/],
+    ['is missing when the amounts are unknown', { ...euros, total: '123' }, null, /amount before taxes/],
     [
-      'in another currency than the account’s has none',
+      'is missing in another currency than the account’s',
       {
         total: '123',
         currency: 'US Dollar',
@@ -116,7 +116,7 @@ describe('the VAT of a document', () => {
       null,
       /US Dollar/,
     ],
-    ['of nothing is nothing', { ...euros, before_taxes: '0', taxes_total: '0' }, [], null],
+    ['is empty for an amount of zero', { ...euros, before_taxes: '0', taxes_total: '0' }, [], null],
   ]
   for (const [name, fields, rows, unread] of cases)
     test(name, () => {
@@ -141,7 +141,7 @@ describe("the VAT of the platform's invoice", () => {
   ]
   const cases: Case[] = [
     [
-      'is its taxes',
+      'is the sum of its taxes',
       17_600,
       2_600,
       [tax(23, 10_000, 2_300), tax(6, 5_000, 300)],
@@ -151,7 +151,7 @@ describe("the VAT of the platform's invoice", () => {
       ],
     ],
     [
-      'has the rest without any rate at 0 %',
+      'has the amount without a rate at 0 %',
       17_300,
       2_300,
       [tax(23, 10_000, 2_300)],
@@ -160,25 +160,19 @@ describe("the VAT of the platform's invoice", () => {
         [0, 5_000, 0],
       ],
     ],
-    ['without any rate is 0 %', 5_000, 0, [], [[0, 5_000, 0]]],
-    ['without any tax is 0 % where no rates are known', 5_000, 0, null, [[0, 5_000, 0]]],
-    ['whose rates are not known is unread', 12_300, 2_300, null, [[null, 10_000, 2_300]], true],
+    ['is 0 % without any rate', 5_000, 0, [], [[0, 5_000, 0]]],
+    ['is 0 % without tax and without known rates', 5_000, 0, null, [[0, 5_000, 0]]],
+    ['is unread when its rates are unknown', 12_300, 2_300, null, [[null, 10_000, 2_300]], true],
+    ['computes a missing base from the total', 12_300, 2_300, [tax(23, null, 2_300)], [[23, 10_000, 2_300]]],
     [
-      'takes a base that is not told from the total',
-      12_300,
-      2_300,
-      [tax(23, null, 2_300)],
-      [[23, 10_000, 2_300]],
-    ],
-    [
-      'of several taxes of the whole is of all their percents',
+      'has the sum of the percentages when several taxes apply to the whole amount',
       1_150,
       150,
       [tax(5, 1_000, 50), tax(9.975, 1_000, 100)],
       [[14.975, 1_000, 150]],
     ],
     [
-      'of taxes upon taxes is unread',
+      'is unread when taxes apply to other taxes',
       1_200,
       200,
       [tax(5, 1_000, 100), tax(6, 500, 100)],
@@ -186,14 +180,14 @@ describe("the VAT of the platform's invoice", () => {
       true,
     ],
     [
-      'joins one rate told for two reasons',
+      'joins one rate with two reasons',
       24_600,
       4_600,
       [tax(23, 5_000, 1_150), tax(23, 15_000, 3_450)],
       [[23, 20_000, 4_600]],
     ],
-    ['of a credit is negative', -12_300, -2_300, [tax(23, -10_000, -2_300)], [[23, -10_000, -2_300]]],
-    ['of nothing is nothing', 0, 0, [], []],
+    ['is negative for a credit', -12_300, -2_300, [tax(23, -10_000, -2_300)], [[23, -10_000, -2_300]]],
+    ['is empty for an amount of zero', 0, 0, [], []],
   ]
   for (const [name, total_cents, tax_cents, taxes, rows, isUnread] of cases)
     test(name, () => {
@@ -206,16 +200,16 @@ describe("the VAT of the platform's invoice", () => {
   const converted = { currency: 'usd', total_cents: 13_370, rate: 1.087 }
   const inUsd: VatPart[] = [{ rate_percent: 23, base_cents: 10_870, tax_cents: 2_500 }]
   const conversions: [string, number, string, InvoiceDocument | null, Row[] | null][] = [
-    ['in euros stays', 13_370, 'eur', null, [[23, 10_870, 2_500]]],
+    ['stays unchanged in euros', 13_370, 'eur', null, [[23, 10_870, 2_500]]],
     [
-      'is converted by its document’s own two totals',
+      'is converted by the ratio of its document’s two totals',
       13_370,
       'usd',
       about({ currency: 'eur', gross_cents: 12_300, total_cents: 12_300, in_invoice_currency: converted }),
       [[23, 10_000, 2_300]],
     ],
     [
-      'is converted though the document’s total is net of the tax withheld',
+      'is converted when the document’s total excludes the retained tax',
       13_370,
       'usd',
       about({
@@ -227,20 +221,20 @@ describe("the VAT of the platform's invoice", () => {
       [[23, 10_000, 2_300]],
     ],
     [
-      'of another total is converted in proportion',
+      'is converted in proportion when the totals differ',
       26_740,
       'usd',
       about({ currency: 'eur', gross_cents: 12_300, total_cents: 12_300, in_invoice_currency: converted }),
       [[23, 20_000, 4_600]],
     ],
     [
-      'without a rate stays unconverted',
+      'is not converted without an exchange rate',
       13_370,
       'usd',
       about({ currency: 'eur', gross_cents: 12_300, total_cents: 12_300, in_invoice_currency: null }),
       null,
     ],
-    ['without a document stays unconverted', 13_370, 'usd', null, null],
+    ['is not converted without a document', 13_370, 'usd', null, null],
   ]
   for (const [name, total_cents, currency, document, rows] of conversions)
     test(name, () => {
@@ -253,7 +247,7 @@ describe("the VAT of the platform's invoice", () => {
     })
 })
 
-test('a country is told by the prefix of a tax ID or as a NIF, and never guessed', () => {
+test('a country is read from a tax ID’s prefix or a NIF, and otherwise unknown', () => {
   const cases: Record<string, string | null> = {
     ...{ PT123456789: 'PT', '123 456 789': 'PT', '123456780': null, PT999999990: null, '999999990': null },
     ...{ ESB12345678: 'ES', B12345678: null, EL123456789: 'GR', GR123456789: 'GR', 'CHE-123.456.789': 'CH' },
@@ -277,22 +271,22 @@ describe('a VAT report', () => {
   const invoiced = (...rows: Row[]) => ({ ...amounts(...rows), currency: 'eur' })
   const cases: [name: string, entry: VatEntry, counts: [number, number, number]][] = [
     [
-      'has no difference of equal sides',
+      'has no difference when both sides are equal',
       entry({ document: amounts([23, 100, 23]), invoice: invoiced([23, 100, 23]) }),
       [0, 0, 0],
     ],
     [
-      'counts a cent apart as rounding',
+      'counts a difference of one cent as rounding',
       entry({ document: amounts([23, 101, 23]), invoice: invoiced([23, 100, 24]) }),
       [0, 1, 0],
     ],
     [
-      'counts two cents apart as a difference',
+      'counts two cents as a difference',
       entry({ document: amounts([23, 102, 23]), invoice: invoiced([23, 100, 23]) }),
       [1, 0, 0],
     ],
     [
-      'counts a cent apart at each of two rates as rounding',
+      'counts one cent at each of two rates as rounding',
       entry({ document: amounts([23, 100, 24], [6, 100, 7]), invoice: invoiced([23, 100, 23], [6, 100, 6]) }),
       [0, 1, 0],
     ],
@@ -302,18 +296,22 @@ describe('a VAT report', () => {
       [1, 0, 0],
     ],
     [
-      'counts another rate of the same total as one difference',
+      'counts another rate with the same total as one difference',
       entry({ document: amounts([23, 100, 23]), invoice: invoiced([6, 116, 7]) }),
       [1, 0, 0],
     ],
     [
-      'counts a document alone, of a cent too, as a difference',
+      'counts a document without an invoice as a difference, even of one cent',
       entry({ document: amounts([0, 1, 0]) }),
       [1, 0, 0],
     ],
-    ['counts an invoice alone as a difference', entry({ invoice: invoiced([0, 1, 0]) }), [1, 0, 0]],
-    ['counts nothing of an invoice of nothing without a document', entry({ invoice: invoiced() }), [0, 0, 0]],
-    ['lists what is unread', entry({ document: { parts: null, unread: 'why' } }), [0, 0, 1]],
+    [
+      'counts an invoice without a document as a difference',
+      entry({ invoice: invoiced([0, 1, 0]) }),
+      [1, 0, 0],
+    ],
+    ['ignores an invoice of zero without a document', entry({ invoice: invoiced() }), [0, 0, 0]],
+    ['counts an unread document', entry({ document: { parts: null, unread: 'why' } }), [0, 0, 1]],
   ]
   for (const [name, each, counts] of cases)
     test(name, () => {
@@ -328,13 +326,13 @@ describe('a VAT report', () => {
     [4, 'difference'],
     [5, 'rounding'],
   ] as const)
-    test(`counts five cents apart as ${record} at a tolerance of ${tolerance}`, () => {
+    test(`counts a difference of five cents as ${record} with a tolerance of ${tolerance}`, () => {
       const report = createVatReport({ tolerance })
       report.add(byCents)
       assert.deepEqual(report.counts, { difference: 0, rounding: 0, unread: 0, [record]: 1 })
     })
 
-  test('lists roundings on demand, and rows of both sides with the exemption code at 0 % alone', () => {
+  test('lists roundings on request, and splits rows by exemption code only at 0 %', () => {
     const report = createVatReport()
     report.add(
       entry({
@@ -683,8 +681,8 @@ async function createReport(t: TestContext, url: string) {
 }
 
 for (const engine of engines)
-  describe(`fatura report vat: ${engine.name}`, () => {
-    it("equals the month's SAF-T to the cent, with credit notes, two rates, retention and a foreign currency", async t => {
+  describe(`fatura report vat on ${engine.name}`, () => {
+    it('equals the month’s SAF-T to the cent, with credit notes, two rates, retention and foreign currency', async t => {
       const { store, url } = await openStores(t, engine)
       await plant(store, right)
       const run = await createReport(t, url)
@@ -703,7 +701,7 @@ for (const engine of engines)
       assert.deepEqual({ base: cents(total.documents_base), tax: cents(total.documents_tax) }, saft)
     })
 
-    it('names the invoice and the document behind each difference, and lists what is unread', async t => {
+    it('names the invoice and document of each difference, and lists unread documents', async t => {
       const { store, url } = await openStores(t, engine)
       await plant(store, wrong)
       const run = await createReport(t, url)
@@ -743,7 +741,7 @@ for (const engine of engines)
       assert.match(unwrapped(strict.stderr).replaceAll('\n', ' '), /^14 differences, 3 unread in /)
     })
 
-    it('is a table that fits a terminal, and CSV for programs and for Excel', async t => {
+    it('prints a table that fits a terminal, and CSV for programs and for Excel', async t => {
       const { store, url } = await openStores(t, engine)
       await plant(store, wrong)
       const run = await createReport(t, url)
@@ -766,7 +764,7 @@ for (const engine of engines)
       assert.match(excel, /^\ufeffrecord;rate_percent;.*\r\nrow;23;;PT;eur;\d+,\d\d;/)
     })
 
-    it('is refused, exit code 2, before the documents were read completely', async t => {
+    it('is refused with exit code 2 before the documents are read completely', async t => {
       const { url } = await openStores(t, engine)
       const run = await createReport(t, url)
       const outcome = await run('--month', month)
@@ -778,7 +776,7 @@ for (const engine of engines)
     })
   })
 
-it("fatura report vat equals the month's SAF-T of the sandbox to the cent", async t => {
+it('fatura report vat equals the sandbox’s SAF-T of the month to the cent', async t => {
   const rig = await startDocuments(t, engines[0] ?? assert.fail(), {
     documents: { states: 'ordinary' },
     invoices: 150,
