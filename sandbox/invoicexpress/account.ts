@@ -37,7 +37,7 @@ export interface DocumentAccount {
   readonly clients: Map<number, IxClient>
   /** Changes since the start, oldest first. Lists show a change only after a delay. */
   readonly changes: readonly Change[]
-  /** Kinds of incorrect document states, by invoice id. */
+  /** Invoices whose document is not in its correct state. The key is the invoice id, and the value names the state. */
   readonly states: ReadonlyMap<string, string>
   readonly planted: readonly Planted[]
   readonly plantedInSaft: readonly PlantedInSaft[]

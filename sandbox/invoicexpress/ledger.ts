@@ -49,7 +49,10 @@ export interface Ledger {
   readonly ofInvoice: Map<string, number>
   /** Ids of the documents that credit notes, debit notes and receipts refer to, by their own ids. */
   readonly owners: Map<number, number>
-  /** After this call, changes are recorded for `changes`, and new metadata causes events at Stripe. */
+  /**
+   * Before this call, documents change without a record. Afterwards each change is added to `changes`, and new metadata causes events at
+   * Stripe.
+   */
   open(): void
   /** Adds a document of an invoice, with the invoice's id as reference, amounts in euros and the day of finalization. */
   issue(invoice: StripeInvoice, draft?: Draft): IxDocument

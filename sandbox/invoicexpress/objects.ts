@@ -203,7 +203,7 @@ export function printedOf(document: Pick<IxDocument, 'id' | 'type' | 'sequence_n
   if (sequence_number === null) return { inverted_sequence_number: null, atcud: null }
   const [number, series] = sequence_number.split('/')
   const type = printedTypeOf(document)
-  // An invoice-receipt recorded as an invoice prints its type's code or only its series.
+  // An invoice-receipt that is recorded as an invoice prints the code FR before its series, or only its series.
   const code = type !== document.type && id % 2 === 0 ? 'FR ' : ''
   return {
     inverted_sequence_number: `${code}${series}/${number}`,

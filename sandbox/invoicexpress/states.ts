@@ -253,7 +253,7 @@ export function issueAll(ledger: Ledger, states: 'ordinary' | 'all'): Map<string
     const invoice = account.invoices.get(account.order.at(index)) as StripeInvoice
     if (invoice.status !== 'draft') finalized.push(invoice)
   }
-  // Counts down, so that the newest invoices show every state. Connectors read the newest invoices first.
+  // Positions count down, so that the newest invoices show every state. Connectors read the newest invoices first.
   let position = finalized.filter(each => each.status !== 'void' && isCertifiable(each)).length
   for (const [index, invoice] of finalized.entries()) {
     if (!isCertifiable(invoice)) {
