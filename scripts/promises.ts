@@ -61,7 +61,7 @@ export const promises = {
   },
   R2: {
     promise: 'An acknowledged webhook is stored',
-    steps: [{ file: 'test/http/stripe-webhook.test.ts', only: 'were stored if they were acknowledged' }],
+    steps: [{ file: 'test/http/stripe-webhook.test.ts', only: 'that were acknowledged are stored' }],
   },
   R3: {
     promise: 'Lists, events and webhooks in any order end equal to Stripe',

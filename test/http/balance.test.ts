@@ -44,7 +44,7 @@ const payments = {
   findPaymentPage: async () => 'https://pay.example/',
 }
 
-test('an invoice is overdue from the day after its due day on, and ages by 30 days', () => {
+test('an invoice is overdue from the day after its due day, and ages in steps of 30 days', () => {
   const table: [dueDate: string | null, days: number, bucket: string][] = [
     [null, 0, 'not_overdue_cents'],
     ['2026-10-29', 0, 'not_overdue_cents'],
@@ -64,7 +64,7 @@ test('an invoice is overdue from the day after its due day on, and ages by 30 da
   }
 })
 
-test('a balance keeps credit apart from what is to be paid, and each currency from the others', () => {
+test('a balance separates credit from debt, and one currency from another', () => {
   const sum = (fields: Partial<OpenSum>): OpenSum => ({
     ...{ currency: 'eur', due_date: null, count: 1, to_pay_count: 0, to_pay_cents: 0n },
     ...{ in_favour_count: 0, in_favour_cents: 0n, ...fields },
@@ -102,7 +102,7 @@ test('a balance keeps credit apart from what is to be paid, and each currency fr
 
 for (const engine of engines)
   describe(`the balance on ${engine.name}`, () => {
-    test('adds up what remains of open invoices, negative ones and other statuses never', async t => {
+    test('is the sum of the remaining amounts of open invoices with a positive total', async t => {
       stopAt(t)
       const records = [
         open('in_old', 100_000, { due_date: daysAgo(100), amount_paid_cents: 40_000 }),
@@ -182,7 +182,7 @@ for (const engine of engines)
       )
     })
 
-    test('follows payments, and the UTC day: its ETag changes with both', async t => {
+    test('follows payments and the UTC day, and its ETag changes with both', async t => {
       const moveTo = stopAt(t)
       const invoice = open('in_1', 100, { due_date: today })
       const service = await startService(t, engine, { records: [invoice] })
@@ -210,7 +210,7 @@ for (const engine of engines)
       assert.deepEqual([post.status, post.headers.allow], [405, 'GET, HEAD, OPTIONS'])
     })
 
-    test('shows a hundred invoices, the oldest due first, and tells how many more there are', async t => {
+    test('shows a hundred invoices by due date, and the number of all others', async t => {
       stopAt(t)
       const dueDays = Array.from({ length: 250 }, (_, i) =>
         i % 5 === 4 ? null : daysAgo(120 - ((i * 37) % 250)),
@@ -243,7 +243,7 @@ for (const engine of engines)
       assert.ok(left.json.invoices.some(({ due_date }: { due_date: string | null }) => due_date === null))
     })
 
-    test('a large customer’s sums are exact, whatever its counters hold, and beyond 2^53', async t => {
+    test('is exact for a large customer without counters, and beyond 2^53', async t => {
       stopAt(t)
       const huge = Number.MAX_SAFE_INTEGER
       const records = Array.from({ length: 2_500 }, (_, i) =>
@@ -262,7 +262,7 @@ for (const engine of engines)
         assert.ok((await service.get(asked)).text.includes(`"remaining_cents":${left},`), asked)
     })
 
-    test('an invoice can be paid while something remains and its document is not credited whole, where there is a page', async t => {
+    test('marks an invoice as payable while an amount remains and its document is not fully credited', async t => {
       stopAt(t)
       const credited = (total_cents: number, status = 'final') => ({
         ...exampleDocument,
@@ -302,7 +302,7 @@ for (const engine of engines)
       }
     })
 
-    test('a certified credit note that Stripe was not told of stands beside what is to be paid, once it is read', async t => {
+    test('shows a certified credit note beside the debt when Stripe does not know it', async t => {
       stopAt(t)
       const record = { ...open('in_1', 12_300, { pre_payment_credit_cents: 400 }), claim: noClaim }
       const service = await startService(t, engine, { records: [record] })
@@ -331,7 +331,7 @@ for (const engine of engines)
       assert.deepEqual(await credit(), [11_900, 0])
     })
 
-    test('an unknown customer owes nothing; a token of another customer gets nothing', async t => {
+    test('is zero for an unknown customer, and refused for another customer’s token', async t => {
       stopAt(t)
       const service = await startService(t, engine, { records: [open('in_1', 100)] })
       const unknown = await service.get('/api/v1/client/cus_nobody/balance')

@@ -19,7 +19,7 @@ function storedOf(invoice: StripeInvoice) {
   return mapped.invoice
 }
 
-describe('the breaker', () => {
+describe('the breaker for Stripe', () => {
   const account = createAccount({ seed: 3, invoices: 60 })
   const [invoice] = [...account.invoices.values()].filter(
     ({ customer, status }) => typeof customer === 'string' && status === 'paid',
@@ -44,7 +44,7 @@ describe('the breaker', () => {
     return { sandbox, service, download, detail, asked: () => sandbox.requests.get('retrieve_invoice') ?? 0 }
   }
 
-  test('does not open when Stripe refuses what was asked, or how often: then Stripe works', {
+  test('stays closed when Stripe refuses a request or its rate', {
     timeout: 600_000,
   }, async t => {
     const clock = stopClock(t)
@@ -70,7 +70,7 @@ describe('the breaker', () => {
     await until(async () => (await detail()).json.lines_source === 'payments')
   })
 
-  test('tells with every failure that passes by itself when to come again', { timeout: 600_000 }, async t => {
+  test('gives a Retry-After for every temporary failure', { timeout: 600_000 }, async t => {
     const clock = stopClock(t)
     const { sandbox, download } = await startWorld(t)
     for (const [route, fault] of [
@@ -112,7 +112,9 @@ describe('the breaker', () => {
     assert.equal((await download()).status, 200)
   })
 
-  test('does not open when it is this process that has no time to listen', { timeout: 600_000 }, async t => {
+  test('stays closed when our own process is too busy to read Stripe’s answers', {
+    timeout: 600_000,
+  }, async t => {
     const clock = stopClock(t)
     const { sandbox, service, detail } = await startWorld(t)
     sandbox.faults.set('list_lines', 'hang', { times: 6 })

@@ -33,8 +33,8 @@ async function passUntil(clock: StoppedClock, service: Service, holds: () => boo
 }
 
 for (const engine of engines)
-  describe(`changes over HTTP on ${engine.name}`, () => {
-    it('page by page from the beginning, and from the end without a cursor', async t => {
+  describe(`the feed of changes over HTTP on ${engine.name}`, () => {
+    it('is read page by page from its beginning, and without a cursor from its end', async t => {
       const service = await startService(t, engine)
       const empty = await service.get(own)
       assert.deepEqual([empty.status, empty.json.changes], [200, []])
@@ -74,34 +74,30 @@ for (const engine of engines)
       )
     })
 
-    it(
-      'a request waits for a change of its own customer, and is answered when its time is over',
-      patient,
-      async t => {
-        const waiting = countWaiting(t)
-        const clock = stopClock(t)
-        const service = await startService(t, engine)
-        const answered: string[] = []
-        const ask = async (path: string) => {
-          const { json } = await service.get(path)
-          answered.push(path)
-          return json
-        }
-        const waits = [own, all].map(path => ask(`${path}?after=0&wait=25`))
-        const others = ask('/api/v1/client/cus_other/changes?after=0&wait=20')
-        await until(() => waiting() === 3)
-        await service.save(makeRecord({ id: 'in_1' }))
-        await passUntil(clock, service, () => answered.length === 2)
-        for (const { changes } of await Promise.all(waits)) assert.equal(changes[0].invoice_id, 'in_1')
-        const passed = clock.passedMs
-        assert.ok(passed < 20_000)
-        await passUntil(clock, service, () => answered.length === 3)
-        assert.deepEqual((await others).changes, [])
-        assert.ok(clock.passedMs >= 20_000, `after ${clock.passedMs} ms`)
-      },
-    )
+    it('waits for a change of the token’s own customer, and answers at the time-out', patient, async t => {
+      const waiting = countWaiting(t)
+      const clock = stopClock(t)
+      const service = await startService(t, engine)
+      const answered: string[] = []
+      const ask = async (path: string) => {
+        const { json } = await service.get(path)
+        answered.push(path)
+        return json
+      }
+      const waits = [own, all].map(path => ask(`${path}?after=0&wait=25`))
+      const others = ask('/api/v1/client/cus_other/changes?after=0&wait=20')
+      await until(() => waiting() === 3)
+      await service.save(makeRecord({ id: 'in_1' }))
+      await passUntil(clock, service, () => answered.length === 2)
+      for (const { changes } of await Promise.all(waits)) assert.equal(changes[0].invoice_id, 'in_1')
+      const passed = clock.passedMs
+      assert.ok(passed < 20_000)
+      await passUntil(clock, service, () => answered.length === 3)
+      assert.deepEqual((await others).changes, [])
+      assert.ok(clock.passedMs >= 20_000, `after ${clock.passedMs} ms`)
+    })
 
-    it('a cursor by a clock that was a week ahead is one', async t => {
+    it('accepts a cursor from a clock that was a week ahead', async t => {
       const service = await startService(t, engine)
       t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 7 * 86_400_000 })
       await service.save(makeRecord({ id: 'in_1' }))
@@ -113,7 +109,7 @@ for (const engine of engines)
       }
     })
 
-    it('an old cursor expires with 410, a text that is none is refused', async t => {
+    it('answers 410 for an old cursor, and refuses an invalid one', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
       await service.store.transaction(tx => tx.pruneChanges(Infinity, 100))
       for (const path of [own, all]) {
@@ -131,38 +127,34 @@ for (const engine of engines)
 
 const [engine] = engines as [(typeof engines)[number]]
 
-describe('waits for changes', () => {
-  it(
-    'only a token of all customers follows all; a token that ends while it waits gets nothing more',
-    patient,
-    async t => {
-      const waiting = countWaiting(t)
-      const clock = stopClock(t)
-      const service = await startService(t, engine)
-      const token = await service.createToken({ customers: ['cus_ana'] })
-      assert.equal((await service.get(`${own}?after=0`, { token })).status, 200)
-      for (const [path, given] of [
-        [all, token],
-        ['/api/v1/client/cus_bob/changes', token],
-      ]) {
-        const { status, json } = await service.get(`${path}?after=0`, { token: given as string })
-        assert.deepEqual([status, json.error.code], [403, 'insufficient_scope'])
-      }
-      assert.equal((await service.get(all, { token: null })).status, 401)
-      let status = 0
-      void service.get(`${own}?after=0&wait=25`, { token }).then(answer => {
-        status = answer.status
-      })
-      await until(() => waiting() === 1)
-      for (const { id } of await service.store.listTokens())
-        if (token.includes(id)) await service.store.revokeToken(id, Date.now())
-      await passUntil(clock, service, () => status !== 0)
-      assert.equal(status, 401)
-      assert.ok(clock.passedMs < 25_000, 'before its time was over')
-    },
-  )
+describe('requests that wait for changes', () => {
+  it('of all customers need a token for all, and end empty when their token ends', patient, async t => {
+    const waiting = countWaiting(t)
+    const clock = stopClock(t)
+    const service = await startService(t, engine)
+    const token = await service.createToken({ customers: ['cus_ana'] })
+    assert.equal((await service.get(`${own}?after=0`, { token })).status, 200)
+    for (const [path, given] of [
+      [all, token],
+      ['/api/v1/client/cus_bob/changes', token],
+    ]) {
+      const { status, json } = await service.get(`${path}?after=0`, { token: given as string })
+      assert.deepEqual([status, json.error.code], [403, 'insufficient_scope'])
+    }
+    assert.equal((await service.get(all, { token: null })).status, 401)
+    let status = 0
+    void service.get(`${own}?after=0&wait=25`, { token }).then(answer => {
+      status = answer.status
+    })
+    await until(() => waiting() === 1)
+    for (const { id } of await service.store.listTokens())
+      if (token.includes(id)) await service.store.revokeToken(id, Date.now())
+    await passUntil(clock, service, () => status !== 0)
+    assert.equal(status, 401)
+    assert.ok(clock.passedMs < 25_000, 'before its time was over')
+  })
 
-  it('a token has 100 of them, and a client that goes away frees its place', patient, async t => {
+  it('are limited to 100 per token, and a leaving client frees its place', patient, async t => {
     const waitingInAll = countWaiting(t)
     const service = await startService(t, engine)
     const stop = new AbortController()
@@ -184,7 +176,7 @@ describe('waits for changes', () => {
   })
 
   it(
-    'when all places are taken, the oldest of the greediest token is answered, and the newcomer waits',
+    'answer the oldest request of the token with most requests when all places are taken',
     patient,
     async t => {
       const waiting = countWaiting(t)
@@ -216,7 +208,7 @@ describe('waits for changes', () => {
     },
   )
 
-  it('the client follows them without end, from a cursor or from now on', patient, async t => {
+  it('let the client of the SDK follow changes endlessly from a cursor or from now', patient, async t => {
     const waiting = countWaiting(t)
     const service = await startService(t, engine, { records: [makeRecord({ id: 'in_0' })] })
     const client = createClient({ baseUrl: service.address, token: await service.createToken() })

@@ -15,7 +15,7 @@ for (const engine of engines) {
   describe(`conditional requests on ${engine.name}`, () => {
     const service = shareService(engine, { records: [makeRecord({ id: 'in_1' })] })
 
-    test('list, summary, balance and detail carry a strong ETag and Cache-Control: private, no-cache', async () => {
+    test('have a strong ETag and Cache-Control: private, no-cache for list, summary, balance and detail', async () => {
       for (const path of [list, summary, balance, detail]) {
         const { headers } = await service().get(path)
         assert.match(String(headers.etag), /^"[\w.-]+"$/)
@@ -23,7 +23,7 @@ for (const engine of engines) {
       }
     })
 
-    test('If-None-Match with the current ETag is 304 without a body, in a list of tags, weak, and as *', async () => {
+    test('with a current ETag in If-None-Match get 304 without a body, also weak, in a list or as *', async () => {
       for (const path of [list, `${list}?status=paid&page=2`, summary, balance, detail]) {
         const { etag } = (await service().get(path)).headers
         for (const held of [etag, `W/${etag}`, `"other", ${etag}`, ` ${etag} ,"x"`, '*']) {
@@ -37,7 +37,7 @@ for (const engine of engines) {
       }
     })
 
-    test('HEAD takes part: same headers as GET, 304 included', async () => {
+    test('by HEAD get the same headers as by GET, also with 304', async () => {
       for (const path of [list, summary, balance, detail]) {
         const get = await service().get(path)
         const head = await service().get(path, { method: 'HEAD' })
@@ -52,7 +52,7 @@ for (const engine of engines) {
       }
     })
 
-    test('every change of a customer’s invoices changes the list’s ETag; another customer’s does not', async t => {
+    test('see a new ETag of the list after every change of the customer’s invoices, and only then', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1', status: 'open' })] })
       const seen = new Set<string>()
       const expectNew = async (reason: string) => {
@@ -74,7 +74,7 @@ for (const engine of engines) {
       assert.equal((await service.get(list)).headers.etag, before)
     })
 
-    test('customers of one import have ETags of their own, and one’s is no condition for another’s', async t => {
+    test('see different ETags for customers of one import, which are not valid for each other', async t => {
       const customers = ['cus_ana', 'cus_bob', 'cus_eva']
       const records = customers.map(customer_id => makeRecord({ customer_id }))
       const service = await startService(t, engine, { records })
@@ -92,7 +92,7 @@ for (const engine of engines) {
         }
     })
 
-    test('saving what is stored already changes no ETag', async t => {
+    test('see the same ETag after stored invoices are saved again unchanged', async t => {
       const record = makeRecord({ id: 'in_1' }, [makeLine()])
       const service = await startService(t, engine, { records: [record] })
       const before = [(await service.get(list)).headers.etag, (await service.get(detail)).headers.etag]
@@ -103,7 +103,7 @@ for (const engine of engines) {
       )
     })
 
-    test('the detail’s ETag follows its own invoice and lines', async t => {
+    test('see an ETag of a detail that follows its own invoice and lines', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1', number: 'N-1' })] })
       const first = (await service.get(detail)).headers.etag
       await service.save(makeRecord({ id: 'in_2' }))
@@ -112,7 +112,7 @@ for (const engine of engines) {
       assert.notEqual((await service.get(detail)).headers.etag, first)
     })
 
-    test('a made-up condition does not turn a missing or foreign invoice into 304', async t => {
+    test('with an invented ETag still get 404 for a missing or another customer’s invoice', async t => {
       const service = await startService(t, engine, {
         records: [makeRecord({ id: 'in_b', customer_id: 'cus_bob' })],
       })
@@ -129,7 +129,7 @@ for (const engine of engines) {
           )
     })
 
-    test('Fatura-Synced-At tells the last success, on 200 and 304, and is absent before the first', async t => {
+    test('have the last success in Fatura-Synced-At with 200 and 304, and no such header before', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
       assert.equal((await service.get(list)).headers['fatura-synced-at'], undefined)
       await service.store.transaction(tx => tx.saveSuccess('import', Date.UTC(2026, 4, 1, 12)))

@@ -38,8 +38,8 @@ function assertUnreadable({ status, headers }: Answer): void {
 }
 
 for (const engine of engines)
-  describe(`pages of other origins on ${engine.name}`, () => {
-    test('are told nothing unless an origin is allowed, and OPTIONS answers as ever', async t => {
+  describe(`requests from pages of other origins on ${engine.name}`, () => {
+    test('get no CORS headers unless an origin is allowed, and OPTIONS answers as usual', async t => {
       const service = await startService(t, engine, { records: [makeRecord()] })
       for (const answer of [
         await service.get(path, { headers: { origin: app } }),
@@ -52,7 +52,7 @@ for (const engine of engines)
       assert.equal((await service.get('/nothing', preflight(app))).status, 404)
     })
 
-    test('of an allowed origin may read every answer, and those of another none', async t => {
+    test('may read every answer when their origin is allowed, and none otherwise', async t => {
       const service = await startService(t, engine, {
         records: [makeRecord({ id: 'in_1' })],
         rateLimit: { requests: 12, seconds: 3_600 },
@@ -94,7 +94,7 @@ for (const engine of engines)
       assertReadable(limited, app)
     })
 
-    test('may ask before they send, at any path, and the answer is kept', async t => {
+    test('may send a preflight for any path, whose answer is cached', async t => {
       const service = await startService(t, engine, { corsOrigins: [app] })
       for (const url of [path, '/live', '/nothing', '/%', '/api/v1/client/bad/invoices'])
         for (const method of ['GET', 'HEAD', 'DELETE']) {
@@ -120,7 +120,7 @@ for (const engine of engines)
       assert.ok(lines.length >= 15, 'each has its line in the log')
     })
 
-    test('an origin is compared exactly', async t => {
+    test('are compared exactly with the allowed origins', async t => {
       const service = await startService(t, engine, { corsOrigins: [app] })
       for (const origin of [
         ...['null', '*', '', 'app.example.com', 'http://app.example.com', `${app}:443`, `${app}/`],
@@ -129,7 +129,7 @@ for (const engine of engines)
         assertUnreadable(await service.get('/live', { headers: { origin } }))
     })
 
-    test('may read why a request could not be read', async t => {
+    test('may read the answer to an unreadable request', async t => {
       const service = await startService(t, engine, { corsOrigins: [app] })
       const head = `Host: x\r\nOrigin: ${app}\r\n`
       const unreadable: [number, string][] = [

@@ -18,8 +18,8 @@ const platform = (fetchLines: PaymentPlatform['fetchLines']): PaymentPlatform =>
 })
 
 for (const engine of engines) {
-  describe(`detail on ${engine.name}`, () => {
-    test('carries exactly the contract’s fields, in its order', async t => {
+  describe(`the detail of an invoice on ${engine.name}`, () => {
+    test('has exactly the contract’s fields in its order', async t => {
       const invoice = makeInvoice({ id: 'in_1', ...withDocument })
       const service = await startService(t, engine, { records: [{ invoice, lines: [makeLine()] }] })
       const { json, headers } = await service.get(path('in_1'))
@@ -30,7 +30,7 @@ for (const engine of engines) {
       assert.deepEqual(Object.keys(downloads), ['ix', 'payments'])
     })
 
-    test('stored lines are served whole, in order, with exactly the contract’s fields and lines_source payments', async t => {
+    test('has stored lines complete and in order, with lines_source payments', async t => {
       const lines = Array.from({ length: 250 }, (_, i) => makeLine({ description: `line ${i}`, quantity: i }))
       const odd = makeLine({
         description: null,
@@ -49,19 +49,19 @@ for (const engine of engines) {
       assert.deepEqual(Object.keys(json.lines[0]), lineFields)
     })
 
-    test('an invoice with no line at all has lines [] from payments', async t => {
+    test('has lines [] from payments for an invoice without any line', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' }, [])] })
       const { json } = await service.get(path('in_1'))
       assert.deepEqual([json.lines, json.lines_source], [[], 'payments'])
     })
 
-    test('lines that are neither stored nor to be had are [] with lines_source none', async t => {
+    test('has lines [] with lines_source none when the lines are not available', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
       const { status, json } = await service.get(path('in_1'))
       assert.deepEqual([status, json.lines, json.lines_source], [200, [], 'none'])
     })
 
-    test('lines that are not stored are fetched from the payment platform', async t => {
+    test('has lines from the payment platform when they are not stored', async t => {
       const line = makeLine()
       const asked: string[] = []
       const payments = platform(async id => {
@@ -85,7 +85,7 @@ for (const engine of engines) {
       assert.deepEqual(asked, ['in_known', 'in_gone'], 'stored lines and foreign invoices are not asked for')
     })
 
-    test('a payment platform that fails or hangs still gives the stored invoice, with lines_source none', async t => {
+    test('has the stored invoice and lines_source none when the payment platform fails or hangs', async t => {
       for (const payments of [
         platform(async () => {
           throw new SourceError('failed', 'down')
@@ -99,7 +99,7 @@ for (const engine of engines) {
       }
     })
 
-    test('downloads.ix is null until an external document is associated; paths are of the contract’s shape', async t => {
+    test('has null in downloads.ix without a document, and paths in the contract’s form', async t => {
       const service = await startService(t, engine, {
         records: [makeRecord({ id: 'in_with', ...withDocument }), makeRecord({ id: 'in_without' })],
       })
@@ -113,7 +113,7 @@ for (const engine of engines) {
       })
     })
 
-    test('customer and invoice that do not belong together answer as an invoice that does not exist, byte for byte', async t => {
+    test('is the same 404 for another customer’s invoice as for a missing invoice, byte for byte', async t => {
       const service = await startService(t, engine, {
         records: [
           makeRecord({ id: 'in_bobs', customer_id: 'cus_bob' }, [makeLine()]),
@@ -136,7 +136,7 @@ for (const engine of engines) {
         }
     })
 
-    test('an invoice id of the wrong form is 400 on the parameter', async t => {
+    test('is refused with 400 for an invoice ID of the wrong form', async t => {
       const service = await startService(t, engine)
       for (const id of [
         '1',
@@ -153,7 +153,7 @@ for (const engine of engines) {
           assertError(await service.get(path(id) + suffix), 400, 'invalid_parameter', 'invoiceId')
     })
 
-    test('a saved change is seen at once, lines included; lines that are no longer known are gone', async t => {
+    test('shows a saved change at once with its lines, and no lines that were removed', async t => {
       const service = await startService(t, engine, {
         records: [makeRecord({ id: 'in_1', status: 'open' }, [makeLine()])],
       })

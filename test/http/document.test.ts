@@ -29,8 +29,8 @@ function convertedOf({ multicurrency }: IxDocument): InvoiceDocument['in_invoice
 }
 
 for (const engine of engines)
-  describe(engine.name, () => {
-    test('an invoice’s document is shown as InvoiceXpress has it, with its QR code and what relates to it', async t => {
+  describe(`the document of an invoice on ${engine.name}`, () => {
+    test('an invoice’s document is shown with InvoiceXpress’ values, its QR code and related documents', async t => {
       const rig = await startOrdinary(t, engine, { invoices: 40 })
       const service = await serve(t, rig)
       const [id, documentId] = anyOrdinary(rig, 'open')
@@ -137,7 +137,7 @@ for (const engine of engines)
       assert.equal(await rig.store.checkCounts(), 0)
     })
 
-    test('a document in another currency is shown in euros, with the invoice’s total and its rate beside them', async t => {
+    test('a document in another currency is shown in euros, beside the invoice’s total and the exchange rate', async t => {
       const rig = await startOrdinary(t, engine, { invoices: 120, customers: 12 })
       const service = await serve(t, rig)
       const seen = new Set<string>()
@@ -154,7 +154,7 @@ for (const engine of engines)
       assert.deepEqual([...seen].sort(), ['jpy', 'kwd', 'usd'])
     })
 
-    test('a document of which the client withholds tax is shown with it: gross as the invoice, total less', async t => {
+    test('a document with retained tax has the invoice’s gross amount and a smaller total', async t => {
       const rig = await startOrdinary(t, engine, { invoices: 120, customers: 12 })
       const service = await serve(t, rig)
       const withheld = [...rig.documents.documents.values()].filter(({ retention }) => retention !== null)
@@ -172,7 +172,7 @@ for (const engine of engines)
       }
     })
 
-    test('no document: not associated, not read, another customer’s', async t => {
+    test('no document is shown when it is not linked, not read or of another customer', async t => {
       const service = await startService(t, engine, {
         records: [
           makeRecord({ id: 'in_none', customer_id: 'cus_ana' }),
@@ -205,7 +205,7 @@ async function agePastDay({ store }: DocumentRig): Promise<void> {
   )
 }
 
-test('a list that leaves fields out erases none, and the document itself brings them', async t => {
+test('fields that a list leaves out stay stored, and come with the document itself', async t => {
   const [engine = assert.fail()] = engines
   const rig = await startOrdinary(t, engine, { invoices: 150, customers: 12 })
   const left = [...rig.documents.documents.values()].filter(
@@ -228,7 +228,7 @@ test('a list that leaves fields out erases none, and the document itself brings 
     assert.equal(Number(document?.multicurrency?.total), withoutCurrency[index]?.multicurrency?.total)
 })
 
-test('a round over relations asks for each once a day, and at once for a document that changed', async t => {
+test('a round reads the relations of each document once a day, and at once after a change', async t => {
   const [engine = assert.fail()] = engines
   const rig = await startOrdinary(t, engine, { invoices: 40 })
   const asked = () => rig.ix.requests.get('ix_related') ?? 0
@@ -241,7 +241,7 @@ test('a round over relations asks for each once a day, and at once for a documen
   assert.equal(asked(), before + 1)
 })
 
-test('fields that do not fit are counted, and the document stays; once they fit, they count no more', async t => {
+test('invalid fields of a stored document are counted until they are valid', async t => {
   const [engine = assert.fail()] = engines
   const rig = await startOrdinary(t, engine, { invoices: 40 })
   const [id, documentId] = anyOrdinary(rig, 'open')
@@ -257,7 +257,7 @@ test('fields that do not fit are counted, and the document stays; once they fit,
   assert.deepEqual(await setAside(), [])
 })
 
-test('bytes of PDFs pass unchanged, from both systems', async t => {
+test('the bytes of PDFs of both systems pass unchanged', async t => {
   const [engine = assert.fail()] = engines
   const { Readable } = await import('node:stream')
   const bytes = Buffer.concat([

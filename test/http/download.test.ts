@@ -27,7 +27,7 @@ function failing(retryAfter: number) {
 }
 
 for (const engine of engines) {
-  describe(`download on ${engine.name}`, () => {
+  describe(`the download of a PDF on ${engine.name}`, () => {
     const records = [
       makeRecord({ id: 'in_1', number: 'FT 2026/7 é', ...withDocument }),
       makeRecord({ id: 'in_without' }),
@@ -36,7 +36,7 @@ for (const engine of engines) {
     ]
     const service = shareService(engine, { records, ...working })
 
-    test('streams the PDF of each system as application/pdf, named after the invoice number', async () => {
+    test('delivers each system’s PDF as application/pdf under the invoice number', async () => {
       for (const [kind, content] of [
         ['payments', 'payments in_1'],
         ['ix', 'ix 4711'],
@@ -54,19 +54,19 @@ for (const engine of engines) {
       }
     })
 
-    test('no external document is 404 document_not_found; no such invoice is invoice_not_found', async () => {
+    test('answers document_not_found for a missing document, and invoice_not_found for a missing invoice', async () => {
       assertError(await service().get(path('in_without', 'ix')), 404, 'document_not_found')
       for (const kind of kinds)
         assertError(await service().get(path('in_none', kind)), 404, 'invoice_not_found')
     })
 
-    test('a draft has no PDF yet: 409 document_not_issued', async () => {
+    test('answers 409 document_not_issued for a draft', async () => {
       assertError(await service().get(path('in_draft', 'payments')), 409, 'document_not_issued')
       assertError(await service().get(path('in_ixdraft', 'ix')), 409, 'document_not_issued')
       assert.equal((await service().get(path('in_ixdraft', 'payments'))).status, 200)
     })
 
-    test('each failure of the upstream has its answer, and none of the upstream’s words', async t => {
+    test('has one answer for each failure of the upstream, without the upstream’s text', async t => {
       const answers = [
         ['not_ready', 503, 'document_not_ready'],
         ['failed', 502, 'upstream_failed'],
@@ -86,12 +86,12 @@ for (const engine of engines) {
       }
     })
 
-    test('a system that is not connected is 502 upstream_failed', async t => {
+    test('answers 502 upstream_failed when the system is not connected', async t => {
       const service = await startService(t, engine, { records })
       for (const kind of kinds) assertError(await service.get(path('in_1', kind)), 502, 'upstream_failed')
     })
 
-    test('requires the same Bearer token as the other routes', async () => {
+    test('needs the same Bearer token as the other routes', async () => {
       const bobs = await service().createToken({ customers: ['cus_bob'] })
       for (const kind of kinds) {
         assertError(await service().get(path('in_1', kind), { token: null }), 401, 'missing_token')
@@ -99,7 +99,7 @@ for (const engine of engines) {
       }
     })
 
-    test('two invoices of one number have two file names', async t => {
+    test('has different file names for two invoices with one number', async t => {
       const records = ['in_a', 'in_b'].map(id => makeRecord({ id, number: '2026-7' }))
       const service = await startService(t, engine, { records, ...working })
       const names = await Promise.all(
@@ -113,7 +113,7 @@ for (const engine of engines) {
       )
     })
 
-    test('a file name is one safe header whatever the number holds', async t => {
+    test('has a safe file name for any invoice number', async t => {
       const numbers = [
         'a\r\nSet-Cookie: x=1',
         '../../etc/passwd',

@@ -32,8 +32,8 @@ function parse(raw: string): Answer {
 }
 
 // Ten seconds, in which nothing happens: beside all others.
-describe('errors', { concurrency: true }, () => {
-  test('a request that does not arrive completely in time is 408', { timeout: 600_000 }, async t => {
+describe('HTTP errors', { concurrency: true }, () => {
+  test('a request that does not arrive completely in time gets 408', { timeout: 600_000 }, async t => {
     const service = await startService(t, engines[0] as Engine)
     assertError(parse(await service.send('GET /live HTTP/1.1\r\nHost: x\r\n')), 408, 'request_timeout')
   })
@@ -41,7 +41,7 @@ describe('errors', { concurrency: true }, () => {
   for (const engine of engines) {
     describe(`on ${engine.name}`, { concurrency: 1 }, () => {
       const service = shareService(engine, { records: [makeRecord({ id: 'in_1' })] })
-      test('an unknown path is 404 route_not_found, with or without a token', async () => {
+      test('an unknown path gets 404 route_not_found, with or without a token', async () => {
         const paths = [
           '/',
           '/api',
@@ -64,7 +64,7 @@ describe('errors', { concurrency: true }, () => {
         }
       })
 
-      test('every other method is 405 with Allow, on every route, before a body is read or a token asked for', async () => {
+      test('any other method gets 405 with Allow, before its body or token is read', async () => {
         const refused = METHODS.filter(method => !['GET', 'HEAD', 'OPTIONS', 'CONNECT'].includes(method))
         assert.ok(refused.includes('POST') && refused.includes('PROPFIND') && refused.includes('TRACE'))
         for (const path of routes)
@@ -81,7 +81,7 @@ describe('errors', { concurrency: true }, () => {
         assertError(posted, 405, 'method_not_allowed')
       })
 
-      test('a method that HTTP does not know is 405 too, and CONNECT closes the connection', async () => {
+      test('an unknown method gets 405, and CONNECT closes the connection', async () => {
         assert.equal(await service().send('CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n'), '')
         for (const line of ['FOO /live', 'BREW /api/v1/client/cus_ana/invoices']) {
           const answer = parse(await service().send(`${line} HTTP/1.1\r\nHost: x\r\n\r\n`))
@@ -90,14 +90,14 @@ describe('errors', { concurrency: true }, () => {
         }
       })
 
-      test('OPTIONS is 204 with Allow, on every route', async () => {
+      test('OPTIONS gets 204 with Allow on every route', async () => {
         for (const path of routes) {
           const { status, headers, text } = await service().get(path, { method: 'OPTIONS', token: null })
           assert.deepEqual([status, headers.allow, text], [204, 'GET, HEAD, OPTIONS', ''])
         }
       })
 
-      test('HEAD equals GET without a body, on every route, errors included', async () => {
+      test('HEAD gets the headers of GET without a body on every route, also for errors', async () => {
         for (const path of [
           ...routes,
           '/nothing',
@@ -113,7 +113,7 @@ describe('errors', { concurrency: true }, () => {
         }
       })
 
-      test('what the HTTP parser refuses is 400 invalid_request, and the connection closes', async () => {
+      test('a request that the HTTP parser refuses gets 400, and the connection closes', async () => {
         for (const bytes of [
           'nonsense\r\n\r\n',
           'GET /live HTTP/9.9\r\n\r\n',
@@ -127,7 +127,7 @@ describe('errors', { concurrency: true }, () => {
           assertError(parse(await service().send(bytes)), 400, 'invalid_request')
       })
 
-      test('a path that does not decode is 400; encoded slashes and traversal never reach another route', async () => {
+      test('a path with invalid encoding gets 400, and encoded slashes never reach another route', async () => {
         for (const path of [
           '/%',
           '/%zz',
@@ -148,7 +148,7 @@ describe('errors', { concurrency: true }, () => {
           assert.ok([400, 404].includes((await service().get(path)).status), path)
       })
 
-      test('a URL over 8,192 bytes is 414, headers over 16 KiB are 431, a body over 8 KiB is 413', async () => {
+      test('a URL over 8,192 bytes gets 414, headers over 16 KiB 431, a body over 8 KiB 413', async () => {
         assertError(await service().get(`/live?${'x'.repeat(8_300)}`), 414, 'uri_too_long')
         assertError(
           parse(await service().send(`GET /live?${'x'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)),
@@ -169,7 +169,7 @@ describe('errors', { concurrency: true }, () => {
         assert.equal((await service().get(fits)).status, 200)
       })
 
-      test('a small body is ignored', async () => {
+      test('a small body of a request is ignored', async () => {
         const { status, headers } = await service().get('/live', {
           body: '{}',
           headers: { 'content-length': '2' },
@@ -182,14 +182,14 @@ describe('errors', { concurrency: true }, () => {
         assert.deepEqual([chunked.status, chunked.headers.connection], [200, 'keep-alive'])
       })
 
-      test('an expectation that is not understood is ignored, and the answer has its request ID', async () => {
+      test('an unknown Expect header is ignored, and the answer has a request ID', async () => {
         const raw = await service().send(
           'GET /live HTTP/1.1\r\nHost: x\r\nExpect: a-pony\r\nConnection: close\r\n\r\n',
         )
         assert.match(raw.toString(), /^HTTP\/1\.1 200 [\s\S]*\r\nrequest-id: req_/)
       })
 
-      test('a client that goes away in the middle harms nobody', async () => {
+      test('a client that leaves during its request does not affect other clients', async () => {
         for (let i = 0; i < 20; i++) {
           const socket = connect(service().port, '127.0.0.1')
           socket.on('error', () => {})
@@ -200,7 +200,7 @@ describe('errors', { concurrency: true }, () => {
         assert.equal((await service().get('/ready')).status, 200)
       })
 
-      test('every request id is new, of one length, in the log, and tells nothing of other requests', async () => {
+      test('every request ID is new, of equal length and logged, and shows nothing of other requests', async () => {
         const answers = [
           await service().get('/live'),
           await service().get('/nothing'),
@@ -221,7 +221,7 @@ describe('errors', { concurrency: true }, () => {
         assert.notDeepEqual(many, many.toSorted())
       })
 
-      test('an unexpected error is 500 internal, logged in full and masked to the client', async t => {
+      test('an unexpected error gets 500 internal, with details only in the log', async t => {
         const service = await startService(t, engine, {
           records: [makeRecord({ id: 'in_1' })],
           payments: {
@@ -239,7 +239,7 @@ describe('errors', { concurrency: true }, () => {
         )
       })
 
-      test('the log has one line a request, without the URL, the search term or what is no id in the path', async t => {
+      test('the log has one line per request, without its URL, search term or invalid IDs', async t => {
         const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
         await service.list('?q=canary&ix_status=canary')
         await service.list('?page=canary')
@@ -265,14 +265,14 @@ describe('errors', { concurrency: true }, () => {
         )
       })
 
-      test('/live and /ready answer without a token', async () => {
+      test('/live and /ready need no token', async () => {
         for (const path of ['/live', '/ready']) {
           const { status, json } = await service().get(path, { token: null })
           assert.deepEqual([status, json], [200, { status: 'ok' }])
         }
       })
 
-      test('every answer says how a browser may treat it, whichever layer gave it, and nothing of what serves it', async () => {
+      test('every answer has security headers and names no server software', async () => {
         const answers: Answer[] = []
         for (const path of [...routes, '/nothing', '/%', '/api/v1/client/bad/invoices'])
           for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST'])

@@ -37,7 +37,7 @@ function stopAt(t: TestContext): (moment: number) => void {
   }
 }
 
-test('what is owed on an invoice, and whether it can be paid', () => {
+test('an expanded invoice shows its remaining amount and whether it can be paid', () => {
   type Row = [
     name: string,
     invoice: Partial<Invoice>,
@@ -105,7 +105,7 @@ test('what is owed on an invoice, and whether it can be paid', () => {
   }
 })
 
-test('only the payment of an expanded invoice depends on the request, whatever a customer is called', () => {
+test('only the payment part of an expanded invoice depends on the time of the request', () => {
   const name = '","overdue":"2020-01-01","payable":true,"'
   const summary = JSON.stringify({ display_name: name, a: `${name},"overdue":false,"payable":true,` })
   const document = JSON.stringify({ number: `,"overdue":false,"payable":true,` })
@@ -173,8 +173,8 @@ async function expandedOf(service: Service, path: string): Promise<ListedInvoice
 }
 
 for (const engine of engines)
-  describe(`expand on ${engine.name}`, () => {
-    test('adds the same to every page, filter, search and detail, and changes nothing else', async t => {
+  describe(`the parameter expand on ${engine.name}`, () => {
+    test('adds the same fields to every page, search and detail, and changes no other field', async t => {
       stopAt(t)
       const service = await startService(t, engine, { records: makeRecords(60), payments })
       const first = await expandedOf(service, paths.list)
@@ -205,7 +205,7 @@ for (const engine of engines)
       }
     })
 
-    test('taxes are the document’s in the invoice’s currency, else the platform’s, on every page, search and detail', async t => {
+    test('takes taxes from the document in the invoice’s currency, or else from the payment platform', async t => {
       const reason = 'reverse_charge'
       const taxes = [
         { rate_percent: 5.5, base_cents: 10_000, tax_cents: 550, reason: null },
@@ -244,13 +244,13 @@ for (const engine of engines)
       }
     })
 
-    test('is the same for a customer who has counters, and in a search of its own thread', async t => {
+    test('adds the same fields for a customer with counters, and in a search thread', async t => {
       const service = await startService(t, engine, { records: makeRecords(2_100) })
       for (const query of ['?page=208', '?status=paid&page=3', '?q=lima&page=100'])
         assert.equal((await expandedOf(service, paths.list + query)).length, 10, query)
     })
 
-    test('follows the calendar and the records, with an ETag of its own for each', async t => {
+    test('follows the day and the records, with a separate ETag for each value', async t => {
       const setTime = stopAt(t)
       const record = makeRecord({ id: 'in_1', status: 'open', ...withDocument })
       const payment = completePaymentFacts(record.invoice, { due_date: today })
@@ -278,7 +278,7 @@ for (const engine of engines)
       assertError(page, 409, 'not_payable')
     })
 
-    test('without a page to pay on, nothing is payable', async t => {
+    test('marks no invoice as payable without a payment page', async t => {
       const records = [makeRecord({ id: 'in_1', status: 'open' })]
       for (const options of [{ payments, pay: false }, {}]) {
         const service = await startService(t, engine, { records, ...options })
@@ -290,7 +290,7 @@ for (const engine of engines)
       }
     })
 
-    test('refuses what it does not know, on both routes', async t => {
+    test('is refused with unknown values on list and detail', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
       for (const path of [paths.list, paths.detail('in_1')]) {
         for (const value of ['lines', 'document,', 'document,lines', 'Document', 'document;payment', ','])

@@ -73,9 +73,9 @@ async function passStep(clock: StoppedClock, service: Service): Promise<void> {
 
 const [anyEngine] = engines as readonly [Engine]
 
-describe('fair downloads', () => {
+describe('fair queues of downloads', () => {
   test(
-    '300 downloads at once of one token leave another customer’s downloads and details as they are',
+    '300 downloads of one token at once do not delay another customer’s downloads and details',
     patient,
     async t => {
       const { clock, service, opened } = await startSlow(t, anyEngine, ['cus_ana', 'cus_bob'])
@@ -111,7 +111,7 @@ describe('fair downloads', () => {
     },
   )
 
-  test('a client that goes away gives its turn back, or its place among those who wait', patient, async t => {
+  test('a client that leaves frees its download or its place in the queue', patient, async t => {
     const { clock, service, opened } = await startSlow(t, anyEngine, ['cus_ana'])
     const token = await service.createToken()
     const headers = { authorization: `Bearer ${token}` }
@@ -150,7 +150,7 @@ describe('fair downloads', () => {
   })
 
   test(
-    'whoever does not get a turn in ten seconds is told so: 429 for its own crowd, 503 for that of others',
+    'a download without a turn in ten seconds gets 429 for its own limit, 503 for others’ load',
     patient,
     async t => {
       const customers = Array.from({ length: 17 }, (_, index) => `cus_${index}`)
@@ -192,7 +192,7 @@ describe('fair downloads', () => {
     },
   )
 
-  test('those who wait are served in turn: tokens first, then the customers of a token', patient, async t => {
+  test('waiting downloads are served by token in turn, then by customer of a token', patient, async t => {
     const customers = ['cus_a', 'cus_b', 'cus_c']
     const opened: string[] = []
     const clock = stopClock(t)
@@ -224,7 +224,7 @@ describe('fair downloads', () => {
 
   for (const engine of engines)
     test(
-      `of one customer four are under way at once, each until its last byte; the others wait, on ${engine.name}`,
+      `four downloads of a customer run at once until their last byte, on ${engine.name}`,
       patient,
       async t => {
         const { clock, service, opened } = await startSlow(t, engine, ['cus_ana', 'cus_bob'])

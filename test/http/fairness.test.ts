@@ -19,8 +19,8 @@ const manyRecords = () =>
   )
 
 for (const engine of engines) {
-  describe(`fairness on ${engine.name}`, () => {
-    test('of one token, two searches run and fifty wait; more are 429 with Retry-After, and other tokens search on', {
+  describe(`fairness between tokens on ${engine.name}`, () => {
+    test('two searches of a token run, fifty wait, more get 429, and other tokens search on', {
       timeout: 600_000,
     }, async t => {
       // A search may take as long as it does here.
@@ -53,7 +53,7 @@ for (const engine of engines) {
         assert.equal((await service.list('?q=in_59', { token: greedy })).json.total, 11)
     })
 
-    test('a search of an ordinary customer costs no more than a page: a token may have a hundred at once', async t => {
+    test('a search of an ordinary customer is as cheap as a page, and a token may run a hundred', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_59' }), makeRecord()] })
       const answers = await Promise.all(Array.from({ length: 100 }, () => service.list('?q=in_59')))
       for (const { status, json } of answers) assert.deepEqual([status, json.total], [200, 1])
@@ -61,7 +61,7 @@ for (const engine of engines) {
   })
 }
 
-test('far more requests than can be served are 503 overloaded at once, never /live; each has one answer, however it is cut, and all are served again after', {
+test('far more requests than can be served get 503 overloaded at once, and /live still answers', {
   timeout: 600_000,
 }, async t => {
   const [sqlite] = engines
@@ -194,7 +194,7 @@ async function openClients(port: number, count: number): Promise<Client[]> {
   return clients
 }
 
-test('a search on SQLite is given up after its time, and the next one finds its connection as it was', async t => {
+test('a search on SQLite is ended at its time limit, and the next one works normally', async t => {
   const [sqlite] = engines
   assert.ok(sqlite !== undefined)
   const service = await startService(t, sqlite, { records: manyRecords() })
@@ -212,7 +212,7 @@ test('a search on SQLite is given up after its time, and the next one finds its 
   assert.equal((await hasty.search(query)).total, 12)
 })
 
-test('a search on SQLite whose thread cannot open the file says why', async t => {
+test('a search on SQLite reports why its thread cannot open the file', async t => {
   const path = join(await createFolder(t), 'none.db')
   const threads = openSearchThreads(path)
   t.after(() => threads.close())

@@ -35,7 +35,7 @@ const cases: [schema: Schema, fits: readonly unknown[], refused: readonly unknow
   [{ description: 'anything', examples: [1] }, [1, null, {}], []],
 ]
 
-test('a value fits its schema or has something against it', () => {
+test('the schema check of the tests accepts or refuses each value correctly', () => {
   for (const [schema, fits, refused] of cases) {
     for (const value of fits)
       assert.deepEqual(findFaults(schema, value, components), [], JSON.stringify([schema, value]))
@@ -44,14 +44,14 @@ test('a value fits its schema or has something against it', () => {
   }
 })
 
-test('what is against a value says where', () => {
+test('the schema check of the tests names the place of a problem', () => {
   const schema = { properties: { lines: { items: { $ref: '#/components/schemas/Line' } } } }
   assert.deepEqual(findFaults(schema, { lines: [{ id: 'x' }, { id: 1 }] }, components), [
     'it.lines[1].id is not string',
   ])
 })
 
-test('a schema that says more than is understood is refused, whatever the value', () => {
+test('the schema check of the tests refuses a schema with unknown keywords, for any value', () => {
   for (const schema of [
     { oneOf: [{}] },
     { not: {} },

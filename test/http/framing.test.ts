@@ -14,10 +14,10 @@ const get = (path: string, ...headers: string[]) =>
 const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => status)
 
 for (const engine of engines)
-  describe(`framing on ${engine.name}`, () => {
+  describe(`HTTP framing on ${engine.name}`, () => {
     const service = shareService(engine, { records: [makeRecord({ id: 'in_1' })] })
 
-    test('a Host that is missing, repeated or invalid is 400, once, and the connection closes', async () => {
+    test('a missing, repeated or invalid Host gets one 400, and the connection closes', async () => {
       for (const lines of [
         [],
         ['Host: a.example', 'Host: a.example'],
@@ -42,7 +42,7 @@ for (const engine of engines)
       }
     })
 
-    test('an answer to HEAD has no body, also where the request is refused', async () => {
+    test('the answer to HEAD never has a body, even for a refused request', async () => {
       const client = openRaw(service().port, 'HEAD * HTTP/1.1\r\nHost: x\r\n\r\n')
       await client.ended
       client.socket.destroy()
@@ -52,7 +52,7 @@ for (const engine of engines)
       )
     })
 
-    test('a Host of any valid form is taken, and HTTP/1.0 needs none', async () => {
+    test('any valid Host is accepted, and HTTP/1.0 needs none', async () => {
       for (const host of [
         'a',
         'a.example:80',
@@ -69,7 +69,7 @@ for (const engine of engines)
       assert.deepEqual(statuses(await sendRaw(service().port, 'GET /live HTTP/1.0\r\n\r\n')), [200])
     })
 
-    test('another transfer coding than chunked, and a bad chunk, is exactly one 400', async () => {
+    test('an unknown transfer coding or an invalid chunk gets exactly one 400', async () => {
       const coded = (coding: string, body: string) => get('/live', `Transfer-Encoding: ${coding}`) + body
       for (const bytes of [
         coded('xchunked', '0\r\n\r\n'),
@@ -92,7 +92,7 @@ for (const engine of engines)
       }
     })
 
-    test('a bad chunk that comes later is exactly one 400, too', async () => {
+    test('a later invalid chunk also gets exactly one 400', async () => {
       const client = openRaw(service().port, get('/live', 'Transfer-Encoding: chunked'))
       await settle()
       client.socket.write('3\r\nabc\r\n')
@@ -103,7 +103,7 @@ for (const engine of engines)
       assert.deepEqual(statuses(parseAnswers(client.raw)), [400])
     })
 
-    test('a chunked body is ignored up to 8 KiB, and 413 beyond', async () => {
+    test('a chunked body is ignored up to 8 KiB, and gets 413 beyond', async () => {
       const chunked = (size: number) =>
         `${get('/live', 'Connection: close', 'Transfer-Encoding: chunked')}${size.toString(16)}\r\n${'x'.repeat(size)}\r\n0\r\n\r\n`
       assert.deepEqual(statuses(await sendRaw(service().port, chunked(8_192))), [200])
@@ -111,7 +111,7 @@ for (const engine of engines)
       assertError(refused as Answer, 413, 'payload_too_large')
     })
 
-    test('of requests sent together, the valid ones are answered in their order, then the 400', async () => {
+    test('of pipelined requests, the valid ones are answered in order, then the invalid one gets 400', async () => {
       const token = await service().createToken()
       const list = get('/api/v1/client/cus_ana/invoices', `Authorization: Bearer ${token}`)
       for (const [bad, status] of [
@@ -129,7 +129,7 @@ for (const engine of engines)
       }
     })
 
-    test('33 requests sent together are answered in their order; one more ends the connection', async t => {
+    test('33 pipelined requests are answered in order, and one more ends the connection', async t => {
       // Its log is counted: nobody else writes there.
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
       const token = await service.createToken()
@@ -157,7 +157,7 @@ for (const engine of engines)
       assert.equal((await service.get('/live')).status, 200)
     })
 
-    test('nothing is written into a PDF that is on its way, whatever its client sends meanwhile', async t => {
+    test('a running PDF has no other bytes in it, whatever its client sends meanwhile', async t => {
       const size = 3_000_000
       let letGo = () => {}
       const service = await startService(t, engine, {
@@ -198,7 +198,7 @@ for (const engine of engines)
       }
     })
 
-    test('versions that are not served are 400, in the one shape', async () => {
+    test('an unsupported HTTP version gets 400 in the usual form', async () => {
       for (const bytes of [
         'GET /live HTTP/2.0\r\nHost: x\r\n\r\n',
         'GET /live HTTP/3.0\r\nHost: x\r\n\r\n',
@@ -216,7 +216,7 @@ for (const engine of engines)
       }
     })
 
-    test('OPTIONS * is 204 with Allow; a whole URL is taken as its path', async () => {
+    test('OPTIONS * gets 204 with Allow, and a whole URL counts as its path', async () => {
       const [options] = await sendRaw(
         service().port,
         'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
@@ -237,7 +237,7 @@ for (const engine of engines)
         )
     })
 
-    test('an upgrade is ignored: the request is answered in HTTP/1.1, and the connection closes', async () => {
+    test('an upgrade is ignored: the request is answered in HTTP/1.1 and the connection closes', async () => {
       for (const protocol of ['websocket', 'h2c', 'TLS/1.0']) {
         const upgrade = get('/live', 'Connection: Upgrade', `Upgrade: ${protocol}`)
         const [answer, ...others] = await sendRaw(service().port, upgrade + get('/nothing'))
@@ -246,7 +246,7 @@ for (const engine of engines)
       }
     })
 
-    test('Expect: 100-continue is answered with a 100, then with 413 where the body is too large', async () => {
+    test('Expect: 100-continue gets 100, and 413 when the body is too large', async () => {
       for (const [lines, body, status] of [
         [['Content-Length: 9000'], '', 413],
         [['Content-Length: 2', 'Connection: close'], 'ab', 200],

@@ -56,10 +56,10 @@ const segment = fc.oneof(
 const texts = campaign(250, 20_000)
 
 for (const engine of engines) {
-  describe(`fuzz on ${engine.name}`, () => {
+  describe(`random requests on ${engine.name}`, () => {
     const service = shareService(engine, { records: [makeRecord({ id: 'in_1' })] })
 
-    test('any query string is answered 200 or 400, in JSON', async () => {
+    test('with any query string get 200 or 400 in JSON', async () => {
       const statuses = new Map<number, number>()
       await fc.assert(
         fc.asyncProperty(query, async asked => {
@@ -76,7 +76,7 @@ for (const engine of engines) {
       )
     })
 
-    test('any text as q is 400 for a NUL, and otherwise finds what the model finds', async t => {
+    test('with any text as q get 400 for a NUL, and otherwise the model’s invoices', async t => {
       const found = makeInvoice({ id: 'in_1', display_name: "O'Neill & Søn 100% _" })
       const service = await startService(t, engine, { records: [{ invoice: found, lines: null }] })
       await fc.assert(
@@ -91,7 +91,7 @@ for (const engine of engines) {
       )
     })
 
-    test('any path is answered 200, 400 or 404, in JSON', async () => {
+    test('with any path get 200, 400 or 404 in JSON', async () => {
       const path = fc.array(segment, { maxLength: 4 }).map(segments => `/api/v1/client/${segments.join('/')}`)
       await fc.assert(
         fc.asyncProperty(path, async asked => {
@@ -103,7 +103,7 @@ for (const engine of engines) {
       )
     })
 
-    test('any bytes on the socket are answered in JSON or by closing, and the service lives on', async () => {
+    test('with any bytes get an answer in JSON or a closed connection, and the service continues', async () => {
       const line = fc.oneof(
         fc.constantFrom(
           'GET /live HTTP/1.1',

@@ -66,10 +66,10 @@ function shareIdentity(engine: Engine) {
 }
 
 for (const engine of engines)
-  describe(`identity on ${engine.name}`, () => {
+  describe(`JWTs and customer links on ${engine.name}`, () => {
     const share = shareIdentity(engine)
 
-    test('a JWT and a link see what a token sees: list, detail, downloads, conditionals, HEAD', async () => {
+    test('show the same lists, details, downloads and conditional answers as a token', async () => {
       const { service, provider, signer } = await share()
       const opaque = await service.createToken({ customers: ['cus_ana'] })
       for (const path of ['/invoices', '/invoices?status=paid', '/invoice/in_1', '/invoice/in_1/ix/download'])
@@ -89,7 +89,7 @@ for (const engine of engines)
       assert.ok(!service.logs.some(line => line.includes('canary')))
     })
 
-    test('a link bound to one invoice sees its detail and downloads, and nothing else', async () => {
+    test('show only one invoice’s detail and downloads when a link is bound to that invoice', async () => {
       const { service, signer } = await share()
       const token = signer.token({ invoice: 'in_1' })
       const ask = (path: string, method = 'GET', headers: Record<string, string> = {}) =>
@@ -145,7 +145,7 @@ for (const engine of engines)
       assertError(await service.get(`${client}/invoice/in_bob`, { token: foreign }), 404, 'invoice_not_found')
     })
 
-    test('revoking a key through another handle ends all its links within a second, and no other’s', async t => {
+    test('end within a second when their key is revoked by another process, without effect on other keys', async t => {
       const clock = stopClock(t)
       const { service, signer } = await start(t, engine)
       const other = await addSigner(service)
@@ -165,7 +165,7 @@ for (const engine of engines)
       assert.equal((await service.get(`${client}/invoices`, { token: other.token() })).status, 200)
     })
 
-    test('connections that alternate between customers and kinds of tokens, and many customers at once, get their own', async () => {
+    test('give each customer their own answers when connections mix customers and kinds of tokens', async () => {
       const { service, provider, signer } = await share()
       const tokens = ['cus_ana', 'cus_bob'].flatMap(customer => [
         { customer, token: provider.token({ customer_id: customer, sub: customer }) },
@@ -188,10 +188,10 @@ for (const engine of engines)
     })
   })
 
-describe('what is told of identity, whatever the store is', () => {
+describe('JWTs and customer links', () => {
   const [engine] = engines as readonly [Engine]
 
-  test('tokens of one subject share a rate limit, links of a key and a customer do; others do not', async t => {
+  test('share a rate limit by subject, or by key and customer', async t => {
     const { service, provider, signer } = await start(t, engine, {
       rateLimit: { requests: 3, seconds: 60 },
     })
@@ -209,7 +209,7 @@ describe('what is told of identity, whatever the store is', () => {
     assert.equal(await statusOf(signer.token({ sub: 'cus_bob' }), 'cus_bob'), 200)
   })
 
-  test('RFC 6750: each refusal has its status, and a challenge that says where tokens come from', async t => {
+  test('are refused with the status and challenge of RFC 6750, which names the provider', async t => {
     const { service, provider, signer } = await start(t, engine, {}, 'invoices:read')
     const where = `scope="invoices:read", resource_metadata="${publicUrl}${metadata}"`
     const challengeOf = async (token: string | null, path = `${client}/invoices`) => {
@@ -268,7 +268,7 @@ describe('what is told of identity, whatever the store is', () => {
     assert.equal((await service.get('/live')).headers['www-authenticate'], undefined)
   })
 
-  test('RFC 9728: the metadata names the provider; without one there is none, and no hint at it', async t => {
+  test('are described by the metadata of RFC 9728 only when a provider is configured', async t => {
     const { service } = await start(t, engine, {}, 'invoices:read')
     const answer = await service.get(metadata, { token: null })
     assert.deepEqual(
@@ -290,7 +290,7 @@ describe('what is told of identity, whatever the store is', () => {
     )
   })
 
-  test('without PUBLIC_URL there is no metadata, nothing of the Host that was asked comes back, and links do not work', async t => {
+  test('have no metadata without PUBLIC_URL, and links do not work', async t => {
     const provider = await startProvider(t)
     const service = await startService(t, engine, {
       provider: provider.options,
@@ -324,7 +324,7 @@ describe('what is told of identity, whatever the store is', () => {
     )
   })
 
-  test('while the provider’s keys cannot be read, JWTs are 503 with Retry-After, and other tokens work', async t => {
+  test('get 503 with Retry-After while the provider’s keys are unreadable, while tokens work', async t => {
     const provider = await startProvider(t)
     provider.respond = response => response.destroy()
     const service = await startService(t, engine, { provider: provider.options, publicUrl })

@@ -177,8 +177,8 @@ async function createTokens(
 }
 
 for (const engine of engines) {
-  describe(`isolation on ${engine.name}`, () => {
-    test('token × customer × invoice × route × method × condition: 0 leaks', async t => {
+  describe(`isolation between customers on ${engine.name}`, () => {
+    test('holds for every token, customer, invoice, route, method and condition', async t => {
       const provider = await startProvider(t)
       const service = await startService(t, engine, {
         ...{ records, ...sources, provider: provider.options, publicUrl },
@@ -235,7 +235,7 @@ for (const engine of engines) {
       )
     })
 
-    test('not yours and not existing are identical in status, body and headers', async t => {
+    test('gives identical answers for missing invoices and those of another customer', async t => {
       const service = await startService(t, engine, { records, ...sources })
       const token = await service.createToken({ customers: ['cus_ana'] })
       const path = fc.constantFrom(...routes.filter(route => route('', '').includes('/invoice/')))
@@ -267,7 +267,7 @@ for (const engine of engines) {
       )
     })
 
-    test('MCP: token × customer × invoice × tool: 0 leaks', async t => {
+    test('holds for every token, customer, invoice and tool of MCP', async t => {
       const provider = await startProvider(t)
       const service = await startService(t, engine, {
         ...{ records, ...sources, provider: provider.options, publicUrl, mcp: true },
@@ -307,7 +307,7 @@ for (const engine of engines) {
       assert.ok(answered > asked / 50, `${answered} of ${asked} answers held data`)
     })
 
-    test('MCP: not yours and not existing are identical', async t => {
+    test('gives identical answers of MCP for missing invoices and those of another customer', async t => {
       const service = await startService(t, engine, { records, mcp: true })
       const token = await service.createToken({ customers: ['cus_ana'] })
       const ask = async (customer_id: string, invoice_id: string) => {

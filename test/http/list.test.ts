@@ -20,10 +20,10 @@ const many = (count: number) =>
   )
 
 for (const engine of engines) {
-  describe(`list on ${engine.name}`, () => {
+  describe(`the list of invoices on ${engine.name}`, () => {
     const service = shareService(engine, { records: many(3) })
 
-    test('answers the envelope with exactly its fields, in the contract’s order', async t => {
+    test('has exactly the envelope’s fields in the contract’s order', async t => {
       const service = await startService(t, engine, { records: [makeRecord()] })
       const { json, headers } = await service.list()
       assert.equal(headers['content-type'], 'application/json')
@@ -34,7 +34,7 @@ for (const engine of engines) {
       )
     })
 
-    test('a summary carries exactly the contract’s fields, in its order, with what was saved', async t => {
+    test('has summaries with exactly the contract’s fields in its order, as saved', async t => {
       const full = makeInvoice({
         ...withDocument,
         company_name: 'Lima, Lda.',
@@ -47,7 +47,7 @@ for (const engine of engines) {
       assert.deepEqual(Object.keys(summary), summaryFields)
     })
 
-    test('nullable fields are present as null, never omitted', async t => {
+    test('has nullable fields as null, never left out', async t => {
       const bare = makeInvoice({
         number: null,
         customer_name: null,
@@ -60,7 +60,7 @@ for (const engine of engines) {
       assert.deepEqual((await service.list()).json.invoices, [bare])
     })
 
-    test('amounts pass through as they are: negative, zero-decimal and three-decimal currencies', async t => {
+    test('has negative, zero-decimal and three-decimal amounts unchanged', async t => {
       const amounts = [
         { currency: 'jpy', total_cents: 1234, subtotal_cents: 1234 },
         { currency: 'kwd', total_cents: 1234567, subtotal_cents: 1234567 },
@@ -75,7 +75,7 @@ for (const engine of engines) {
       }
     })
 
-    test('is sorted by issued_at descending, then id descending', async t => {
+    test('is sorted by issued_at and then id, both descending', async t => {
       const at = (issued_at: string, id: string) => makeRecord({ id, issued_at })
       const service = await startService(t, engine, {
         records: [
@@ -91,7 +91,7 @@ for (const engine of engines) {
       assert.deepEqual(ids(await service.list()), ['in_a', 'in_c', 'in_b', 'in_B', 'in_9', 'in_10', 'in_z'])
     })
 
-    test('lists only the customer of the path', async t => {
+    test('has only the invoices of the path’s customer', async t => {
       const service = await startService(t, engine, {
         records: [makeRecord({ id: 'in_mine' }), makeRecord({ id: 'in_other', customer_id: 'cus_bob' })],
       })
@@ -99,14 +99,14 @@ for (const engine of engines) {
       assert.deepEqual(ids(await service.list('', { customer: 'cus_bob' })), ['in_other'])
     })
 
-    test('page defaults to 1 and page_size to 10', async t => {
+    test('has page 1 and page_size 10 by default', async t => {
       const service = await startService(t, engine, { records: many(12) })
       const { json } = await service.list()
       assert.equal(json.invoices.length, 10)
       assert.deepEqual([json.page, json.page_size, json.total, json.total_pages], [1, 10, 12, 2])
     })
 
-    test('page below 1 is the first; above the last it is the last, with that number', async t => {
+    test('reads a page below 1 as the first, and above the last as the last', async t => {
       const service = await startService(t, engine, { records: many(25) })
       for (const page of ['0', '-1', '-99999999999999999999', '1']) {
         const { json } = await service.list(`?page=${page}`)
@@ -119,7 +119,7 @@ for (const engine of engines) {
       }
     })
 
-    test('page_size above 50 is 50, below 1 is 10, and the answer says which was used', async t => {
+    test('reads a page_size above 50 as 50, below 1 as 10, and names the used one', async t => {
       const service = await startService(t, engine, { records: many(120) })
       const cases = {
         '50': 50,
@@ -138,7 +138,7 @@ for (const engine of engines) {
       }
     })
 
-    test('page and page_size that are no integers are 400 on the parameter', async () => {
+    test('refuses a page or page_size that is not an integer with 400', async () => {
       for (const name of ['page', 'page_size'])
         for (const value of [
           'abc',
@@ -158,7 +158,7 @@ for (const engine of engines) {
           assertError(await service().list(`?${name}=${value}`), 400, 'invalid_parameter', name)
     })
 
-    test('no match gives an empty list with the whole envelope: total 0, total_pages 0, page 1', async () => {
+    test('is empty with the whole envelope when no invoice matches', async () => {
       const { json } = await service().list('?status=void&page=7&page_size=20')
       assert.deepEqual(json, {
         invoices: [],
@@ -170,12 +170,12 @@ for (const engine of engines) {
       })
     })
 
-    test('an unknown customer has an empty list, not an error', async () => {
+    test('is empty for an unknown customer, and not an error', async () => {
       const { status, json } = await service().list('', { customer: 'cus_nobody' })
       assert.deepEqual([status, json.invoices, json.total, json.total_pages, json.page], [200, [], 0, 0, 1])
     })
 
-    test('status filters by each of the five; anything else is 400 naming them', async t => {
+    test('is filtered by each of the five statuses, and refuses any other with 400', async t => {
       const service = await startService(t, engine, {
         records: invoiceStatuses.map(status => makeRecord({ id: `in_${status}`, status })),
       })
@@ -188,7 +188,7 @@ for (const engine of engines) {
       }
     })
 
-    test('ix_status is compared exactly, with any string, and never matches null', async t => {
+    test('compares ix_status exactly, for any text, and never matches null', async t => {
       const service = await startService(t, engine, {
         records: [
           makeRecord({ id: 'in_settled', ...withDocument }),
@@ -205,7 +205,7 @@ for (const engine of engines) {
       assertError(await service.list('?ix_status=a%00b'), 400, 'invalid_parameter', 'ix_status')
     })
 
-    test('status and ix_status filter independently; given both, both apply', async t => {
+    test('is filtered by status and ix_status independently, or by both', async t => {
       const service = await startService(t, engine, {
         records: [
           makeRecord({ id: 'in_1', ...withDocument, status: 'paid' }),
@@ -218,7 +218,7 @@ for (const engine of engines) {
       assert.deepEqual(ids(await service.list('?status=paid&ix_status=settled')), ['in_1'])
     })
 
-    test('date_from and date_to are whole days in UTC, both inclusive, to 23:59:59.999', async t => {
+    test('filters by date_from and date_to as whole UTC days, both inclusive', async t => {
       const at = (id: string, issued_at: string) => makeRecord({ id, issued_at })
       const service = await startService(t, engine, {
         records: [
@@ -237,12 +237,12 @@ for (const engine of engines) {
       assert.deepEqual(ids(await service.list('?date_from=0001-01-01&date_to=9999-12-31')).length, 4)
     })
 
-    test('date_from after date_to matches nothing, with 200', async () => {
+    test('is empty with 200 when date_from is after date_to', async () => {
       const { status, json } = await service().list('?date_from=2026-12-31&date_to=2026-01-01')
       assert.deepEqual([status, json.total, json.invoices], [200, 0, []])
     })
 
-    test('a date that is no calendar day written YYYY-MM-DD is 400 with the expected format', async () => {
+    test('refuses an invalid date with 400 and the expected format', async () => {
       const bad = [
         '2026-02-30',
         '2025-02-29',
@@ -270,7 +270,7 @@ for (const engine of engines) {
       assert.equal((await service().list('?date_from=2024-02-29')).status, 200)
     })
 
-    test('an empty value is as if absent', async () => {
+    test('reads an empty parameter as absent', async () => {
       const plain = await service().list()
       const empty = await service().list('?page=&page_size=&status=&ix_status=&date_from=&date_to=&q=&')
       assert.equal(empty.text, plain.text)
@@ -278,7 +278,7 @@ for (const engine of engines) {
       assert.equal((await service().list('?q=%20%20+')).text, plain.text)
     })
 
-    test('a parameter given twice, or as an array, is 400 on it', async () => {
+    test('refuses a parameter that is given twice or as an array with 400', async () => {
       for (const name of ['page', 'page_size', 'status', 'ix_status', 'date_from', 'date_to', 'q'])
         for (const query of [
           `${name}=1&${name}=2`,
@@ -291,20 +291,20 @@ for (const engine of engines) {
           assertError(await service().list(`?${query}`), 400, 'invalid_parameter', name)
     })
 
-    test('an unknown parameter is ignored, however it is written', async () => {
+    test('ignores an unknown parameter in any spelling', async () => {
       const plain = await service().list()
       const unknown =
         '?foo=1&foo=2&Status=void&customer_id=cus_bob&__proto__=x&constructor[prototype]=y&=z&%zz=1&a=%zz&&'
       assert.equal((await service().list(unknown)).text, plain.text)
     })
 
-    test('a value that is not percent-encoded UTF-8 is 400 on it', async () => {
+    test('refuses a value with invalid percent-encoding with 400', async () => {
       for (const value of ['%', '%zz', '%ff', '%c3', '%ed%a0%80'])
         for (const name of ['q', 'ix_status', 'status'])
           assertError(await service().list(`?${name}=${value}`), 400, 'invalid_parameter', name)
     })
 
-    test('a customer id of the wrong form is 400 on the parameter', async () => {
+    test('refuses a customer ID of the wrong form with 400', async () => {
       for (const id of [
         'ana',
         'in_ana',
@@ -321,7 +321,7 @@ for (const engine of engines) {
         assertError(await service().list('', { customer: id }), 400, 'invalid_parameter', 'customerId')
     })
 
-    test('all filters together are one conjunction', async t => {
+    test('applies all filters together', async t => {
       const hit = {
         ...withDocument,
         status: 'open',
@@ -342,7 +342,7 @@ for (const engine of engines) {
       assert.deepEqual(ids(await service.list(query)), ['in_hit'])
     })
 
-    test('a deleted invoice leaves list, total and detail', async t => {
+    test('loses a deleted invoice, as do the total and the detail', async t => {
       const service = await startService(t, engine, { records: many(3) })
       const gone = await service.store.transaction(tx => tx.deleteInvoice('cus_ana', 'in_0001'))
       assert.equal(gone, true)

@@ -16,8 +16,8 @@ const noise = (characters: number, from = 0x4e00) =>
   )
 
 for (const engine of engines)
-  describe(`odd input on ${engine.name}`, () => {
-    test('import refuses an ix_status over 255 characters with its line and field; one of 255 is stored, counted and found', async t => {
+  describe(`unusual input on ${engine.name}`, () => {
+    test('an ix_status over 255 characters is refused by import, and one of 255 is stored and found', async t => {
       const cli = await createCli(t)
       const env = { DATABASE_URL: await engine.createStore(t) }
       const [long, longest] = [noise(3_000), noise(255, 0x20000)]
@@ -48,7 +48,7 @@ for (const engine of engines)
       assert.equal(page.total, 520)
     })
 
-    test('a document’s reference may be of any length, and is found', async t => {
+    test('a document’s reference of any length is stored and found', async t => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
       const reference = noise(5_000)
@@ -62,14 +62,14 @@ for (const engine of engines)
     })
   })
 
-test('a document whose status is too long does not fit', () => {
+test('a document with a status that is too long does not fit', () => {
   const payload = { id: 7, type: 'Invoice', reference: null, total: 1 }
   assert.throws(() => mapDocument({ ...payload, status: 'x'.repeat(256) }), /does not fit/)
   assert.equal(mapDocument({ ...payload, status: 'x'.repeat(255) })?.status.length, 255)
 })
 
-describe('a PostgreSQL that cannot be used', () => {
-  test('in another encoding: migrate refuses before anything is made, and doctor says so', async t => {
+describe('the requirements for PostgreSQL', () => {
+  test('refuse every encoding but UTF-8 in migrate, and doctor reports it', async t => {
     const cli = await createCli(t)
     const name = `fatura_latin1_${process.pid}`
     await runSql(
@@ -94,20 +94,20 @@ describe('a PostgreSQL that cannot be used', () => {
     assert.deepEqual([result, detail], ['FAIL', "the database's encoding is LATIN1, and Fatura needs UTF8"])
   })
 
-  test('too old: 14 is, 15 to 18 are not', () => {
+  test('refuse version 14, and accept versions 15 to 18', () => {
     const lacks = (major: number) => whatServerLacks({ major, encoding: 'UTF8' })
     assert.match(lacks(14)?.found ?? '', /PostgreSQL 14 is too old/)
     for (const major of [15, 16, 17, 18]) assert.equal(lacks(major), null)
   })
 
-  test('this one is not', async t => {
+  test('are met by the server of the tests', async t => {
     const url = await (
       engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
     ).createStore(t)
     assert.deepEqual((await migrateStore(url)).from, (await migrateStore(url)).to)
   })
 
-  test('what is too long for an index, from wherever it came, is told in one line', async t => {
+  test('a value that is too long for an index of PostgreSQL is reported in one line', async t => {
     const url = await (
       engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
     ).createStore(t)

@@ -21,11 +21,11 @@ const committed = await readFile(join(root, 'openapi.json'), 'utf8')
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document, read as it comes
 const document: any = JSON.parse(committed)
 
-test('openapi.json is what the routes’ schemas say now (npm run openapi writes it again)', async () => {
+test('openapi.json is the output of the routes’ schemas (npm run openapi)', async () => {
   assert.equal(await describeApi(), committed)
 })
 
-test('every route is in the document or a file for browsers, and everything in the document is a route', async () => {
+test('openapi.json has exactly the service’s routes, except files for browsers', async () => {
   const files = loadWebFiles(readApiDescription())
   const app = createApp({ rateLimit: null, files } as unknown as AppOptions)
   await app.ready()
@@ -50,7 +50,7 @@ function readRoutes(tree: string): string[] {
   })
 }
 
-test('the document is OpenAPI 3.1 and describes every operation, parameter, response, header and property', () => {
+test('openapi.json is OpenAPI 3.1 and describes every operation, parameter, response, header and property', () => {
   assert.match(document.openapi, /^3\.1\./)
   for (const [path, operations] of Object.entries<Record<string, never>>(document.paths))
     for (const operation of Object.values<never>(operations)) {
@@ -73,7 +73,7 @@ test('the document is OpenAPI 3.1 and describes every operation, parameter, resp
   }
 })
 
-test('the document generates good clients: operations have names, no schema is named Error, each enum is named once', () => {
+test('openapi.json suits client generators: named operations, no schema Error, each enum named once', () => {
   const operations = Object.values<{ get: { operationId: string } }>(document.paths)
   for (const { get } of operations) assert.match(get.operationId, /^(list|get|download)[A-Z][A-Za-z]+$/)
   assert.equal(new Set(operations.map(({ get }) => get.operationId)).size, operations.length)
@@ -105,7 +105,7 @@ test('every error code is described with an example where it can occur', () => {
   assert.deepEqual([...described, 'method_not_allowed'].sort(), Object.keys(errorCodes).sort())
 })
 
-test('passes redocly lint with its recommended rules, without suppressions', {
+test('openapi.json passes redocly lint with its recommended rules', {
   timeout: 600_000,
 }, async () => {
   const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
@@ -129,16 +129,16 @@ function assertDescribed(path: string, answer: Answer): void {
 }
 
 for (const engine of engines) {
-  describe(`the document on ${engine.name}`, () => {
+  describe(`the API description on ${engine.name}`, () => {
     const base = '/api/v1/client/{customerId}'
 
-    test('the document is served at /api/v1/openapi.json without a token', async t => {
+    test('is served at /api/v1/openapi.json without a token', async t => {
       const service = await startService(t, engine)
       const { status, headers, text } = await service.get('/api/v1/openapi.json', { token: null })
       assert.deepEqual([status, headers['content-type'], text], [200, 'application/json', committed])
     })
 
-    test('what the service answers fits the schemas of the document, which allow no other field', async t => {
+    test('has schemas that fit every answer, and allow no other field', async t => {
       const service = await startService(t, engine, {
         records: [
           makeRecord({ id: 'in_1', ...withDocument }, [
@@ -164,7 +164,7 @@ for (const engine of engines) {
       assertDescribed('/ready', await service.get('/ready'))
     })
 
-    test('the schemas refuse a body with a field more, a field less, or of another type', async t => {
+    test('has schemas that refuse an added, missing or differently typed field', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' }, [makeLine()])] })
       const { json } = await service.get('/api/v1/client/cus_ana/invoice/in_1')
       const check = (body: unknown) => faultsOf(`${base}/invoice/{invoiceId}`, 200, body)

@@ -105,8 +105,8 @@ const walks = [...filterCombinations()].map(filter => ({
 }))
 
 for (const engine of engines) {
-  describe(`page walk on ${engine.name}`, () => {
-    test(`visits each of ${size} invoices exactly once, in order; and any page of every filter combination is right`, async t => {
+  describe(`paging on ${engine.name}`, () => {
+    test(`shows each of ${size} invoices exactly once in order, and every filtered page correctly`, async t => {
       assert.equal(invoices.length, size)
       assert.equal(walks.length, 6 * 3 * 4 * 5)
       const service = await startService(t, engine, {
@@ -136,7 +136,7 @@ for (const engine of engines) {
       }
     })
 
-    test('any question about any records is answered as the contract’s model answers it, body and all', async t => {
+    test('answers any query about any records exactly like the contract’s model', async t => {
       const service = await startService(t, engine)
       const records = fc.array(oddInvoice, { maxLength: 40 })
       const questions = fc.array(someQuestion, { minLength: 1, maxLength: 12 })

@@ -38,7 +38,7 @@ async function startWorld(t: TestContext, engine: Engine, options: ServiceOption
 
 for (const engine of engines)
   describe(`the payment page on ${engine.name}`, () => {
-    test('the payment page is Stripe’s page of an open invoice until it is paid; its address is never logged', async t => {
+    test('is Stripe’s page of an open invoice until it is paid, and its address is not logged', async t => {
       const { account, sandbox, service, invoice, path, ask } = await startWorld(t, engine)
       const answer = await ask()
       assert.deepEqual([answer.status, Object.keys(answer.json)], [200, ['url']])
@@ -65,7 +65,7 @@ for (const engine of engines)
       for (const line of service.logs) assert.ok(!line.includes(secret), line)
     })
 
-    test('a draft, paid, void or uncollectible invoice is 409, and Stripe is not asked', async t => {
+    test('answers 409 for a draft, paid, void or uncollectible invoice without asking Stripe', async t => {
       const records = invoiceStatuses.map(status => makeRecord({ id: `in_${status}`, status }))
       const asked: string[] = []
       const findPaymentPage = async (id: string) => {
@@ -83,7 +83,7 @@ for (const engine of engines)
       assertError(await service.get(ownPath('in_open'), { token }), 403, 'insufficient_scope')
     })
 
-    test('with PAY=off there is no such route; without Stripe it is 502', async t => {
+    test('is an unknown route with PAY=off, and answers 502 without Stripe', async t => {
       const records = [makeRecord({ id: 'in_open', status: 'open' })]
       const off = await startService(t, engine, { records, pay: false })
       assertError(await off.get(ownPath('in_open')), 404, 'route_not_found')
@@ -92,11 +92,11 @@ for (const engine of engines)
     })
   })
 
-describe('the payment page of a Stripe that fails', () => {
+describe('the payment page with a failing Stripe', () => {
   const [engine] = engines
   assert.ok(engine !== undefined)
 
-  test('another origin than Stripe’s is refused, and named to nobody; no page is 409', async t => {
+  test('is refused at another origin than Stripe’s, which is not named, and missing with 409', async t => {
     const { account, service, invoice, ask } = await startWorld(t, engine)
     const rename = (hosted_invoice_url: string | null) => {
       const stored = account.invoices.get(invoice.id) as StripeInvoice
@@ -121,7 +121,7 @@ describe('the payment page of a Stripe that fails', () => {
     assertError(await ask(), 409, 'not_payable')
   })
 
-  test('a failure is 502; after five, the breaker answers without asking', async t => {
+  test('answers 502 after a failure, and without asking Stripe after five failures', async t => {
     const { sandbox, ask } = await startWorld(t, engine)
     sandbox.faults.set('retrieve_invoice', 'error_500')
     for (let time = 0; time < 7; time++) assertError(await ask(), 502, 'upstream_failed')

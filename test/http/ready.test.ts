@@ -8,7 +8,7 @@ import { stopClock } from '../support/worlds/stopped-clock.ts'
 
 for (const engine of engines)
   describe(`/ready on ${engine.name}`, () => {
-    test('/ready is 503 once the records are older than allowed, or were never synchronized', async t => {
+    test('is 503 when the records are older than allowed, or were never synchronized', async t => {
       const clock = stopClock(t)
       const service = await startService(t, engine, { readyMaxLagMs: 60_000 })
       const ask = () => service.get('/ready', { token: null })
@@ -29,12 +29,12 @@ for (const engine of engines)
       assert.equal((await service.get('/live', { token: null })).status, 200)
     })
 
-    test('does not mind how old they are unless told', async t => {
+    test('ignores the age of the records without a configured limit', async t => {
       const service = await startService(t, engine)
       assert.equal((await service.get('/ready', { token: null })).status, 200)
     })
 
-    test('/ready is 503 once another version migrated the store', async t => {
+    test('is 503 once another version migrated the store', async t => {
       const service = await startService(t, engine)
       await changeRows(
         service.url,

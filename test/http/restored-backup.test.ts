@@ -20,7 +20,7 @@ const [bad, good] = [1, 2].map(total_cents => makeRecord({ id: 'in_1', total_cen
 
 for (const engine of engines)
   describe(`a restored backup on ${engine.name}`, () => {
-    it('migrate --restored begins another life: no ETag and no cursor of the lost one is believed', async t => {
+    it('begins another life with migrate --restored, in which old ETags and cursors are invalid', async t => {
       // Equal moments give equal versions and places.
       t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
       // Two new stores are one: a backup, and what it was made of.
@@ -47,7 +47,7 @@ for (const engine of engines)
       }
     })
 
-    it('a cursor beyond the end of the feed has expired, though nobody said that the store was restored', async t => {
+    it('has expired cursors beyond the end of its feed, even without migrate --restored', async t => {
       const [lost, restored] = [await startService(t, engine), await startService(t, engine)]
       await restored.save(makeRecord({ id: 'in_0' }))
       // Places follow the clock. Those of two commits within one of its ticks differ only in one store.
@@ -59,7 +59,7 @@ for (const engine of engines)
       }
     })
 
-    it('who waits for changes is told at once when the store begins another life', async t => {
+    it('ends waiting requests for changes at once when its new life begins', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
       const { next } = (await service.get(feeds[0] as string)).json
       const waiting = service.get(`${feeds[0]}?after=${next}&wait=25`)
@@ -67,7 +67,7 @@ for (const engine of engines)
       assert.equal((await waiting).status, 410)
     })
 
-    it('a copy begins another life, and cursors of its source expire in it', async t => {
+    it('begins another life as a copy, in which the source’s cursors are expired', async t => {
       const source = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
       const target = await engine.createStore(t)
       const { next } = (await source.get(feeds[1] as string)).json

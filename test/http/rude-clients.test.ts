@@ -44,7 +44,7 @@ function assertAlive({ child }: Program): void {
   assert.deepEqual([child.exitCode, child.signalCode], [null, null], 'the process goes on')
 }
 
-describe('a client that resets after CONNECT', () => {
+describe('a client that resets its connection after CONNECT', () => {
   const resetOften = async (port: number) => {
     for (let i = 0; i < 50; i++) {
       const { socket } = openRaw(
@@ -68,7 +68,7 @@ describe('a client that resets after CONNECT', () => {
     assert.equal((await api.stop()).code, 0)
   })
 
-  it('does not end the receiver of webhooks, which answers no tunnel either', patient, async t => {
+  it('does not end the webhook receiver, which refuses tunnels too', patient, async t => {
     const world = await createSyncWorld(t, { invoices: 1, seed: 5 })
     const receiver = await world.receive()
     const port = Number(new URL(receiver.url).port)
@@ -76,7 +76,7 @@ describe('a client that resets after CONNECT', () => {
     await resetOften(port)
     assert.deepEqual(await sendRaw(port, tunnel), [])
     assertAlive(receiver)
-    await t.test('and lets go a connection that was answered and stays open', async t => {
+    await t.test('also closes a connection that was answered and stays open', async t => {
       const unsigned = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n'
       const { 'large body': _, ...others } = refused
       const clients = [unsigned, ...Object.values(others)].map(bytes => openRaw(port, bytes))
@@ -89,8 +89,8 @@ describe('a client that resets after CONNECT', () => {
   })
 })
 
-describe('a connection that was answered and stays open on its client’s side', () => {
-  it('a connection is closed a second after its request was refused', patient, async t => {
+describe('a refused request whose client keeps the connection open', () => {
+  it('has its connection closed after a second', patient, async t => {
     const clock = stopClock(t)
     const clients: RawClient[] = []
     keep(t, clients)
@@ -107,7 +107,7 @@ describe('a connection that was answered and stays open on its client’s side',
     assert.equal(countHeld(port, clients), 0)
   })
 
-  it('a client that goes on sending after a refusal receives the whole answer', patient, async t => {
+  it('is answered in full while the client still sends', patient, async t => {
     const { port } = await startService(t, engine)
     for (let i = 0; i < 10; i++) {
       const head = 'POST /live HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n'
@@ -146,14 +146,14 @@ function askForLarge(port: number, token: string): RawClient {
   )
 }
 
-describe('clients that do not read', () => {
-  it('keep nobody waiting', patient, async t => {
+describe('clients that do not read their answers', () => {
+  it('do not delay other clients', patient, async t => {
     const { service, clients } = await startUnread(t, 3)
     for (let i = 0; i < 50; i++) assert.equal((await service.list()).status, 200)
     assert.equal(countHeld(service.port, clients), clients.length)
   })
 
-  it('clients that do not read are cut off while more than 48 MB wait for them', patient, async t => {
+  it('are cut off while more than 48 MB wait for them', patient, async t => {
     // The system takes some MB of each answer.
     const { clock, service, clients } = await startUnread(t, 6)
     await clock.pass(500)
@@ -163,7 +163,7 @@ describe('clients that do not read', () => {
 })
 
 describe('slow clients', () => {
-  it('200 of them that send their requests byte by byte keep nobody waiting', patient, async t => {
+  it('do not delay other clients when 200 of them send byte by byte', patient, async t => {
     const dripping: RawClient[] = []
     keep(t, dripping)
     const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
@@ -177,7 +177,7 @@ describe('slow clients', () => {
     }
   })
 
-  it('one that reads its answer slowly but steadily gets all of it', patient, async t => {
+  it('get their whole answer when they read slowly but steadily', patient, async t => {
     const { clock, clients } = await startUnread(t, 1)
     const [client] = clients as [RawClient]
     let taken = 0
@@ -195,41 +195,37 @@ describe('slow clients', () => {
     assert.equal(parseAnswers(client.raw)[0]?.json.lines.length, 14)
   })
 
-  it(
-    'a PDF of 25 MB is not held in memory for one that stops reading, and comes whole when it goes on',
-    patient,
-    async t => {
-      const size = 25 * 1024 * 1024
-      let made = 0
-      const body = () =>
-        new Readable({
-          read() {
-            const bytes = Math.min(65_536, size - made)
-            made += bytes
-            this.push(bytes === 0 ? null : Buffer.alloc(bytes, 'x'))
-          },
-        })
-      const service = await startService(t, engine, {
-        records: [makeRecord({ id: 'in_1' })],
-        payments: { fetchLines: async () => null, openPdf: async () => ({ size, body: body() }) },
+  it('get a whole PDF of 25 MB after a pause, without its bytes in memory', patient, async t => {
+    const size = 25 * 1024 * 1024
+    let made = 0
+    const body = () =>
+      new Readable({
+        read() {
+          const bytes = Math.min(65_536, size - made)
+          made += bytes
+          this.push(bytes === 0 ? null : Buffer.alloc(bytes, 'x'))
+        },
       })
-      const token = await service.createToken()
-      const path = '/api/v1/client/cus_ana/invoice/in_1/payments/download'
-      const client = openRaw(
-        service.port,
-        `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`,
-      )
-      keep(t, [client])
-      await once(client.socket, 'data')
-      client.socket.pause()
-      for (let last = -1; made !== last; await settle(100)) last = made
-      t.diagnostic(
-        `${(made / 1024 / 1024).toFixed(1)} MB were taken from the source, the system's buffers included`,
-      )
-      assert.ok(made < size / 2, `${made} bytes of ${size}`)
-      client.socket.resume()
-      await client.ended
-      assert.equal(Buffer.byteLength(parseAnswers(client.raw)[0]?.text ?? ''), size)
-    },
-  )
+    const service = await startService(t, engine, {
+      records: [makeRecord({ id: 'in_1' })],
+      payments: { fetchLines: async () => null, openPdf: async () => ({ size, body: body() }) },
+    })
+    const token = await service.createToken()
+    const path = '/api/v1/client/cus_ana/invoice/in_1/payments/download'
+    const client = openRaw(
+      service.port,
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`,
+    )
+    keep(t, [client])
+    await once(client.socket, 'data')
+    client.socket.pause()
+    for (let last = -1; made !== last; await settle(100)) last = made
+    t.diagnostic(
+      `${(made / 1024 / 1024).toFixed(1)} MB were taken from the source, the system's buffers included`,
+    )
+    assert.ok(made < size / 2, `${made} bytes of ${size}`)
+    client.socket.resume()
+    await client.ended
+    assert.equal(Buffer.byteLength(parseAnswers(client.raw)[0]?.text ?? ''), size)
+  })
 })

@@ -38,7 +38,7 @@ async function end(t: TestContext, before: readonly string[], ...flags: string[]
 }
 
 describe('several processes on one port', { skip: notShared }, () => {
-  it('one that ends loses no request where the system hands waiting connections on', {
+  it('lose no request when one ends, where the system passes its connections on', {
     ...patient,
     skip: noNetwork,
   }, async t => {
@@ -47,13 +47,13 @@ describe('several processes on one port', { skip: notShared }, () => {
     assert.ok(answered >= 600)
   })
 
-  it('one that ends loses no request of clients that ask again where they were reset', patient, async t => {
+  it('lose no request when one ends, if clients repeat reset requests', patient, async t => {
     const { code, answered, lost } = await end(t, [], '--again')
     assert.deepEqual({ code, lost }, { code: 0, lost: [] })
     assert.ok(answered >= 600)
   })
 
-  it('each has an admin port of its own, whose /ready tells of that process alone', patient, async t => {
+  it('have admin ports of their own, whose /ready is about their own process', patient, async t => {
     const cli = await createCli(t)
     await cli.load()
     const env = {
@@ -77,7 +77,7 @@ describe('several processes on one port', { skip: notShared }, () => {
     for (let time = 0; time < 20; time++) assert.equal((await ask(staying, '')).status, 200)
   })
 
-  it('a second one by mistake is refused, as is one on a port of another program', patient, async t => {
+  it('refuse a second service without REUSE_PORT, and a port of another program', patient, async t => {
     const cli = await createCli(t)
     const shared = await cli.serve(['--migrate', '--reuse-port', 'on'])
     const handsOn = readFileSync('/proc/sys/net/ipv4/tcp_migrate_req', 'utf8').trim() === '1'
@@ -89,7 +89,7 @@ describe('several processes on one port', { skip: notShared }, () => {
   })
 })
 
-it('a system without shared ports is explained in a line', () => {
+it('a system without shared ports is reported in one line', () => {
   const refused = Object.assign(new Error('listen ENOTSUP'), { code: 'ENOTSUP' })
   const names = { host: 'HOST', port: 'PORT' }
   assert.match(explainListening(refused, { host: '127.0.0.1', port: 3000 }, names), /REUSE_PORT=off/)

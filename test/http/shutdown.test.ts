@@ -105,7 +105,7 @@ async function start(cli: Cli, args: readonly string[], env: Record<string, stri
 }
 
 describe('the end of the service', () => {
-  it('turns /ready first, and serves all who come until the delay is over', patient, async t => {
+  it('makes /ready fail first, and answers all requests until the delay is over', patient, async t => {
     const { clock, address, port, token, end, ended } = await startStopped(t)
     const agent = agentOf(t)
     const first = await ask(address + list, token, agent)
@@ -132,7 +132,7 @@ describe('the end of the service', () => {
     await ended
   })
 
-  it('lets go of idle connections after a second of silence, and answers until then', patient, async t => {
+  it('closes idle connections after a second of silence, and answers them until then', patient, async t => {
     const { clock, address, port, token, end, hasEnded, ended } = await startStopped(t)
     const agent = agentOf(t)
     const silent = openRaw(port)
@@ -149,7 +149,7 @@ describe('the end of the service', () => {
     silent.socket.destroy()
   })
 
-  it('cuts off a connection that never ends after 8.5 seconds', patient, async t => {
+  it('cuts off an endless connection after 8.5 seconds', patient, async t => {
     const { clock, port, token, end, hasEnded, ended } = await startStopped(t)
     const path = detail.replace('in_1', 'in_large')
     const { socket } = openRaw(
@@ -167,36 +167,32 @@ describe('the end of the service', () => {
     await ended
   })
 
-  it(
-    'under traffic loses no request, of idle, busy and new connections, until nobody can connect',
-    patient,
-    async t => {
-      const { clock, address, token, end, hasEnded } = await startStopped(t)
-      const traffic = startTraffic({
-        ...{ address, paths, token, busy: 6, idle: 20, fresh: 4, stubborn: 8 },
-        pauses: { busy: 90, fresh: 130 },
-        // Shorter than the delay and the grace after it.
-        idleFor: [300, 2_500],
-      })
-      await clock.pass(2_600)
-      const before = traffic.samples.length
-      await end(2_000)
-      while (!hasEnded()) await clock.pass(50)
-      assert.ok(clock.passedMs >= 2_600 + 2_000)
-      traffic.stop()
-      await clock.pass(3_000)
-      await traffic.ended
-      const lost = traffic.samples.filter(({ status }) => status !== 200)
-      assert.deepEqual(
-        lost.map(({ status, text }) => [status, text.slice(0, 200)]),
-        [],
-        `of ${traffic.samples.length}`,
-      )
-      assert.ok(before > 100 && traffic.samples.length > before + 100, 'it went on serving')
-    },
-  )
+  it('loses no request of idle, busy and new connections under traffic', patient, async t => {
+    const { clock, address, token, end, hasEnded } = await startStopped(t)
+    const traffic = startTraffic({
+      ...{ address, paths, token, busy: 6, idle: 20, fresh: 4, stubborn: 8 },
+      pauses: { busy: 90, fresh: 130 },
+      // Shorter than the delay and the grace after it.
+      idleFor: [300, 2_500],
+    })
+    await clock.pass(2_600)
+    const before = traffic.samples.length
+    await end(2_000)
+    while (!hasEnded()) await clock.pass(50)
+    assert.ok(clock.passedMs >= 2_600 + 2_000)
+    traffic.stop()
+    await clock.pass(3_000)
+    await traffic.ended
+    const lost = traffic.samples.filter(({ status }) => status !== 200)
+    assert.deepEqual(
+      lost.map(({ status, text }) => [status, text.slice(0, 200)]),
+      [],
+      `of ${traffic.samples.length}`,
+    )
+    assert.ok(before > 100 && traffic.samples.length > before + 100, 'it went on serving')
+  })
 
-  it('answers those who connect while it looks whether anyone still does', patient, async t => {
+  it('answers clients that connect while it checks for new connections', patient, async t => {
     const { clock, address, port, end, ended } = await startStopped(t)
     await end(0)
     await clock.pass(50)
@@ -212,7 +208,7 @@ describe('the end of the service', () => {
     await ended
   })
 
-  it('waits for a PDF in flight, which comes whole', patient, async t => {
+  it('waits for a running PDF, which arrives whole', patient, async t => {
     const { pdf, letGo, ...files } = await holdPdfs(t)
     const invoiceXpress = { account: null, apiKey, ...files }
     const { clock, address, port, token, end, ended } = await startStopped(t, { invoiceXpress })
@@ -229,10 +225,10 @@ describe('the end of the service', () => {
   })
 })
 
-describe('the end of the program', { concurrency: 3 }, () => {
+describe('the end of fatura serve and fatura up', { concurrency: 3 }, () => {
   for (const args of [['serve'], ['up']])
     it(
-      `${args.join(' ')} goes on serving after SIGTERM for its delay; a second signal ends it at once`,
+      `comes after SIGTERM and the delay in ${args.join(' ')}, or at once after a second signal`,
       patient,
       async t => {
         const cli = await createCli(t)
@@ -248,7 +244,7 @@ describe('the end of the program', { concurrency: 3 }, () => {
       },
     )
 
-  it('serve does not wait for its delay at SIGINT', patient, async t => {
+  it('comes at SIGINT without the delay', patient, async t => {
     const cli = await createCli(t)
     await load(cli)
     const api = await start(cli, ['serve'], { SHUTDOWN_DELAY: '600s' })
@@ -257,7 +253,7 @@ describe('the end of the program', { concurrency: 3 }, () => {
     assert.match(stdout, /"msg":"stopped"}\n$/)
   })
 
-  it('refuses a delay that is none', async t => {
+  it('has a delay from 0s to 600s, and any other value stops the start', async t => {
     for (const delay of ['5', '5m', '-1s', '1.5s', '601s', 'soon'])
       assert.match(refusalOf('SHUTDOWN_DELAY', delay), /^SHUTDOWN_DELAY must be .*0s to 600s/)
     const cli = await createCli(t)

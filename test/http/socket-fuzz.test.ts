@@ -46,7 +46,7 @@ function makeBytes(random: Random, list: string): Buffer {
 
 const endings = ['reset', 'half-close', 'destroy', 'wait', 'wait'] as const
 
-test('whatever clients send, and wherever they break off', {
+test('the service answers or closes for any bytes that clients send, wherever they stop', {
   timeout: campaign(120_000, 7_200_000),
 }, async t => {
   const cli = await createCli(t)

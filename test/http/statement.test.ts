@@ -33,7 +33,7 @@ const paidOn = (amount_cents: number, day: string) => ({
 })
 
 /** Issued on 2 March with 123.00 in all; a document is of 3 March. */
-test('the entries that an invoice gives', () => {
+test('an invoice gives the right entries in a statement', () => {
   type Row = [
     name: string,
     invoice: Partial<Invoice>,
@@ -323,7 +323,7 @@ const anyStep = fc.oneof(
 
 for (const engine of engines)
   describe(`the statement on ${engine.name}`, () => {
-    test('its entries add up to the balance after every change of anything', async t => {
+    test('has entries that add up to the balance after every change', async t => {
       const service = await startService(t, engine, {})
       const known = new Map<string, Invoice>()
       let turn = 0
@@ -354,7 +354,7 @@ for (const engine of engines)
       assert.equal(await service.store.checkCounts(), 0)
     })
 
-    test('is of the sandboxes’ records whole: every payment and every note in force, each once', async t => {
+    test('has every payment and every note in force of the sandbox once', async t => {
       const rig = await startOrdinary(t, engine, { invoices: 120, customers: 10 })
       const given: Engine = { name: 'given', createStore: async () => rig.url }
       const service = await startService(t, given)
@@ -411,7 +411,7 @@ for (const engine of engines)
       )
     })
 
-    test('a period begins with the balance before it, and ends with that before the next', async t => {
+    test('begins a period with the previous balance, and ends it before the next period', async t => {
       const records = Array.from({ length: 30 }, (_, i) => {
         const issued_at = new Date(Date.UTC(2026, 0, 1 + 3 * i)).toISOString()
         return makeRecord({ id: `in_${i}`, issued_at, status: 'open', currency: i % 4 ? 'eur' : 'usd' })
@@ -439,7 +439,7 @@ for (const engine of engines)
       assert.equal(most.page_size, 200)
     })
 
-    test('amounts beyond 2^53 keep every digit, and nobody’s statement is another’s', async t => {
+    test('has exact amounts beyond 2^53, and no entries of another customer', async t => {
       const total_cents = 9_007_199_254_740_991
       const records = [1, 2, 3].map(n => makeRecord({ id: `in_${n}`, status: 'open', total_cents }))
       const service = await startService(t, engine, { records })

@@ -30,7 +30,7 @@ async function startFiles(t: TestContext) {
 describe('files for browsers', () => {
   const paths = () => loadWebFiles(apiDescription).map(({ path }) => path)
 
-  test('static files are sent as br, gzip or plain by what the client takes, with an ETag for each form, and 304', async t => {
+  test('are sent as br, gzip or plain by the client’s choice, with separate ETags and 304', async t => {
     const ask = await startFiles(t)
     for (const path of ['/docs', '/llms.txt']) {
       const plain = await ask(path)
@@ -59,7 +59,7 @@ describe('files for browsers', () => {
     }
   })
 
-  test('scripts have their hash in the name and are kept for a year; the large one is compressed for everybody', async t => {
+  test('are cached for a year as scripts with a hash in the name, and the large one is compressed', async t => {
     const ask = await startFiles(t)
     const scripts = paths().filter(path => /^\/docs\/.*\.js$/.test(path))
     assert.equal(scripts.length, 2)
@@ -82,7 +82,7 @@ describe('files for browsers', () => {
     }
   })
 
-  test('the text for language models tells of every operation and every error', async t => {
+  test('include a text for language models with every operation and every error', async t => {
     const ask = await startFiles(t)
     const llms = (await ask('/llms.txt')).body.toString()
     for (const [path, { get: operation }] of Object.entries<{ get: { security: [] } }>(document.paths))
@@ -97,7 +97,7 @@ for (const engine of engines) {
   describe(`files for browsers on ${engine.name}`, () => {
     const policy = "default-src 'none'; frame-ancestors 'none'"
 
-    test('have a policy of their own, by path; every other answer keeps the strict one', async t => {
+    test('have their own content policy by path, and every other answer has the strict one', async t => {
       const service = await startService(t, engine, { web: true })
       const policies = new Map<string, string>()
       for (const { path } of loadWebFiles(apiDescription)) {
@@ -121,7 +121,7 @@ for (const engine of engines) {
         assert.equal((await service.get(path)).headers['content-security-policy'], policy)
     })
 
-    test('answer HEAD and OPTIONS as any route, refuse the rest, and are not there when switched off', async t => {
+    test('answer HEAD and OPTIONS, refuse other methods, and are missing when they are switched off', async t => {
       const service = await startService(t, engine, { web: true })
       const off = await startService(t, engine)
       for (const { path } of loadWebFiles(apiDescription)) {

@@ -9,7 +9,7 @@ import { startService } from '../support/worlds/service.ts'
 import { stopClock } from '../support/worlds/stopped-clock.ts'
 
 describe('an outage of the store', () => {
-  it('an outage is logged when it begins, once a minute with a count, and when it ends', () => {
+  it('is logged at its beginning, once a minute with a count, and at its end', () => {
     let nowMs = 0
     const lines: Record<string, unknown>[] = []
     const log = pino({ base: null, timestamp: false }, { write: line => void lines.push(JSON.parse(line)) })
@@ -36,7 +36,7 @@ describe('an outage of the store', () => {
     assert.equal(lines.length, 5)
   })
 
-  it('the service logs an outage of its store', { timeout: 600_000 }, async t => {
+  it('is logged by the service', { timeout: 600_000 }, async t => {
     const [engine] = engines as [Engine]
     const service = await startService(t, engine)
     const clock = stopClock(t)

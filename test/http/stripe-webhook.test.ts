@@ -180,7 +180,7 @@ const acknowledgements = campaign(1, 1_000)
 /** How many events are on their way at once. */
 const senders = 6
 
-it('a webhook whose change is not stored after two seconds is answered 503, and stored all the same', {
+it('a webhook that is not stored within two seconds gets 503, and is stored afterwards', {
   timeout: 600_000,
 }, async t => {
   const stored = Promise.withResolvers<void>()
@@ -220,8 +220,8 @@ it('a webhook whose change is not stored after two seconds is answered 503, and 
   assert.doesNotMatch(logged.join(''), /webhook failed/)
 })
 
-describe('webhooks', beside, () => {
-  it('events are stored before they are acknowledged, in any order and more than once; SIGTERM ends sync, whatever is in flight', async t => {
+describe('Stripe’s webhooks', beside, () => {
+  it('are stored before they are acknowledged, in any order and repeatedly, and SIGTERM ends sync', async t => {
     const world = await createSyncWorld(t, { invoices: 40, seed: 21 })
     const { sandbox, account } = world
     const receiver = await receiveAfterSync(world)
@@ -248,7 +248,7 @@ describe('webhooks', beside, () => {
     await stopInFlight(world, receiver)
   })
 
-  it('of any kind, at one receiver', async t => {
+  it('of any kind at one receiver', async t => {
     const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 22 })
     onlyWebhooks(world)
     const receiver = await world.receive()
@@ -257,39 +257,36 @@ describe('webhooks', beside, () => {
       asked: world.sandbox.requests.get('retrieve_invoice'),
     })
 
-    await t.test(
-      'are acknowledged when they concern no invoice, and refused when they are none',
-      async () => {
-        const { account } = world
-        const before = await look()
-        const id = createOurs(account)
-        const event = account.events.at(-1) as StripeEvent
-        const { id: _, ...preview } = event.data.object
-        const others: object[] = [
-          { ...event, type: 'invoice.upcoming', data: { object: preview } },
-          { ...event, type: 'invoice.upcoming', data: { object: { ...preview, id: 'upcoming_in_1' } } },
-          { ...event, type: 'charge.succeeded', data: { object: { id: 'ch_1', object: 'charge' } } },
-          { ...event, type: 'something.new', data: { object: {} } },
-          thinEvent('v1.billing.meter.error_report_triggered', 'billing.meter', 'mtr_1'),
-          { ...thinEvent('v2.core.event_destination.ping', '', ''), related_object: null },
-        ]
-        for (const other of others) await assertTaken(receiver.url, other)
-        assert.deepEqual(await look(), before)
-        await eventually('each is counted in the log', () => {
-          return receiver.stdout.match(/"applied":false,"msg":"webhook"/g)?.length === others.length
-        })
+    await t.test('are acknowledged without an invoice, and refused when they are not events', async () => {
+      const { account } = world
+      const before = await look()
+      const id = createOurs(account)
+      const event = account.events.at(-1) as StripeEvent
+      const { id: _, ...preview } = event.data.object
+      const others: object[] = [
+        { ...event, type: 'invoice.upcoming', data: { object: preview } },
+        { ...event, type: 'invoice.upcoming', data: { object: { ...preview, id: 'upcoming_in_1' } } },
+        { ...event, type: 'charge.succeeded', data: { object: { id: 'ch_1', object: 'charge' } } },
+        { ...event, type: 'something.new', data: { object: {} } },
+        thinEvent('v1.billing.meter.error_report_triggered', 'billing.meter', 'mtr_1'),
+        { ...thinEvent('v2.core.event_destination.ping', '', ''), related_object: null },
+      ]
+      for (const other of others) await assertTaken(receiver.url, other)
+      assert.deepEqual(await look(), before)
+      await eventually('each is counted in the log', () => {
+        return receiver.stdout.match(/"applied":false,"msg":"webhook"/g)?.length === others.length
+      })
 
-        for (const size of [1024 * 1024 + 1, 8 * 1024 * 1024])
-          assert.equal(await post(receiver.url, ' '.repeat(size)), 413)
-        for (const method of ['GET', 'PUT', 'DELETE'])
-          assert.equal(await post(receiver.url, '', { method }), 405, method)
+      for (const size of [1024 * 1024 + 1, 8 * 1024 * 1024])
+        assert.equal(await post(receiver.url, ' '.repeat(size)), 413)
+      for (const method of ['GET', 'PUT', 'DELETE'])
+        assert.equal(await post(receiver.url, '', { method }), 405, method)
 
-        await assertTaken(receiver.url, thinEvent('v1.invoice.created', 'invoice', id))
-        assert.deepEqual((await readStored(world.url)).records.get(id), trueRecord(account, id) ?? undefined)
-      },
-    )
+      await assertTaken(receiver.url, thinEvent('v1.invoice.created', 'invoice', id))
+      assert.deepEqual((await readStored(world.url)).records.get(id), trueRecord(account, id) ?? undefined)
+    })
 
-    await t.test('are refused unless the signature is right for these bytes, now', async () => {
+    await t.test('are refused without a current signature over their exact bytes', async () => {
       const before = await look()
       const id = world.account.change('finalize')
       const event = world.account.events.at(-1) as StripeEvent
@@ -313,26 +310,23 @@ describe('webhooks', beside, () => {
       await assertTaken(receiver.url, event)
     })
 
-    await t.test(
-      'are taken while their secret is rolled, before and after the restart with the new one',
-      async () => {
-        world.account.change('finalize')
-        const event = world.account.events.at(-1) as StripeEvent
-        const body = JSON.stringify(event)
-        // As Stripe signs for as long as the former secret is valid: with both, in one header.
-        const both = (secrets: [string, string]) => {
-          const [first = '', second = ''] = secrets.map(secret => sign(body, secret))
-          return `${first},${second.slice(second.indexOf('v1='))}`
-        }
-        const send = (signature: string) => sendUntilTaken(() => post(receiver.url, body, { signature }))
-        assert.equal(await send(both([webhookSecret, 'whsec_new'])), 200, 'not restarted yet')
-        assert.equal(await send(both(['whsec_former', webhookSecret])), 200, 'restarted')
-        assert.equal(await send(both(['whsec_former', 'whsec_other'])), 400, 'neither is ours')
-      },
-    )
+    await t.test('are accepted with the old and the new secret while the secret is rotated', async () => {
+      world.account.change('finalize')
+      const event = world.account.events.at(-1) as StripeEvent
+      const body = JSON.stringify(event)
+      // As Stripe signs for as long as the former secret is valid: with both, in one header.
+      const both = (secrets: [string, string]) => {
+        const [first = '', second = ''] = secrets.map(secret => sign(body, secret))
+        return `${first},${second.slice(second.indexOf('v1='))}`
+      }
+      const send = (signature: string) => sendUntilTaken(() => post(receiver.url, body, { signature }))
+      assert.equal(await send(both([webhookSecret, 'whsec_new'])), 200, 'not restarted yet')
+      assert.equal(await send(both(['whsec_former', webhookSecret])), 200, 'restarted')
+      assert.equal(await send(both(['whsec_former', 'whsec_other'])), 400, 'neither is ours')
+    })
 
     await t.test(
-      'of an invoice that does not fit are acknowledged, and it is set aside at once',
+      'about an invoice that does not fit are acknowledged, and the invoice is set aside at once',
       async () => {
         const { account, sandbox } = world
         const id = createOurs(account)
@@ -355,37 +349,34 @@ describe('webhooks', beside, () => {
       },
     )
 
-    await t.test(
-      'of the thin kind name no customer, and a deleted draft is taken away all the same',
-      async () => {
-        const { account } = world
-        const { records } = await look()
-        const id = createOurs(account)
-        await assertTaken(receiver.url, thinEvent('v1.invoice.created', 'invoice', id))
-        assert.ok((await readStored(world.url)).records.has(id))
-        account.change('delete', id)
-        const deleted = thinEvent('v1.invoice.deleted', 'invoice', id)
-        await assertTaken(receiver.url, { ...deleted, created: 'at an unknown moment' })
-        assert.deepEqual((await look()).records, records)
+    await t.test('in thin form, without a customer, still delete a draft', async () => {
+      const { account } = world
+      const { records } = await look()
+      const id = createOurs(account)
+      await assertTaken(receiver.url, thinEvent('v1.invoice.created', 'invoice', id))
+      assert.ok((await readStored(world.url)).records.has(id))
+      account.change('delete', id)
+      const deleted = thinEvent('v1.invoice.deleted', 'invoice', id)
+      await assertTaken(receiver.url, { ...deleted, created: 'at an unknown moment' })
+      assert.deepEqual((await look()).records, records)
 
-        // A customer's tax id changed: the customer's invoices are looked at.
-        const owned =
-          [...account.invoices.values()].find(({ id, customer }) => customer !== null && !records.has(id)) ??
-          assert.fail()
-        const changed = {
-          ...thinEvent('v1.customer.tax_id.created', 'tax_id', 'txi_1'),
-          related_object: {
-            id: 'txi_1',
-            type: 'tax_id',
-            url: `/v1/customers/${owned.customer}/tax_ids/txi_1`,
-          },
-        }
-        await assertTaken(receiver.url, changed)
-        assert.ok((await readStored(world.url)).records.has(owned.id))
-      },
-    )
+      // A customer's tax id changed: the customer's invoices are looked at.
+      const owned =
+        [...account.invoices.values()].find(({ id, customer }) => customer !== null && !records.has(id)) ??
+        assert.fail()
+      const changed = {
+        ...thinEvent('v1.customer.tax_id.created', 'tax_id', 'txi_1'),
+        related_object: {
+          id: 'txi_1',
+          type: 'tax_id',
+          url: `/v1/customers/${owned.customer}/tax_ids/txi_1`,
+        },
+      }
+      await assertTaken(receiver.url, changed)
+      assert.ok((await readStored(world.url)).records.has(owned.id))
+    })
 
-    await t.test('are never acknowledged while Stripe does not tell the state', async () => {
+    await t.test('are not acknowledged while Stripe does not show the invoice', async () => {
       const { sandbox, account } = world
       sandbox.subscribe(receiver.url, webhookSecret)
       let id: string
@@ -412,7 +403,7 @@ describe('webhooks', beside, () => {
     })
 
     await t.test(
-      'whose sender is not known yet are refused before they are read: without a signature, by their length, and by what they hold',
+      'are refused before they are read without a signature, or for their length or content',
       async () => {
         const { port } = receiver
         // None of these ever sends its body. The answer comes all the same, and before the time for a body is over: that is 408.
@@ -443,7 +434,7 @@ describe('webhooks', beside, () => {
     )
   })
 
-  it('are answered in time however long Stripe takes, and are applied all the same; SIGTERM ends sync also when Stripe hangs', async t => {
+  it('are answered in time while Stripe is slow, and are applied afterwards', async t => {
     const world = await createSyncWorld(t, { invoices: 20, lines: 1, seed: 32 })
     const { sandbox, account } = world
     const receiver = await receiveAfterSync(world)
@@ -463,7 +454,7 @@ describe('webhooks', beside, () => {
     await stopWhileStripeHangs(world, receiver)
   })
 
-  it('are not acknowledged when the store fails, and what the database says of the record is not logged', async t => {
+  it('are not acknowledged when the store fails, and the log has no record’s data', async t => {
     const [, postgres] = engines
     assert.ok(postgres)
     const world = await createSyncWorld(
@@ -493,7 +484,7 @@ describe('webhooks', beside, () => {
   })
 
   for (const engine of engines)
-    it(`were stored if they were acknowledged, when the receiver is killed: ${engine.name}`, async t => {
+    it(`that were acknowledged are stored when the receiver is killed, on ${engine.name}`, async t => {
       const world = await createSyncWorld(
         t,
         { invoices: 50, lines: 1, seed: 25 },
@@ -539,7 +530,7 @@ describe('webhooks', beside, () => {
       )
     })
 
-  it('are received by up, which answers while it synchronizes, tells how fresh it is once everything is there, and ends at SIGTERM, whatever is in flight', async t => {
+  it('are received by fatura up, which answers meanwhile, shows its freshness, and ends at SIGTERM', async t => {
     const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 26 })
     const { sandbox, account } = world
     const token = await world.cli.createToken()
@@ -586,7 +577,7 @@ describe('webhooks', beside, () => {
     t.diagnostic(`${asked} requests answered before the first success`)
   })
 
-  it('are received by up, which goes on after a failure, serves meanwhile, and ends at SIGTERM also when Stripe hangs', async t => {
+  it('are received by fatura up after a failure, and it ends at SIGTERM while Stripe hangs', async t => {
     const world = await createSyncWorld(t, { invoices: 20, lines: 1, seed: 27 })
     // It waits for seconds before it asks again, by its own clock.
     Object.assign(world.env, quickClock(5))
@@ -603,7 +594,7 @@ describe('webhooks', beside, () => {
     await stopWhileStripeHangs(world, receiver)
   })
 
-  it('that find their port taken end sync and up with one line', async t => {
+  it('end sync and up with one line when their port is in use', async t => {
     const world = await createSyncWorld(t, { invoices: 1, seed: 30 })
     const port = await occupyPort(t)
     const told = `Cannot receive webhooks on 127.0.0.1:${port}`
@@ -625,7 +616,7 @@ describe('webhooks', beside, () => {
     await assert.rejects(following, error => error instanceof CliError && error.message.startsWith(told))
   })
 
-  it('whose sender is not known yet take little memory, however many there are, and keep no event out', {
+  it('from unknown senders need little memory, and do not displace genuine events', {
     timeout: 600_000,
   }, async t => {
     const world = await createSyncWorld(t, { invoices: 5, seed: 32 })

@@ -13,7 +13,7 @@ const makeHuge = (length: number) =>
   Array.from({ length }, (_, i) => makeRecord({ id: `in_${i}`, total_cents: Number.MAX_SAFE_INTEGER }))
 
 for (const engine of engines)
-  describe(`the summary on ${engine.name}`, () => {
+  describe(`the summary of a customer on ${engine.name}`, () => {
     test('has sums and counts by currency, status and UTC month, and follows every change', async t => {
       const lastMoment = '2026-02-28T23:59:59.999Z'
       const service = await startService(t, engine, {
@@ -60,7 +60,7 @@ for (const engine of engines)
       assert.deepEqual(later.json.currencies[0].statuses[0], february)
     })
 
-    test('an unknown customer has none; a token of another customer, or of one invoice, gets none', async t => {
+    test('is empty for an unknown customer, and refused for other tokens and invoice links', async t => {
       const service = await startService(t, engine, { records: [makeRecord()] })
       const unknown = await service.get('/api/v1/client/cus_nobody/summary')
       assert.deepEqual([unknown.status, unknown.json], [200, { currencies: [] }])
@@ -70,13 +70,13 @@ for (const engine of engines)
       assert.equal((await service.get('/api/v1/client/ana/summary')).json.error.param, 'customerId')
     })
 
-    test('a sum beyond 2^53 has every digit', async t => {
+    test('has exact sums beyond 2^53', async t => {
       const service = await startService(t, engine, { records: makeHuge(1_000) })
       const sum = 1_000n * BigInt(Number.MAX_SAFE_INTEGER)
       assert.match((await service.get(path)).text, new RegExp(`"total_cents":${sum}\\}`))
     })
 
-    test('credit notes beyond 2^53 have every digit', async t => {
+    test('has exact credit notes beyond 2^53', async t => {
       const cents = Number.MAX_SAFE_INTEGER
       const note = {
         ...{ id: 2, type: 'CreditNote', number: 'NC A/2', date: '2026-03-02', status: 'final' },
@@ -88,7 +88,7 @@ for (const engine of engines)
       assert.ok((await service.get(path)).text.includes(`"credited_cents":${3n * BigInt(cents)},`))
     })
 
-    test('a sum beyond 2^63 is exact on PostgreSQL, and on SQLite an error in words: lists are as ever', async t => {
+    test('has exact sums beyond 2^63 on PostgreSQL, and an error on SQLite', async t => {
       const service = await startService(t, engine, { records: makeHuge(1_100) })
       const { status, text } = await service.get(path)
       if (engine.name === 'sqlite') {

@@ -42,7 +42,7 @@ for (const engine of engines)
       ix_status: 'final',
     })
 
-    test('a traceparent is handed on to both systems, and its trace id is in the log line', async t => {
+    test('pass a traceparent on to both systems, with its trace ID in the log', async t => {
       const { asked, ...upstream } = await startUpstream(t)
       const service = await startService(t, engine, { records: [record], ...upstream })
       for (const path of paths) await service.get(path, { headers: { traceparent } })
@@ -57,7 +57,7 @@ for (const engine of engines)
       )
     })
 
-    test('one that does not fit is as if it was not sent', async t => {
+    test('ignore an invalid traceparent', async t => {
       const { asked, ...upstream } = await startUpstream(t)
       const service = await startService(t, engine, { records: [record], ...upstream })
       for (const wrong of [

@@ -145,8 +145,8 @@ async function type(
 const concerned = {
   'http/currency': ['a list by currency'],
   'http/frozen': ['the summary of a frozen customer'],
-  'http/generated-requests': ['no 5xx, nothing undescribed'],
-  'http/openapi': ['openapi.json is what', 'every error code is described'],
+  'http/generated-requests': ['requests get no 5xx'],
+  'http/openapi': ['openapi.json is the output', 'every error code is described'],
   'sync/disputes': ['disputes are looked at once a day'],
   'sync/schedule': ['has one question for each stream'],
   'store/counters': ['agree with the rows after any writes'],

@@ -21,8 +21,8 @@ function assertInvalid(authenticate: () => unknown, message: RegExp): Promise<vo
   return assert.rejects(async () => authenticate(), { code: 'invalid_token', message })
 }
 
-describe('tokens', () => {
-  test('have a prefix, at least 160 random bits and a checksum; no two are alike', () => {
+describe('access tokens', () => {
+  test('have a prefix, at least 160 random bits and a checksum, and are never equal', () => {
     const tokens = Array.from({ length: 1_000 }, () => createToken())
     for (const { id, token, hash } of tokens) {
       assert.match(token, /^fat_[0-9A-Za-z]{48}$/)
@@ -39,7 +39,7 @@ describe('tokens', () => {
       assert.ok(new Set(secrets.map(secret => secret[place])).size > 50, `place ${place}`)
   })
 
-  test('a typing error anywhere is told by the checksum, without asking the store', async () => {
+  test('with a typing error fail the checksum, and the store is not asked', async () => {
     const { token } = createToken()
     let asked = 0
     const authenticate = createAuthenticate({
@@ -71,7 +71,7 @@ describe('tokens', () => {
     assert.equal(asked, 1)
   })
 
-  test('a right checksum does not make up for a wrong form', async () => {
+  test('with a wrong form are refused even when the checksum is right', async () => {
     const secret = 'x'.repeat(42)
     assert.ok(isToken(withChecksum(`fat_${secret}`)))
     for (const body of [
@@ -116,13 +116,13 @@ describe('tokens', () => {
       'BEARER x y',
     ].map(header => [header, 'invalid_token', malformed] as [string, string, string]),
   ]
-  test('a bearer token is recognized by its whole scheme', async () => {
+  test('are recognized only after the whole scheme Bearer', async () => {
     const authenticate = createAuthenticate({ findToken: () => null })
     for (const [header, code, message] of headers)
       await assert.rejects(async () => authenticate(header), { code, message }, String(header))
   })
 
-  test('a good token is looked up at most twice a second, a revocation is seen within a second', async () => {
+  test('are looked up at most twice a second, and a revocation takes effect within a second', async () => {
     const { id, token, hash } = createToken()
     const record: TokenRecord = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
     const { clock, now } = stopBothClocks()
@@ -143,14 +143,14 @@ describe('tokens', () => {
     await assertInvalid(() => authenticate(`Bearer ${token}`), /revoked/)
   })
 
-  test('a token for some customers is for none where nothing names them', async () => {
+  test('for some customers give no access when no customer is named', async () => {
     const { id, token, hash } = createToken()
     const record = { id, hash, every_customer: false, expires_at: null, revoked_at: null }
     const authenticate = createAuthenticate({ findToken: async () => record })
     assert.equal(await (await authenticate(`Bearer ${token}`)).mayRead('cus_ana'), false)
   })
 
-  test('expiry is to the millisecond, also of a token that is remembered', async () => {
+  test('expire to the millisecond, also while they are remembered', async () => {
     const { id, token, hash } = createToken()
     let time = 1_000_000
     const record = { id, hash, every_customer: true, expires_at: time + 100, revoked_at: null }
@@ -161,7 +161,7 @@ describe('tokens', () => {
     await assertInvalid(() => authenticate(`Bearer ${token}`), /expired/)
   })
 
-  test('a token that proved right vouches for no other, and for no longer than the store’s word', async () => {
+  test('are remembered one by one, and no longer than their record is valid', async () => {
     const { id, token, hash } = createToken()
     const record: TokenRecord = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
     const { clock, now } = stopBothClocks()
@@ -178,7 +178,7 @@ describe('tokens', () => {
       await assert.rejects(async () => authenticate(spelling), { message: /revoked/ })
   })
 
-  test('a store that answers late is believed for half a second from the question, not from its answer', async () => {
+  test('are remembered for half a second from the question to a slow store, not from its answer', async () => {
     const { id, token, hash } = createToken()
     const record: TokenRecord = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
     const { clock, now } = stopBothClocks()
@@ -196,7 +196,7 @@ describe('tokens', () => {
     await assert.rejects(async () => authenticate(`Bearer ${token}`), { message: /revoked/ })
   })
 
-  test('a calendar that was set back does not make what is remembered last', async () => {
+  test('are not remembered longer when the clock is set back', async () => {
     const { id, token, hash } = createToken()
     const record: TokenRecord = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
     const { clock, begun } = stopBothClocks()
@@ -209,7 +209,7 @@ describe('tokens', () => {
     await assert.rejects(async () => authenticate(`Bearer ${token}`), { message: /revoked/ })
   })
 
-  test('nothing is told of a token until its secret proved right', async () => {
+  test('show nothing about themselves before their secret is checked', async () => {
     const { id, hash } = createToken()
     const record = { id, hash, every_customer: true, expires_at: 0, revoked_at: 0 }
     const authenticate = createAuthenticate({ findToken: async () => record })
@@ -221,7 +221,7 @@ describe('tokens', () => {
 })
 
 describe('the rate limiter', () => {
-  test('counts each of 100,000 active tokens', () => {
+  test('counts requests separately for 100,000 active tokens', () => {
     const take = createRateLimiter({ requests: 2, seconds: 3_600 })
     for (const allowed of [100_000, 100_000, 0]) {
       let count = 0
@@ -230,7 +230,7 @@ describe('the rate limiter', () => {
     }
   })
 
-  test('holds a bounded number of windows: beyond it, the oldest begin again', () => {
+  test('keeps a limited number of windows, and starts the oldest ones again', () => {
     const take = createRateLimiter({ requests: 1, seconds: 3_600 })
     for (let n = 0; n < 110_000; n++) take(`fat_${n}`)
     assert.equal(take('fat_109999').allowed, false, 'the latest is counted')
@@ -243,7 +243,7 @@ for (const engine of engines) {
     const service = shareService(engine, {
       records: [makeRecord(), makeRecord({ customer_id: 'cus_bob' })],
     })
-    test('no credentials are 401 with a bare challenge', async () => {
+    test('a request without credentials gets 401 with a challenge without an error', async () => {
       const cases: Record<string, string>[] = [
         {},
         { authorization: '' },
@@ -260,7 +260,7 @@ for (const engine of engines) {
       }
     })
 
-    test('an unknown, malformed, expired or revoked token is 401 invalid_token', async () => {
+    test('an unknown, malformed, expired or revoked token gets 401 invalid_token', async () => {
       const expired = await service().createToken({ expires_at: Date.now() - 1 })
       const revoked = await service().createToken({ revoked_at: Date.now() })
       const bad = [
@@ -284,7 +284,7 @@ for (const engine of engines) {
       }
     })
 
-    test('only spaces stand between the scheme and the token, and none of its characters is dropped', async () => {
+    test('an Authorization header has only spaces between scheme and token, and all its characters count', async () => {
       const token = await service().createToken()
       const ask = async (credentials: string) => {
         const head = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${credentials}\r\n\r\n`
@@ -311,7 +311,7 @@ for (const engine of engines) {
       }
     })
 
-    test('the scheme is case-insensitive', async () => {
+    test('the scheme Bearer is case-insensitive', async () => {
       const token = await service().createToken()
       for (const scheme of ['bearer', 'BEARER', 'Bearer '])
         assert.equal(
@@ -321,7 +321,7 @@ for (const engine of engines) {
         )
     })
 
-    test('a token out of scope is 403 insufficient_scope, whether or not the customer exists', async () => {
+    test('a token for other customers gets 403 insufficient_scope, whether or not the customer exists', async () => {
       const token = await service().createToken({ customers: ['cus_bob', 'cus_carla'] })
       for (const customer of ['cus_ana', 'cus_nobody', 'cus_bo', 'cus_bobb', 'cus_BOB', 'cus_bob_']) {
         const answer = await service().list('', { customer, token })
@@ -335,7 +335,7 @@ for (const engine of engines) {
       assert.equal((await service().list('', { customer: 'cus_carla', token })).json.total, 0)
     })
 
-    test('401 comes before 403, 403 before 400 of the query, 400 on an id of the wrong form', async () => {
+    test('a request with several mistakes gets 401 first, then 403, then 400', async () => {
       const token = await service().createToken({ customers: ['cus_bob'] })
       assertError(await service().list('?page=x', { customer: 'bad', token: null }), 401, 'missing_token')
       assertError(await service().list('?page=x', { token }), 403, 'insufficient_scope')
@@ -353,7 +353,7 @@ for (const engine of engines) {
       )
     })
 
-    test('two Authorization headers are 400 invalid_request', async () => {
+    test('a request with two Authorization headers gets 400 invalid_request', async () => {
       const token = await service().createToken()
       const lines = [`Authorization: Bearer ${token}`, `authorization: Bearer ${token}`]
       const raw = await service().send(
@@ -364,7 +364,7 @@ for (const engine of engines) {
       assert.match(raw, /"code":"invalid_request","message":"Send the Authorization header once\."/)
     })
 
-    test('a token in the query is refused, alone or beside a good header', async () => {
+    test('a token in the query is refused, alone or beside a valid header', async () => {
       const good = await service().createToken()
       for (const token of [null, good])
         for (const query of [
@@ -382,7 +382,7 @@ for (const engine of engines) {
         }
     })
 
-    test('a revocation through another handle is seen by a running service after half a second', async t => {
+    test('a revocation by another process takes effect in a running service after half a second', async t => {
       const clock = stopClock(t)
       const service = await startService(t, engine)
       const token = await service.createToken()
@@ -400,7 +400,7 @@ for (const engine of engines) {
       assert.equal(await ask(), 401)
     })
 
-    test('a token made through another handle works at once, and revoking twice keeps the first moment', async () => {
+    test('a token by another process works at once, and a second revocation keeps the first time', async () => {
       const token = await service().createToken({ customers: ['cus_ana'] })
       assert.equal((await service().get(path, { token })).status, 200)
       const first = await service().store.revokeToken(readTokenId(token), 1_000)
@@ -409,7 +409,7 @@ for (const engine of engines) {
       assert.equal(await service().store.revokeToken('fat_none', 1), null)
     })
 
-    test('a token that was asked for too early works as soon as it is there', async () => {
+    test('a token that was refused as unknown works as soon as it is stored', async () => {
       const { id, token, hash } = createToken()
       assertError(await service().get(path, { token }), 401, 'invalid_token')
       await service().store.saveToken({
@@ -428,8 +428,8 @@ function spoil(jwt: string): string {
 
 const [anyEngine] = engines as readonly [Engine]
 
-describe('limits of access, which this process keeps in its memory', () => {
-  test('a right token is never refused for the forged ones of its address, whatever kind it is', async t => {
+describe('the limits of access in one process', () => {
+  test('let a valid token in despite forged tokens from the same address', async t => {
     const clock = stopClock(t)
     const provider = await startProvider(t)
     const signer = makeLinkSigner()
@@ -476,7 +476,7 @@ describe('limits of access, which this process keeps in its memory', () => {
     assertError(await service.get(path, { token: null }), 401, 'missing_token')
   })
 
-  test('many good tokens that come together for the first time are all let in', async t => {
+  test('let in many valid tokens that arrive together for the first time', async t => {
     // The service shares this process's turns with 150 clients: by a clock that goes on, it might be too busy for some.
     stopClock(t)
     const service = await startService(t, anyEngine)
@@ -485,7 +485,7 @@ describe('limits of access, which this process keeps in its memory', () => {
     assert.ok(answers.every(({ status }) => status === 200))
   })
 
-  test('RATE_LIMIT counts per token: RateLimit headers on every answer, 429 with Retry-After beyond', async t => {
+  test('count requests per token by RATE_LIMIT, with RateLimit headers and 429 with Retry-After', async t => {
     const clock = stopClock(t)
     const service = await startService(t, anyEngine, { rateLimit: { requests: 3, seconds: 60 } })
     const token = await service.createToken({ customers: ['cus_ana'] })
@@ -508,7 +508,7 @@ describe('limits of access, which this process keeps in its memory', () => {
     assert.equal((await service.get('/live')).headers.ratelimit, undefined)
   })
 
-  test('a rate-limit window ends by itself', async t => {
+  test('end a rate-limit window when its time is over', async t => {
     const clock = stopClock(t)
     const service = await startService(t, anyEngine, { rateLimit: { requests: 1, seconds: 1 } })
     const token = await service.createToken()
@@ -521,7 +521,7 @@ describe('limits of access, which this process keeps in its memory', () => {
     assert.equal(await ask(), 200)
   })
 
-  test('setting the clock neither ends a rate-limit window nor makes it last', async t => {
+  test('keep a rate-limit window’s length when the clock is changed', async t => {
     stopClock(t)
     const service = await startService(t, anyEngine, { rateLimit: { requests: 2, seconds: 60 } })
     const token = await service.createToken()

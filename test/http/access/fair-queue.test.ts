@@ -41,7 +41,7 @@ process.on('warning', warning => {
 })
 
 describe('the fair queue', () => {
-  it('holds the limits of a member, of a group and of all; an end lets the next one start, once', async t => {
+  it('holds the limits of a member, a group and all, and starts one more after each end', async t => {
     for (const [limits, first, next] of [
       [{ perMember: 1 }, ['a1', 'a2', 'b1'], ['a1']],
       [{ perGroup: 2 }, ['a1', 'a1', 'b1'], ['a1']],
@@ -59,7 +59,7 @@ describe('the fair queue', () => {
     }
   })
 
-  it('serves groups in turn, and the members of each in turn', async t => {
+  it('serves groups in turn, and in each group its members in turn', async t => {
     const queue = openQueue(t, { inAll: 1 })
     queue.ask('x0', 'a1', 'a1', 'a1', 'a2', 'b1', 'b1', 'c1')
     await settle()
@@ -70,7 +70,7 @@ describe('the fair queue', () => {
     assert.deepEqual(queue.started, ['x0', 'a1', 'b1', 'c1', 'a2', 'b1', 'a1', 'a1'])
   })
 
-  it('refuses at once whom the group has no room for, and after its time who waits: for its own, or for others', async t => {
+  it('refuses at once when the group is full, and after a time-out otherwise, with the reason', async t => {
     const clock = stopClock(t)
     const queue = openQueue(t, { perGroup: 1, inAll: 2, waitingPerGroup: 1, waitMs: 60 })
     queue.ask('a1', 'b1')
@@ -88,7 +88,7 @@ describe('the fair queue', () => {
     ;(await next)()
   })
 
-  it('who leaves is not served, and keeps nobody waiting', async t => {
+  it('does not serve a member that has left, and serves the next one', async t => {
     const queue = openQueue(t, { perGroup: 1, waitingPerGroup: 1 })
     await assert.rejects(queue.take('a', '1', AbortSignal.abort(new Error('gone'))), /gone/)
     queue.ask('a1')
@@ -109,7 +109,7 @@ describe('the fair queue', () => {
     assert.deepEqual(queue.started, ['a1', 'a2'])
   })
 
-  it('who leaves takes nobody along: others of the same member wait on, and are served', async t => {
+  it('keeps the other entries of a member when one of them leaves', async t => {
     const queue = openQueue(t, { inAll: 1 })
     queue.ask('x0', 'a1')
     const left = [new AbortController(), new AbortController()].map(client => {
@@ -130,7 +130,7 @@ describe('the fair queue', () => {
     }
   })
 
-  it('a pace lets half a second of starts through at once, and the others evenly', async t => {
+  it('starts half a second’s worth of entries at once, and spreads the others evenly', async t => {
     const clock = stopClock(t)
     for (const limits of [{ perMemberSecond: 20 }, { inAllSecond: 20 }]) {
       const queue = openQueue(t, limits)
@@ -146,7 +146,7 @@ describe('the fair queue', () => {
     }
   })
 
-  it("a member's pace is kept after its turns, and is no other member's", async t => {
+  it('applies a member’s pace across its turns, and not to other members', async t => {
     const clock = stopClock(t)
     const queue = openQueue(t, { perMemberSecond: 2 })
     queue.ask('a1', 'a1')
@@ -159,7 +159,7 @@ describe('the fair queue', () => {
     assert.deepEqual(queue.started, ['a1', 'a1', 'a2', 'a1'])
   })
 
-  it("a member's pace is kept when all its turns are over", async t => {
+  it('applies a member’s pace even after all its turns have ended', async t => {
     const clock = stopClock(t)
     const queue = openQueue(t, { perMemberSecond: 2 })
     for (let turn = 0; turn < 2; turn++) (await queue.take('a', '1'))()
@@ -171,7 +171,7 @@ describe('the fair queue', () => {
     assert.deepEqual(queue.started, ['a1'])
   })
 
-  it('refuses by a pace, too: for its own by that of a member, for others by that of all', async t => {
+  it('gives a member’s pace or the pace of all as the reason of a refusal', async t => {
     const clock = stopClock(t)
     for (const [limits, reason] of [
       [{ perMemberSecond: 0.1 }, /own/],
@@ -191,7 +191,7 @@ describe('the fair queue', () => {
     }
   })
 
-  it('refuses for its own where nobody else is in the way, though a pause of the process ended the wait', async t => {
+  it('gives a member’s own limit as the reason even after a pause of the process', async t => {
     const clock = stopClock(t)
     // Their time comes after half a second, long after the wait has ended.
     const queue = openQueue(t, { perMemberSecond: 1, waitMs: 20 })
@@ -204,7 +204,7 @@ describe('the fair queue', () => {
     await Promise.all(refused)
   })
 
-  it('who only waits for its time is started by a timer, beside one who waits for an end', async t => {
+  it('starts an entry by a timer while another entry waits for an end', async t => {
     const clock = stopClock(t)
     const queue = openQueue(t, { perMember: 1, perMemberSecond: 20 })
     queue.ask('a1', 'a1')
@@ -221,7 +221,7 @@ describe('the fair queue', () => {
   })
 })
 
-test('the fair queue keeps nothing of those who are gone: no member, no group, whether served or not', async t => {
+test('the fair queue forgets members and groups that have left, served or not', async t => {
   const queue = openQueue(t, {})
   const full = openQueue(t, { inAll: 1 })
   full.ask('a1')

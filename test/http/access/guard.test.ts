@@ -18,7 +18,7 @@ const send = (authenticate: ReturnType<typeof createAuthenticate>, token: string
       (error: Refusal) => error,
     )
 
-describe('addresses that guess', () => {
+describe('an address with many wrong tokens', () => {
   const cases: [name: string, guessing: string[], refused: string[], others: string[]][] = [
     ['an IPv4 address', ['192.0.2.1'], ['192.0.2.1'], ['192.0.2.2', '192.0.2.10']],
     [
@@ -28,22 +28,22 @@ describe('addresses that guess', () => {
       ['2001:db8:1:3::1', '2001:db8:1::2', '2001:db8::1:2', '::1'],
     ],
     [
-      'a network written short',
+      'a shortened IPv6 network',
       ['::1', '::2', '0:0:0:0:9::'],
       ['::ffff', '0:0:0:0:1::2'],
       ['1::', '0:0:0:1::'],
     ],
-    ['a network that others spell alike', ['1:12::'], ['1:12::9'], ['11:2::']],
-    ['a network with its zeros in front', ['1::2:3:4:5:6'], ['1:0:0:2:9::'], ['1::']],
+    ['an IPv6 network whose spelling is similar to others', ['1:12::'], ['1:12::9'], ['11:2::']],
+    ['an IPv6 network with leading zeros', ['1::2:3:4:5:6'], ['1:0:0:2:9::'], ['1::']],
     [
-      'an IPv4 address written as an IPv6 one',
+      'an IPv4 address in IPv6 form',
       ['::ffff:192.0.2.1'],
       ['::ffff:192.0.2.1'],
       ['::ffff:192.0.2.2', '192.0.2.1'],
     ],
   ]
   for (const [name, guessing, refused, others] of cases)
-    test(`${name}: refused after 100 guesses, and nobody else is`, async t => {
+    test(`is refused after 100 wrong tokens, without effect on other addresses: ${name}`, async t => {
       stopClock(t)
       const authenticate = createAuthenticate({ findToken: () => null })
       for (let n = 0; n < 100; n++) {
@@ -59,7 +59,7 @@ describe('addresses that guess', () => {
         assert.equal((await send(authenticate, createToken().token, address)).code, 'invalid_token', address)
     })
 
-  test('a wrong secret counts, also of an id that is known; the right one is let in after it worked once', async t => {
+  test('also counts wrong secrets of a known ID, and a valid token is let in after its first success', async t => {
     stopClock(t)
     const { id, token, hash } = createToken()
     const record = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
@@ -72,7 +72,7 @@ describe('addresses that guess', () => {
     assert.equal((await send(authenticate, ` ${token}`, '192.0.2.1')).code, 'ok')
   })
 
-  test('at most 2,000 checks begin in a second, after the first 1,000: in a circle of addresses, and of ids', async t => {
+  test('cannot cause more than 2,000 checks a second together with other addresses', async t => {
     const clock = stopClock(t)
     const asked: string[] = []
     const authenticate = createAuthenticate({
@@ -106,7 +106,7 @@ describe('addresses that guess', () => {
     }
   }
 
-  test('20 lookups of an address run at once, 1,000 wait for a second, more are 503 at once', async t => {
+  test('has 20 lookups at once, 1,000 that wait for a second, and 503 beyond', async t => {
     const clock = stopClock(t)
     const asked: ((found: null) => void)[] = []
     const authenticate = createAuthenticate({ findToken: () => new Promise(resolve => asked.push(resolve)) })
@@ -140,7 +140,7 @@ describe('addresses that guess', () => {
     await other
   })
 
-  test('a turn that ends lets one more in, and no more', async () => {
+  test('starts exactly one more lookup when a lookup ends', async () => {
     const asked: ((found: null) => void)[] = []
     const authenticate = createAuthenticate({ findToken: () => new Promise(resolve => asked.push(resolve)) })
     const sendMore = (count: number) =>
@@ -155,7 +155,7 @@ describe('addresses that guess', () => {
     for (const resolve of asked) resolve(null)
   })
 
-  test('a token that worked waits for no other, and is let in for an hour whatever else its address sends', async t => {
+  test('does not delay a token that was valid in the last hour', async t => {
     let monotonic = performance.now()
     t.mock.method(performance, 'now', () => monotonic)
     const good = Array.from({ length: 5 }, () => createToken())
@@ -183,8 +183,8 @@ describe('addresses that guess', () => {
   })
 })
 
-describe('what is remembered', () => {
-  test('windows begin with the first count, end by themselves, and tell whole seconds', () => {
+describe('the guard’s memory', () => {
+  test('begins a window with the first count, ends it by time, and gives whole seconds', () => {
     const windows = createWindows(10)
     assert.equal(windows.find('a', 0), undefined)
     assert.deepEqual({ ...windows.add('a', 500) }, { count: 1, endsMs: 10_500 })
@@ -204,7 +204,7 @@ describe('what is remembered', () => {
       assert.equal(remainingSeconds({ count: 1, endsMs: 50_000 + left }, 50_000), told, String(left))
   })
 
-  test('a token is known by a SHA-256, and what the store says of it for half a second', async () => {
+  test('identifies a token by its SHA-256, and keeps the store’s answer for half a second', async () => {
     assert.equal(hashToken('abc'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
     const { id, token, hash } = createToken()
     const record = { id, hash, every_customer: false, expires_at: null, revoked_at: null }

@@ -90,8 +90,8 @@ const unsigned = /^The access token is not signed by a known key\.$/
 const malformed = /^The access token is malformed\.$/
 const incomplete = /^The access token lacks a claim that is required, or has one of the wrong form\.$/
 
-describe('a JWT of the provider', () => {
-  test('a JWT of each allowed algorithm is accepted for the customers that its claim names', async t => {
+describe('a JWT of the identity provider', () => {
+  test('of each allowed algorithm is accepted for the customers in its claim', async t => {
     const algorithms = [
       ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
       ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
@@ -113,7 +113,7 @@ describe('a JWT of the provider', () => {
     }
   })
 
-  test('with a claim of customers that is malformed is refused', async t => {
+  test('with a malformed claim of customers is refused', async t => {
     const given = await start(t)
     for (const claim of [
       1,
@@ -137,7 +137,7 @@ describe('a JWT of the provider', () => {
       )
   })
 
-  test('may name its customers in a claim of another name, and only there', async t => {
+  test('may name its customers only in the configured claim', async t => {
     const name = 'https://example.com/customers'
     const { authenticate, provider } = await start(t, { customerClaim: name })
     const token = provider.token({ customer_id: 'cus_bob', [name]: 'cus_ana' })
@@ -148,7 +148,7 @@ describe('a JWT of the provider', () => {
     assert.equal(none.mayRead('cus_ana'), false)
   })
 
-  test('a JWT is named by a hash of its subject: tokens of one subject share a budget', async t => {
+  test('shares its rate limit with other JWTs of the same subject', async t => {
     const { authenticate, provider } = await start(t)
     const idOf = async (claims: Record<string, unknown>) =>
       (await authenticate(`Bearer ${provider.token(claims)}`)).token_id
@@ -163,21 +163,25 @@ describe('a JWT of the provider', () => {
   const claims: [name: string, claims: Claims, message: RegExp][] = [
     ['another issuer', { iss: 'https://login.example.com' }, /not of the issuer that is trusted here/],
     ['no issuer', { iss: undefined }, /not of the issuer|lacks a claim/],
-    ['an issuer list', { iss: [issuer] }, /not of the issuer/],
+    ['a list of issuers', { iss: [issuer] }, /not of the issuer/],
     ['another audience', { aud: publicUrl }, /not meant for this service/],
     ['no audience', { aud: undefined }, /not meant for this service|lacks a claim/],
     ['an audience list without this service', { aud: [publicUrl, 'x'] }, /not meant for this service/],
     ['an empty audience list', { aud: [] }, /not meant for this service/],
-    ['an audience that begins alike', { aud: `${audience}/x` }, /not meant for this service/],
-    ['an audience object', { aud: { 0: audience } }, /not meant for this service|lacks a claim/],
+    [
+      'an audience that only begins like this service',
+      { aud: `${audience}/x` },
+      /not meant for this service/,
+    ],
+    ['an object as audience', { aud: { 0: audience } }, /not meant for this service|lacks a claim/],
     ['no expiry', { exp: undefined }, incomplete],
-    ['expiry as text', { exp: String(seconds(600)) }, incomplete],
-    ['expiry null', { exp: null }, incomplete],
-    ['expired beyond the skew', { exp: seconds(-61) }, /^The access token expired\.$/],
-    ['expiry 0', { exp: 0 }, /^The access token expired\.$/],
-    ['negative expiry', { exp: -1 }, /^The access token expired\.$/],
-    ['nbf as text', { nbf: 'now' }, incomplete],
-    ['not before beyond the skew', () => ({ nbf: seconds(70) }), /^The access token is not valid yet\.$/],
+    ['an expiry as text', { exp: String(seconds(600)) }, incomplete],
+    ['an expiry of null', { exp: null }, incomplete],
+    ['an expiry more than 60 s ago', { exp: seconds(-61) }, /^The access token expired\.$/],
+    ['an expiry of 0', { exp: 0 }, /^The access token expired\.$/],
+    ['a negative expiry', { exp: -1 }, /^The access token expired\.$/],
+    ['an nbf as text', { nbf: 'now' }, incomplete],
+    ['an nbf more than 60 s ahead', () => ({ nbf: seconds(70) }), /^The access token is not valid yet\.$/],
   ]
   for (const [name, given, message] of claims)
     test(`with ${name} is refused`, async t => {
@@ -190,7 +194,7 @@ describe('a JWT of the provider', () => {
       )
     })
 
-  test('a JWT is accepted within a skew of 60 s, and with an audience list that holds this service', async t => {
+  test('is accepted within 60 s of clock difference, and with this service in an audience list', async t => {
     const { authenticate, provider } = await start(t)
     for (const good of [
       { exp: seconds(-50) },
@@ -204,7 +208,7 @@ describe('a JWT of the provider', () => {
       )
   })
 
-  test('expires while it is remembered, to the moment', async t => {
+  test('expires exactly on time while it is remembered', async t => {
     const { authenticate, provider, clock } = await start(t)
     const token = provider.token({ exp: seconds(100) })
     await authenticate(`Bearer ${token}`)
@@ -216,7 +220,7 @@ describe('a JWT of the provider', () => {
     await authenticate(`Bearer ${token}`)
   })
 
-  test('a JWT that was too early is accepted once its time came', async t => {
+  test('that was not valid yet is accepted once its time has come', async t => {
     const { authenticate, provider, clock } = await start(t)
     const token = provider.token({ nbf: seconds(300) })
     assert.match((await refusalOf(authenticate, token)).message, /not valid yet/)
@@ -224,7 +228,7 @@ describe('a JWT of the provider', () => {
     assert.ok((await authenticate(`Bearer ${token}`)).mayRead('cus_ana'))
   })
 
-  test('needs the scope that is configured, in scope or scp', async t => {
+  test('needs the configured scope in scope or scp', async t => {
     const { authenticate, provider } = await start(t, { scope: 'invoices:read' })
     for (const good of [
       { scope: 'invoices:read' },
@@ -247,7 +251,7 @@ describe('a JWT of the provider', () => {
     }
   })
 
-  test('may have the types of an access token alone, or the one that is configured', async t => {
+  test('must have the type of an access token or the configured type', async t => {
     const usual = await start(t)
     for (const typ of ['at+jwt', 'JWT', 'jwt', 'application/at+jwt', undefined])
       await usual.authenticate(`Bearer ${usual.provider.token({}, { typ })}`)
@@ -281,7 +285,7 @@ describe('a JWT of the provider', () => {
       )
   })
 
-  test('never passes as a link, nor a link as one of the provider', async t => {
+  test('is never accepted as a link, and a link is never accepted as a JWT', async t => {
     const given = await start(t)
     const { provider, authenticate } = given
     await assertRefused(
@@ -319,8 +323,8 @@ describe('a JWT of the provider', () => {
   })
 })
 
-describe('RFC 8725: what an attacker may send', () => {
-  test('algorithms: none, the public key as a secret, another than the key’s own', async t => {
+describe('attacks of RFC 8725 on JWTs', () => {
+  test('the algorithms none, another key’s and a public key as a secret are refused', async t => {
     const rsa = makeSigningKey('rsa', 'RS256')
     const undeclared = makeSigningKey('undeclared', 'RS256')
     const { alg: _, ...jwk } = undeclared.jwk
@@ -368,7 +372,7 @@ describe('RFC 8725: what an attacker may send', () => {
     await given.authenticate(`Bearer ${provider.token({}, {}, undeclared)}`)
   })
 
-  test('keys: only those of the configured set, never one that the token brings along', async t => {
+  test('a key that a JWT brings along is never used', async t => {
     const given = await start(t)
     const { provider } = given
     const own = makeSigningKey('first')
@@ -393,7 +397,7 @@ describe('RFC 8725: what an attacker may send', () => {
     await given.authenticate(`Bearer ${provider.token({}, { jku: 'http://127.0.0.1:1/' })}`)
   })
 
-  test('a JWT without a kid is verified by the only key of its algorithm, and refused when there are several', async t => {
+  test('a JWT without a kid is verified by the only key of its algorithm, and otherwise refused', async t => {
     const rsa = makeSigningKey('rsa', 'RS256')
     const { authenticate, provider } = await start(t, {}, [rsa])
     await authenticate(`Bearer ${provider.token({}, { kid: undefined })}`)
@@ -403,7 +407,7 @@ describe('RFC 8725: what an attacker may send', () => {
     await assertRefused(doubled, doubled.provider.token(), unsigned, 'two of one kid')
   })
 
-  test('keys that are not for this are passed over', async t => {
+  test('keys for other purposes are ignored', async t => {
     const { authenticate, provider } = await start(t)
     const [encrypting, signing, weak] = [
       makeSigningKey('enc'),
@@ -436,7 +440,7 @@ describe('RFC 8725: what an attacker may send', () => {
     await authenticate(`Bearer ${provider.token({}, {}, good)}`)
   })
 
-  test('a key that names no algorithm is for the usual one of its kind; one without an id is found by that alone', async t => {
+  test('a key without an algorithm uses its kind’s usual one, and a key without an ID is found by it', async t => {
     const keys = ['RS256', 'ES384', 'ES512', 'EdDSA'].map(alg => makeSigningKey('', alg))
     for (const { jwk } of keys) Object.assign(jwk, { alg: undefined, kid: undefined })
     const { authenticate, provider } = await start(t, {}, keys)
@@ -452,7 +456,7 @@ describe('RFC 8725: what an attacker may send', () => {
     )
   })
 
-  test('a set has 100 keys at most, and what is none is told why', async t => {
+  test('a key set has at most 100 keys, and each unusable key is reported with a reason', async t => {
     const [last, beyond] = [makeSigningKey('last'), makeSigningKey('beyond')]
     const none = Array.from({ length: 98 }, () => ({ kty: 'EC' }) as unknown as SigningKey)
     const given = await start(t, {}, [...none, last, beyond])
@@ -479,7 +483,7 @@ describe('RFC 8725: what an attacker may send', () => {
     }
   })
 
-  test('closing ends the reading of keys', async t => {
+  test('the reading of a key set ends when the service closes', async t => {
     const provider = await startProvider(t)
     const asked = new Promise<ServerResponse>(resolve => {
       provider.respond = resolve
@@ -493,7 +497,7 @@ describe('RFC 8725: what an attacker may send', () => {
     await ended
   })
 
-  test('a key that is gone from the set ends its tokens, and until then a header is looked at twice a second', async t => {
+  test('a JWT whose key was removed is refused within half a second of the next read', async t => {
     const given = await start(t)
     const { provider, authenticate, clock } = given
     const header = `Bearer ${provider.token()}`
@@ -510,7 +514,7 @@ describe('RFC 8725: what an attacker may send', () => {
     await assertRefused(given, header.slice('Bearer '.length), unsigned, 'gone')
   })
 
-  test('a JWT that no known key signed counts as a guess', async t => {
+  test('a JWT without a valid signature counts as a wrong token', async t => {
     const second = makeSigningKey('first')
     for (const make of [
       (provider: Provider, jti: number) => provider.token({ jti }, {}, second),
@@ -522,7 +526,7 @@ describe('RFC 8725: what an attacker may send', () => {
     }
   })
 
-  test('crit and b64 are refused, whatever they name', async t => {
+  test('a JWT with crit or b64 in its header is refused', async t => {
     const given = await start(t)
     for (const crit of [['exp'], ['b64'], [], null, 'x', ['x']])
       await assertRefused(
@@ -533,7 +537,7 @@ describe('RFC 8725: what an attacker may send', () => {
       )
   })
 
-  test('a member that is named twice, in header or payload, however it is spelled', async t => {
+  test('a JWT with the same member twice in header or payload is refused, in any spelling', async t => {
     const given = await start(t)
     const { key, header, payload } = readToken(given)
     const twice = (json: string, member: string) => `${json.slice(0, -1)},${member}}`
@@ -557,7 +561,7 @@ describe('RFC 8725: what an attacker may send', () => {
       await assertRefused(given, forge(h, p), malformed, `${h} ${p}`)
   })
 
-  test('what is not JSON, not an object, or not UTF-8', async t => {
+  test('a JWT whose parts are not JSON objects in UTF-8 is refused', async t => {
     const given = await start(t)
     const { key, header, payload } = readToken(given)
     const forge = (h: string | Buffer, p: string | Buffer) =>
@@ -579,7 +583,7 @@ describe('RFC 8725: what an attacker may send', () => {
     }
   })
 
-  test('encodings that a lenient reader takes: padding, other alphabets, white space, bits left over, parts', async t => {
+  test('a JWT in a non-standard Base64 encoding is refused', async t => {
     const given = await start(t)
     const token = given.provider.token()
     const [h = '', p = '', s = ''] = token.split('.')
@@ -629,7 +633,7 @@ describe('RFC 8725: what an attacker may send', () => {
     }
   })
 
-  test('a token of 8,192 characters is the longest', async t => {
+  test('a JWT may have at most 8,192 characters', async t => {
     const given = await start(t)
     const { provider, authenticate } = given
     // Two parts are padded, as no text in base64url is one character longer than a multiple of four.
@@ -646,7 +650,7 @@ describe('RFC 8725: what an attacker may send', () => {
     await assertRefused(given, padded(8_193), malformed, 'longer')
   })
 
-  test('a signature that is changed anywhere, or of another payload', async t => {
+  test('a JWT with a changed signature or payload is refused', async t => {
     const given = await start(t)
     const { provider } = given
     const [h, p, s = ''] = provider.token().split('.')
@@ -667,7 +671,7 @@ describe('RFC 8725: what an attacker may send', () => {
     await assertRefused(given, `${h}.${other}.${s}`, unsigned, 'another payload')
   })
 
-  test('a token that is genuine and not for this service is verified once', async t => {
+  test('a genuine JWT for another service is verified only once', async t => {
     const { provider, authenticate } = await start(t, { scope: 'x' })
     const verify = t.mock.method(globalThis.crypto.subtle, 'verify')
     for (const [index, wrong] of [{}, { customer_id: 1, scope: 'x' }, { iss: 'x' }, { exp: 1 }].entries()) {
@@ -683,7 +687,7 @@ describe('RFC 8725: what an attacker may send', () => {
     assert.equal(verify.mock.callCount(), 8, 'one that is forged')
   })
 
-  test('nothing of a token is repeated in what its sender is told', async t => {
+  test('an error message shows no part of a JWT', async t => {
     const { provider, authenticate } = await start(t, { scope: 'x' })
     for (const claims of [
       {},

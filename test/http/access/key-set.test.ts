@@ -58,20 +58,20 @@ const outages: Record<string, [respond: NonNullable<Provider['respond']>, told: 
     response => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
     'fetch failed',
   ],
-  'no JSON': [response => void response.end('<html>'), /is not valid JSON/],
-  'no set': [response => void response.end('[]'), noSet],
-  'a set that is null': [response => void response.end('null'), noSet],
-  'a set without keys': [response => void response.end('{}'), noSet],
-  'a set of a text': [response => void response.end('{"keys":"x"}'), noSet],
-  'an empty set': [response => void response.end('{"keys":[]}'), noKey],
-  'a set of keys that cannot be used': [
+  'an answer that is not JSON': [response => void response.end('<html>'), /is not valid JSON/],
+  'an answer that is an array': [response => void response.end('[]'), noSet],
+  'an answer that is null': [response => void response.end('null'), noSet],
+  'an object without keys': [response => void response.end('{}'), noSet],
+  'a text in place of keys': [response => void response.end('{"keys":"x"}'), noSet],
+  'an empty key set': [response => void response.end('{"keys":[]}'), noKey],
+  'a set of unusable keys': [
     response =>
       void response.end(
         JSON.stringify({ keys: [{ kty: 'oct', k: 'AA', alg: 'HS256', kid: 'first' }, { kty: 'RSA' }] }),
       ),
     noKey,
   ],
-  'a body without an end': [
+  'an endless answer': [
     response => {
       const more = () => response.write(' '.repeat(65_536), error => !error && more())
       more()
@@ -81,9 +81,9 @@ const outages: Record<string, [respond: NonNullable<Provider['respond']>, told: 
   'no answer': [() => {}, /timeout/],
 }
 
-describe('an outage of the provider', () => {
+describe('an outage of the identity provider', () => {
   for (const [name, [respond, told]] of Object.entries(outages))
-    test(`with ${name}: known keys keep working, new tokens of them too, and it is told`, async t => {
+    test(`with ${name} is logged, and known keys still verify old and new JWTs`, async t => {
       const { provider, send, problems, clock } = await start(t)
       const token = provider.token()
       assert.equal(await send(token), 'ok')
@@ -114,7 +114,7 @@ describe('an outage of the provider', () => {
       for (const problem of problems) assert.doesNotMatch(problem, /127\.0\.0\.1:\d+\/jwks/)
     })
 
-  test('at the start: JWTs are 503 until it ends, and then let in without a restart', async t => {
+  test('at the start gives 503 for JWTs, which are accepted after the outage without a restart', async t => {
     const provider = await startProvider(t)
     provider.respond = response => response.destroy()
     const { send, problems, clock } = await start(t, {}, provider)
@@ -128,7 +128,7 @@ describe('an outage of the provider', () => {
     assert.equal(await send(provider.token()), 'ok')
   })
 
-  test('at the start, made-up key ids cause no fetch', async t => {
+  test('at the start leads to no request for invented key IDs', async t => {
     const provider = await startProvider(t)
     provider.respond = response => response.destroy()
     const { send, problems, clock } = await start(t, {}, provider)
@@ -144,7 +144,7 @@ describe('an outage of the provider', () => {
     })
   })
 
-  test('requests that come before the first answer wait for it', async t => {
+  test('lets requests wait for the provider’s first answer', async t => {
     const { provider, send } = await start(t)
     const answers = await Promise.all(Array.from({ length: 10 }, (_, jti) => send(provider.token({ jti }))))
     assert.deepEqual([...new Set(answers)], ['ok'])
@@ -152,8 +152,8 @@ describe('an outage of the provider', () => {
   })
 })
 
-describe('a rotation', () => {
-  test('a new key is found at its first token; a key that is gone works until the set is read again, and no longer', async t => {
+describe('a rotation of the provider’s keys', () => {
+  test('brings a new key with its first JWT, and ends the old key at the next read', async t => {
     const { provider, send, clock } = await start(t, { unknownMs: 0 })
     const old = provider.token()
     assert.equal(await send(old), 'ok')
@@ -168,7 +168,7 @@ describe('a rotation', () => {
     assert.equal(await send(provider.token({ jti: 'new' })), 'invalid_token')
   })
 
-  test('the set is read again by a timer, and a key that is gone stops working by that alone', async t => {
+  test('is noticed by a timer, which also ends removed keys', async t => {
     const { provider, keys, send, clock } = await start(t)
     const old = provider.token()
     assert.equal(await send(old), 'ok')
@@ -180,7 +180,7 @@ describe('a rotation', () => {
     assert.equal(provider.fetches, 2)
   })
 
-  test('another key under the same id is another key; the same one again is the same', async t => {
+  test('replaces a key under the same ID, and keeps an equal one', async t => {
     const { provider, send, clock } = await start(t, { unknownMs: 0 })
     const [first] = provider.keys as [SigningKey]
     const old = provider.token()
@@ -202,9 +202,9 @@ describe('a rotation', () => {
   })
 })
 
-describe('made-up key ids', () => {
+describe('invented key IDs in JWTs', () => {
   for (const outage of [false, true])
-    test(`cause one fetch a minute${outage ? ', also during an outage' : ''}`, async t => {
+    test(`cause one request a minute to the provider${outage ? ', also during an outage' : ''}`, async t => {
       const { provider, send } = await start(t)
       assert.equal(await send(provider.token()), 'ok')
       assert.equal(provider.fetches, 1)
@@ -223,7 +223,7 @@ describe('made-up key ids', () => {
       assert.equal(await send(provider.token({ jti: 'new' })), 'ok')
     })
 
-  test('after that time, one may cause another', async t => {
+  test('cause another request after a minute', async t => {
     const { provider, send, clock } = await start(t)
     const ask = async () => {
       await send(provider.token({}, { kid: String(Math.random()) }))
@@ -237,7 +237,7 @@ describe('made-up key ids', () => {
     assert.deepEqual([await ask(), await ask()], [3, 3])
   })
 
-  test('one that comes while the set is being read waits for that', async t => {
+  test('wait for a read of the key set that is already running', async t => {
     const { provider, send } = await start(t)
     assert.equal(await send(provider.token()), 'ok')
     const second = makeSigningKey('second')
@@ -251,8 +251,8 @@ describe('made-up key ids', () => {
   })
 })
 
-describe('the usual times', () => {
-  test('5 minutes after a success, a minute after a failure, 5 seconds while no key is known; none once it is closed', async t => {
+describe('the times of reading a key set', () => {
+  test('are 5 minutes after a success, a minute after a failure, and 5 seconds without a key', async t => {
     const timeouts = t.mock.method(globalThis, 'setTimeout', () => ({ unref() {} }))
     const delays = () =>
       timeouts.mock.calls
@@ -286,8 +286,8 @@ describe('the usual times', () => {
   })
 })
 
-describe('the key set', () => {
-  test('finds the one key that fits, and holds what it has found', async t => {
+describe('a key set', () => {
+  test('finds the only fitting key, and remembers it', async t => {
     const { provider, keys } = await start(t)
     const [first] = provider.keys as [SigningKey]
     const found = await keys.find('first', 'ES256')
@@ -308,7 +308,7 @@ describe('the key set', () => {
     for (const kid of ['first', undefined]) assert.equal(await both.find(kid, 'ES256'), null)
   })
 
-  test('once closed ends its reading, is read no more, and reports nothing', async t => {
+  test('is not read or reported any more once it is closed', async t => {
     const provider = await startProvider(t)
     const asked = new Promise<ServerResponse>(resolve => {
       provider.respond = resolve
@@ -332,7 +332,7 @@ describe('the key set', () => {
     assert.deepEqual([...problems, ...other.problems], [])
   })
 
-  test('sends no credentials, and an Accept that providers know', async t => {
+  test('is requested without credentials, and with an Accept header that providers know', async t => {
     const server = createServer()
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -351,7 +351,7 @@ describe('the key set', () => {
     assert.equal(request.headers.authorization, undefined)
   })
 
-  test('a large set is taken up to 256 KiB, and its first 100 keys', async t => {
+  test('is read up to 256 KiB, with its first 100 keys', async t => {
     const { provider, send } = await start(t, { unknownMs: 0 })
     const [last, beyond] = [makeSigningKey('last'), makeSigningKey('beyond')]
     const first = provider.keys[0] as SigningKey

@@ -46,8 +46,8 @@ async function messageOf(authenticate: Authenticate, token: string, client?: () 
 /** By the clock of the last start. */
 const seconds = (offset = 0) => Math.floor(startedMs / 1000) + offset
 
-describe('a link', () => {
-  test('a link opens its customer or one invoice; all links of a key for a customer count as one bearer', async () => {
+describe('a customer link', () => {
+  test('opens its customer or one invoice, and shares a rate limit with the customer’s other links', async () => {
     const signer = makeLinkSigner()
     const { authenticate } = start(signer.key)
     const whole = await authenticate(`Bearer ${signer.token()}`)
@@ -75,33 +75,33 @@ describe('a link', () => {
   ][] = [
     ['another audience', { aud: 'https://other.example.com' }, {}, /not meant for this service/],
     ['an audience with a / at its end', { aud: `${publicUrl}/` }, {}, /not meant for this service/],
-    ['an audience list', { aud: [publicUrl] }, {}, claim],
+    ['a list of audiences', { aud: [publicUrl] }, {}, claim],
     ['no audience', { aud: undefined }, {}, /not meant for this service|required/],
     ['no subject', { sub: undefined }, {}, claim],
-    ['a subject that is no customer', { sub: 'ana' }, {}, claim],
-    ['a subject list', { sub: ['cus_ana'] }, {}, required],
-    ['an invoice that is none', { invoice: 'cus_ana' }, {}, claim],
-    ['an invoice that is null', { invoice: null }, {}, claim],
-    ['an invoice that is empty', { invoice: '' }, {}, claim],
-    ['an invoice list', { invoice: ['in_1'] }, {}, claim],
+    ['a subject that is not a customer', { sub: 'ana' }, {}, claim],
+    ['a list of subjects', { sub: ['cus_ana'] }, {}, required],
+    ['an invalid invoice ID', { invoice: 'cus_ana' }, {}, claim],
+    ['an invoice of null', { invoice: null }, {}, claim],
+    ['an empty invoice ID', { invoice: '' }, {}, claim],
+    ['a list of invoices', { invoice: ['in_1'] }, {}, claim],
     ['no expiry', { exp: undefined }, {}, required],
-    ['no beginning', { iat: undefined }, {}, claim],
-    ['a beginning as text', { iat: '1' }, {}, required],
-    ['parts of seconds', { iat: seconds() + 0.5 }, {}, claim],
-    ['parts of seconds at its end', { exp: seconds(60) + 0.5 }, {}, claim],
-    ['a beginning in the future', () => ({ iat: seconds(70), exp: seconds(100) }), {}, /not valid yet/],
+    ['no start time', { iat: undefined }, {}, claim],
+    ['a start time as text', { iat: '1' }, {}, required],
+    ['a start time with a fraction', { iat: seconds() + 0.5 }, {}, claim],
+    ['an expiry with a fraction', { exp: seconds(60) + 0.5 }, {}, claim],
+    ['a start time in the future', () => ({ iat: seconds(70), exp: seconds(100) }), {}, /not valid yet/],
     [
-      'a day and a second',
+      'a life of a day and a second',
       { iat: seconds(-9), exp: seconds(-9) + maxLinkSeconds + 1 },
       {},
       /longer than 24 hours/,
     ],
-    ['its end behind it', { iat: seconds(-600), exp: seconds(-61) }, {}, /^The access token expired\.$/],
+    ['an expiry in the past', { iat: seconds(-600), exp: seconds(-61) }, {}, /^The access token expired\.$/],
     ['another algorithm', {}, { alg: 'Ed25519' }, header],
-    ['no key id', {}, { kid: undefined }, header],
-    ['a key id that is none', {}, { kid: 'first' }, header],
-    ['a key id list', {}, { kid: [createKeyId()] }, header],
-    ['more in its header', {}, { jku: 'https://x.example' }, header],
+    ['no key ID', {}, { kid: undefined }, header],
+    ['an invalid key ID', {}, { kid: 'first' }, header],
+    ['a list of key IDs', {}, { kid: [createKeyId()] }, header],
+    ['another member in its header', {}, { jku: 'https://x.example' }, header],
     ['a key in its header', {}, { jwk: { kty: 'OKP' } }, header],
     ['an unknown key', {}, { kid: createKeyId() }, unsigned],
   ]
@@ -114,7 +114,7 @@ describe('a link', () => {
       assert.match(await messageOf(authenticate, signer.token(given, head)), message)
     })
 
-  test('a link is accepted for 24 hours, with a minute for other clocks', async () => {
+  test('is valid for up to 24 hours, with a minute for clock differences', async () => {
     const signer = makeLinkSigner()
     const { authenticate } = start(signer.key)
     const iat = seconds()
@@ -127,7 +127,7 @@ describe('a link', () => {
     assert.equal(maxLinkSeconds, 86_400)
   })
 
-  test('a link from the future is accepted once its time came, a minute before it at the earliest', async () => {
+  test('from the future is accepted from a minute before its time', async () => {
     const signer = makeLinkSigner()
     const { authenticate, clock, now } = start(signer.key)
     clock.offsetMs = -(now() % 1_000)
@@ -137,7 +137,7 @@ describe('a link', () => {
     assert.ok((await authenticate(`Bearer ${token}`)).mayRead('cus_ana'))
   })
 
-  test('a link of another key, or a changed one, is refused; a malformed key ID never reaches the store', async () => {
+  test('of another key or with changes is refused, and a malformed key ID never reaches the store', async () => {
     const [signer, other] = [makeLinkSigner(), makeLinkSigner()]
     const { authenticate, asked } = start(signer.key, other.key)
     assert.match(await messageOf(authenticate, signer.token({}, { kid: other.key.kid })), unsigned)
@@ -166,7 +166,7 @@ describe('a link', () => {
     assert.match(await messageOf(authenticate, es256), header)
   })
 
-  test('ends with its key within a second, and comes back with nobody', async () => {
+  test('ends with its key within a second, and stays refused', async () => {
     const signer = makeLinkSigner()
     const { authenticate, clock } = start(signer.key)
     const [token, bound] = [signer.token(), signer.token({ invoice: 'in_1' })]
@@ -184,7 +184,7 @@ describe('a link', () => {
     assert.match(await messageOf(authenticate, `${h}.${p}.${s.slice(0, -4)}AAAA`), unsigned)
   })
 
-  test('whose key is gone from the store is refused', async () => {
+  test('is refused when the store no longer has its key', async () => {
     const signer = makeLinkSigner()
     const { authenticate, clock } = start(signer.key)
     const token = signer.token()
@@ -194,7 +194,7 @@ describe('a link', () => {
     assert.match(await messageOf(authenticate, token), unsigned)
   })
 
-  test('a revocation is not put off by what was remembered of the key just before', async () => {
+  test('is refused after a revocation, even when its key was remembered just before', async () => {
     const signer = makeLinkSigner()
     const { authenticate, clock } = start(signer.key)
     await authenticate(`Bearer ${signer.token()}`)
@@ -206,7 +206,7 @@ describe('a link', () => {
     assert.match(await messageOf(authenticate, late), /revoked/)
   })
 
-  test('works for the customers of its key alone, and a change of them is seen', async () => {
+  test('opens only customers of its key, and a change of these takes effect', async () => {
     const signer = makeLinkSigner(['cus_ana', 'cus_bob'])
     const { authenticate, clock } = start(signer.key)
     await authenticate(`Bearer ${signer.token()}`)
@@ -221,7 +221,7 @@ describe('a link', () => {
     assert.match(await messageOf(start(none.key).authenticate, none.token()), foreign)
   })
 
-  test('asks the store for its key twice a second at most, and for an unknown one as well', async () => {
+  test('asks the store for its key at most twice a second, and also for an unknown key', async () => {
     const signer = makeLinkSigner()
     const { authenticate, clock, asked } = start(signer.key)
     const tokens = Array.from({ length: 20 }, (_, n) => signer.token({ jti: n }))
@@ -237,8 +237,8 @@ describe('a link', () => {
   })
 })
 
-describe('JWTs and their cost', () => {
-  test('a signature is verified once, however often and by however many at once the token is sent', async t => {
+describe('the cost of verifying JWTs and links', () => {
+  test('is one verification for each signature, however many requests send it at once', async t => {
     const signer = makeLinkSigner()
     const { authenticate, clock } = start(signer.key)
     const verify = t.mock.method(globalThis.crypto.subtle, 'verify')
@@ -265,7 +265,7 @@ describe('JWTs and their cost', () => {
     }
   })
 
-  test('a token that proved right is answered without a promise, however long it is and however it is spaced', async () => {
+  test('is no waiting for a remembered token, whatever its length and spaces are', async () => {
     const signer = makeLinkSigner()
     const { authenticate } = start(signer.key)
     const header = `Bearer ${signer.token()}`
@@ -280,7 +280,7 @@ describe('JWTs and their cost', () => {
     assert.ok(!(authenticate(header.replace(' ', '   ')) instanceof Promise))
   })
 
-  test('a signature that was verified is known for an hour, one that was refused for seconds', async t => {
+  test('is saved for an hour for a valid signature, and for seconds for a refused one', async t => {
     const verify = t.mock.method(globalThis.crypto.subtle, 'verify')
     const signer = makeLinkSigner()
     const { authenticate, clock } = start(signer.key)
@@ -306,7 +306,7 @@ describe('JWTs and their cost', () => {
     assert.equal(await verifications(token, token), 1)
   })
 
-  test('forged variants of a token are counted for their address, and no token that is right is refused for them', async () => {
+  test('counts forged variants against their address, and never affects valid tokens', async () => {
     const signer = makeLinkSigner()
     const { authenticate, asked } = start(signer.key)
     const client = () => '192.0.2.1'
@@ -328,7 +328,7 @@ describe('JWTs and their cost', () => {
     await authenticate(`Bearer ${signer.token({ jti: 1 })}`, client)
   })
 
-  test('made-up key ids count as well; a token that is only expired, or for others, does not', async () => {
+  test('counts invented key IDs against their address, and not expired or unfitting tokens', async () => {
     const signer = makeLinkSigner()
     const { authenticate } = start(signer.key)
     const client = () => '192.0.2.1'
@@ -344,7 +344,7 @@ describe('JWTs and their cost', () => {
     await authenticate(`Bearer ${signer.token()}`, client)
   })
 
-  test('where no JWT is expected, none is looked at', async () => {
+  test('is zero when JWTs and links are not configured', async () => {
     const authenticate = createAuthenticate({ findToken: () => null })
     assert.equal(await messageOf(authenticate, makeLinkSigner().token()), 'The access token is malformed.')
     assert.equal(await messageOf(start().authenticate, 'a.b.c'), 'The access token is malformed.')

@@ -60,7 +60,7 @@ async function findAdmin(serving: Serving): Promise<string> {
 }
 
 describe('the admin port', { concurrency: 3 }, () => {
-  it('makes links, shows how the service is, and refuses everything else in the API’s form', async t => {
+  it('creates links, shows the state of the service, and refuses all else in the API’s form', async t => {
     const cli = await createCli(t)
     const { serving, address, port, ask, post } = await startAdmin(cli)
     assert.match(address, /^http:\/\/127\.0\.0\.1:\d+$/, 'on this machine alone')
@@ -166,7 +166,7 @@ describe('the admin port', { concurrency: 3 }, () => {
     assert.ok(await isRefused(port))
   })
 
-  it('refuses two tokens, takes an absolute target, and bounds and logs guesses with their address', async t => {
+  it('refuses two tokens, accepts a whole URL as target, and limits and logs wrong tokens by address', async t => {
     const cli = await createCli(t)
     const { serving, port, ask } = await startAdmin(cli)
     const get = (target: string, ...lines: string[]) =>
@@ -195,7 +195,7 @@ describe('the admin port', { concurrency: 3 }, () => {
     assert.doesNotMatch(stdout, /wrong\d/)
   })
 
-  it('the admin port without CUSTOMER_LINK_KEY makes no links and reports what is missing; up has the port too', async t => {
+  it('without CUSTOMER_LINK_KEY creates no links and names the setting, in serve and up', async t => {
     const cli = await createCli(t)
     const up = cli.start(['up', '--port', '0'], { env: { ADMIN_PORT: '0', ADMIN_TOKEN: token } })
     const [, address = ''] = await up.waitFor(/"address":"(http:[^"]+)","msg":"listening for administration"/)
@@ -211,7 +211,7 @@ describe('the admin port', { concurrency: 3 }, () => {
     assert.equal((await up.stop()).code, 0)
   })
 
-  it('stops the start with one line when a setting is wrong or its port is taken', async t => {
+  it('stops the start with one line when a setting is wrong or its port is in use', async t => {
     const cli = await createCli(t)
     await cli.load()
     const port = await occupyPort(t)

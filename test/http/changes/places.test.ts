@@ -7,17 +7,23 @@ import { Places } from '../../../src/http/changes/places.ts'
 const cases: [title: string, present: string, newcomer: string, isTaken: boolean, gaveWay: string | null][] =
   [
     ['a free place is taken', 'a1 a2 a3', 'a4', true, null],
-    ['the oldest of the greediest gives way', 'a1 b1 a2 a3', 'c1', true, 'a1'],
-    ['the oldest is the one that came first', 'b1 a3 a1 a2', 'c1', true, 'a3'],
-    ['an owner with fewer places gets one more', 'a1 a2 a3 b1', 'b2', true, 'a1'],
-    ['the greediest itself gets none', 'a1 a2 a3 b1', 'a4', false, null],
-    ['who would become the greediest gets none', 'a1 a2 b1 b2', 'a3', false, null],
-    ['equal shares stay as they are', 'a1 a2 b1 c1', 'b2', false, null],
-    ['one place each is fair', 'a1 b1 c1 d1', 'e1', false, null],
-    ['all places of one are shared', 'a1 a2 a3 a4', 'b1', true, 'a1'],
+    [
+      'pass from the owner with most places to a new owner, the oldest first',
+      'a1 b1 a2 a3',
+      'c1',
+      true,
+      'a1',
+    ],
+    ['pass on by their time of arrival, not by their names', 'b1 a3 a1 a2', 'c1', true, 'a3'],
+    ['pass from the owner with most places to an owner with fewer', 'a1 a2 a3 b1', 'b2', true, 'a1'],
+    ['are refused to the owner with most places', 'a1 a2 a3 b1', 'a4', false, null],
+    ['are refused to an owner who would then have most places', 'a1 a2 b1 b2', 'a3', false, null],
+    ['are refused to an owner who would only swap shares with another', 'a1 a2 b1 c1', 'b2', false, null],
+    ['are refused to a new owner when each owner has one', 'a1 b1 c1 d1', 'e1', false, null],
+    ['pass from a single owner to a new owner', 'a1 a2 a3 a4', 'b1', true, 'a1'],
   ]
 
-describe('places of those who wait', () => {
+describe('places for requests that wait', () => {
   for (const [title, present, newcomer, isTaken, gaveWay] of cases)
     it(title, () => {
       const places = new Places<string>(4)
@@ -25,7 +31,7 @@ describe('places of those who wait', () => {
       assert.deepEqual(places.take(newcomer.charAt(0), newcomer), { isTaken, gaveWay })
     })
 
-  it('a place that was given up is free once, however often its holder leaves', () => {
+  it('a place is freed only once, even when its owner leaves repeatedly', () => {
     const places = new Places<string>(2)
     places.take('a', 'a1')
     places.take('a', 'a2')

@@ -9,7 +9,7 @@ import { stopClock } from '../../support/worlds/stopped-clock.ts'
 /** How often the feed is looked at for all who wait. */
 const lookEveryMs = 500
 
-test('a look under way while all leave does not go on beside that of those who come', async t => {
+test('a running check for changes ends when all its clients leave, and new clients start another', async t => {
   const [engine] = engines
   const store = await openReadStore((await engine?.createStore(t)) ?? assert.fail())
   t.after(() => store.close())

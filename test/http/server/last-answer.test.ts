@@ -8,7 +8,7 @@ import { sendRaw } from '../../support/clients/raw-client.ts'
 
 const refusal = 'HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'
 
-test('an answer that ends its connection is sent at once, and requests that wait behind it are not answered', async t => {
+test('the last answer of a connection is sent at once, and later pipelined requests get no answer', async t => {
   const server = createGuardedServer({
     keepAliveMs: 60_000,
     refuse: () => refusal,

@@ -33,8 +33,8 @@ async function listen(t: TestContext, answer = 'hello') {
   return { server, sockets, port: (server.address() as AddressInfo).port }
 }
 
-describe('a server with several sockets', () => {
-  it('takes many newcomers in few turns of the event loop', { skip: notShared }, async t => {
+describe('a server with several listening sockets', () => {
+  it('accepts many new connections in few turns of the event loop', { skip: notShared }, async t => {
     const { server, port } = await listen(t)
     let taken = 0
     server.on('connection', () => taken++)
@@ -58,7 +58,7 @@ describe('a server with several sockets', () => {
     await assert.rejects(sharedAddress({ host: '127.0.0.1', port }), { code: 'EADDRINUSE' })
   })
 
-  it('answers what is under way before it is closed, on whichever socket it came', async t => {
+  it('answers running requests on every socket before it closes', async t => {
     const { server, sockets, port } = await listen(t)
     const held = Array.from({ length: newcomers }, () => connect(port, '127.0.0.1'))
     let taken = 0

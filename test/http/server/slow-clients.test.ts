@@ -13,7 +13,7 @@ const shell = {
   keepAliveMs: 60_000,
 }
 
-test('a client that does not send its whole request in time is answered 408 and let go, however steadily it sends', {
+test('a client that does not finish its request in time gets 408, even when it sends steadily', {
   timeout: 600_000,
 }, async t => {
   const server = createGuardedServer({ ...shell, requestTimeoutMs: 300 }).listen(0, '127.0.0.1')
@@ -42,7 +42,7 @@ test('a client that does not send its whole request in time is answered 408 and 
   }
 })
 
-test('a client has ten seconds to send its request unless told, and a minute to take some of its answer', () => {
+test('a client has ten seconds for its request, and a minute for a part of its answer, by default', () => {
   const { requestTimeout, headersTimeout, timeout } = createGuardedServer(shell)
   assert.deepEqual([requestTimeout, headersTimeout, timeout], [10_000, 10_000, 60_000])
 })

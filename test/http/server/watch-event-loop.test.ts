@@ -24,8 +24,8 @@ function startTurns(t: TestContext) {
   }
 }
 
-describe('requests are refused', () => {
-  test('once long turns came again within 250 ms for a second, though short ones lie between them', async t => {
+describe('requests are refused for a busy event loop', () => {
+  test('after a second of long turns with at most 250 ms between them', async t => {
     const { isRefused } = startTurns(t)
     for (let passed = 0; passed < 900; passed += 50) {
       equal(await isRefused(40), false)
@@ -35,7 +35,7 @@ describe('requests are refused', () => {
     equal(await isRefused(40), true)
   })
 
-  test('until no turn was long for a second', async t => {
+  test('until a second has passed without a long turn', async t => {
     const { isRefused, pass } = startTurns(t)
     while (!(await isRefused(40)));
     pass(900)
@@ -44,7 +44,7 @@ describe('requests are refused', () => {
     equal(await isRefused(40), false)
   })
 
-  test('not in a long turn because another was long before', async t => {
+  test('not when two long turns are far apart', async t => {
     const { isRefused, pass } = startTurns(t)
     equal(await isRefused(40), false)
     pass(5_000)

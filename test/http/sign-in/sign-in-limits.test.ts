@@ -16,7 +16,7 @@ const cases: [name: string, asked: [email: string, address: string, minute: numb
     silent,
   ],
   [
-    'another address after these',
+    'an address gets a mail after another address used up its three',
     [
       ...[0, 1, 2, 3].map(minute => ['a@x.example', '192.0.2.1', minute] as [string, string, number]),
       ['b@x.example', '192.0.2.1', 4],
@@ -24,27 +24,27 @@ const cases: [name: string, asked: [email: string, address: string, minute: numb
     sent,
   ],
   [
-    'the fourth, an hour after the first',
+    'the fourth for an address gets a mail an hour after the first',
     [0, 1, 2, 60].map(minute => ['a@x.example', '192.0.2.1', minute]),
     sent,
   ],
   [
-    'the twentieth of a source',
+    'the twentieth of a source within an hour is accepted',
     Array.from({ length: 20 }, (_, i) => [`${i}@x.example`, '192.0.2.1', 0]),
     sent,
   ],
   [
-    'the 21st of a source is refused until its hour is over',
+    'the 21st of a source is refused until the hour is over',
     Array.from({ length: 21 }, (_, i) => [`${i}@x.example`, '192.0.2.1', i]),
     { refusedSeconds: 2_400 },
   ],
   [
-    'a network of IPv6 is one source',
+    'all addresses of an IPv6 network count as one source',
     Array.from({ length: 21 }, (_, i) => [`${i}@x.example`, `2001:db8::${i + 1}`, 0]),
     { refusedSeconds: 3_600 },
   ],
   [
-    'another source',
+    'a second source is accepted after another used up its twenty',
     [
       ...Array.from({ length: 21 }, (_, i) => [`${i}@x.example`, '192.0.2.1', 0] as [string, string, number]),
       ['a@x.example', '192.0.2.2', 0],
@@ -54,7 +54,7 @@ const cases: [name: string, asked: [email: string, address: string, minute: numb
 ]
 
 for (const [name, asked, last] of cases)
-  test(`a link is asked for: ${name}`, () => {
+  test(`a request for a sign-in link: ${name}`, () => {
     const take = createSignInLimits()
     const turns = asked.map(([email, address, minute]) => take(email, address, hourMs + minute * 60_000))
     assert.deepEqual(turns.at(-1), last)

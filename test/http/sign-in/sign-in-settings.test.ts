@@ -10,7 +10,7 @@ const PUBLIC_URL = 'https://billing.example.com'
 const SMTP_URL = 'smtp://ana:canary@127.0.0.1:2525'
 
 describe('the settings of the sign-in by e-mail', { timeout: 600_000 }, () => {
-  it('stop the start with one line where links, the page or a sender are missing', async t => {
+  it('stop the start with one line when links, the page or a sender are missing', async t => {
     const cli = await createCli(t)
     await cli.load()
     const { stdout: CUSTOMER_LINK_KEY } = await cli.run(['key', 'add', 'mail', '--create'])
@@ -29,7 +29,7 @@ describe('the settings of the sign-in by e-mail', { timeout: 600_000 }, () => {
     assert.match(refusalOf('SMTP_FROM', 'Ana <ana@aurora.example>'), /^SMTP_FROM must be a mail address/)
   })
 
-  it("without SMTP_FROM, mail comes from the page's contact, under the company's name", async t => {
+  it('take the page’s contact and the company’s name as sender without SMTP_FROM', async t => {
     const mail = await startMailServer(t)
     const cli = await createCli(t)
     await cli.load(makeInvoice({ customer_email: 'ana@padaria.example' }))
@@ -52,7 +52,7 @@ describe('the settings of the sign-in by e-mail', { timeout: 600_000 }, () => {
     assert.equal((await serve.stop()).code, 0)
   })
 
-  it('sign-in by e-mail is off by default: its path is 404', async t => {
+  it('turn sign-in off by default, and its path answers 404', async t => {
     const cli = await createCli(t)
     await cli.load()
     const serve = cli.start(['serve', '--port', '0'])

@@ -16,7 +16,7 @@ const record = (id: string, customer_id: string, customer_email: string | null, 
   })
 
 for (const engine of engines)
-  describe(`sign-in by e-mail, ${engine.name}`, { timeout: 600_000 }, async () => {
+  describe(`sign-in by e-mail on ${engine.name}`, { timeout: 600_000 }, async () => {
     const mail = await startMailServer(wholeFile)
     const signer = makeLinkSigner()
     const { d = '' } = signer.private.export({ format: 'jwk' })
@@ -61,7 +61,7 @@ for (const engine of engines)
       }
     }
 
-    test('a customer’s address gets a link that opens its invoices, in both languages', async () => {
+    test('sends a link to a customer’s address that opens the invoices, in both languages', async () => {
       const before = mail.mails.length
       const { status, text } = await ask({ email: ' ana@padaria.EXAMPLE' }, '192.0.2.1')
       assert.deepEqual([status, text], [202, '{"status":"accepted"}'])
@@ -83,7 +83,7 @@ for (const engine of engines)
       if (process.env.SCREENSHOTS) await writeFile(`${process.env.SCREENSHOTS}/mail.html`, received.html)
     })
 
-    test('an address of two customers gets both links in one mail', async () => {
+    test('sends one mail with both links to an address of two customers', async () => {
       const before = mail.mails.length
       await ask({ email: 'contas@gabinete.example' }, '192.0.2.2')
       const { text } = await mail.waitFor(before + 1)
@@ -92,7 +92,7 @@ for (const engine of engines)
       assert.deepEqual(await lastMail('192.0.2.3'), [])
     })
 
-    test('the answer is the same for every address; only the one of the newest invoice gets a mail', async () => {
+    test('gives the same answer for every address, and mails only the newest invoice’s address', async () => {
       const answers = []
       for (const email of [
         'now@padaria.example',
@@ -112,7 +112,7 @@ for (const engine of engines)
       )
     })
 
-    test('three mails an address and hour, which nobody is told; 20 requests a source', async () => {
+    test('silently sends three mails an hour per address, and accepts 20 requests per source', async () => {
       await service.save(record('in_7', 'cus_often', 'often@x.example', 1))
       for (let count = 0; count < 5; count++)
         assert.equal((await ask({ email: 'often@x.example' }, '192.0.2.6')).status, 202)
@@ -124,7 +124,7 @@ for (const engine of engines)
       assert.ok(Number(refused.headers.get('retry-after')) > 3_000)
     })
 
-    test('a malformed request for a link is refused', async () => {
+    test('refuses a malformed request for a link', async () => {
       const source = '192.0.2.8'
       for (const body of [
         '',
@@ -147,7 +147,7 @@ for (const engine of engines)
       assert.deepEqual([get.status, get.headers.get('allow')], [405, 'POST, OPTIONS'])
     })
 
-    test('a mail server that fails is told in the log, and the next mail goes out', async () => {
+    test('logs a failure of the mail server, and sends the next mail', async () => {
       mail.refuse = true
       assert.equal((await ask({ email: 'ana@padaria.example' }, '192.0.2.9')).status, 202)
       while (!service.logs.some(line => line.includes('links could not be sent by e-mail')))
