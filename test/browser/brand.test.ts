@@ -19,7 +19,7 @@ const options = { timeout: 600_000, skip: lacksChromium }
 
 describe('the brand of the page', { concurrency: 2 }, () => {
   test(
-    'is its name, logo, colour, contact, title and icon; the customer has a name, too',
+    'shows its name, logo, colour, contact, title and icon, beside the customer’s name',
     options,
     async t => {
       for (const colorScheme of ['light', 'dark'] as const) {
@@ -46,7 +46,7 @@ describe('the brand of the page', { concurrency: 2 }, () => {
     },
   )
 
-  test('an SVG runs no script when it is opened by itself', async () => {
+  test('cannot run a script from an SVG logo that is opened directly', async () => {
     const { text } = await service.get('/', { token: null })
     const [, path = ''] = /rel="icon" href="([^"]+)"/.exec(text) ?? []
     const { headers, status } = await service.get(path, { token: null })
@@ -56,7 +56,7 @@ describe('the brand of the page', { concurrency: 2 }, () => {
   })
 })
 
-test('a brand that cannot be shown stops the start with one line', async t => {
+test('an invalid brand setting stops the start with one line', async t => {
   const cli = await createCli(t)
   await writeFile(join(cli.folder, 'large.png'), Buffer.alloc(300_000))
   for (const [name, value, problem] of [

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { findChromium, lacksChromium, startBrowser } from '../support/clients/browser.ts'
 
-describe('the browser', { skip: lacksChromium }, () => {
+describe('the browser of the tests', { skip: lacksChromium }, () => {
   test('draws text', async t => {
     const why = (what: string) =>
       `${findChromium()} ${what}: it finds no font, or a library is missing. Remove tools/node_modules and run this again, or set CHROMIUM_PATH to a Chromium that works.`

@@ -47,7 +47,7 @@ const compareQr = `(async () => {
 const options = { timeout: 600_000, skip: lacksChromium }
 
 test(
-  'number, ATCUD, QR code and related documents stand in the detail, in both languages',
+  'the detail shows the document’s number, ATCUD, QR code and related documents, in both languages',
   options,
   async t => {
     const { open } = await startPages({ ...bothSystems, documents, records })
@@ -85,7 +85,7 @@ test(
   },
 )
 
-test('a service without upstream systems offers no button that can only fail', options, async t => {
+test('a service without upstream systems shows no button that needs them', options, async t => {
   const { open } = await startPages({ records, downloads: { ix: false, payments: false } })
   for (const path of ['/', '/?invoice=in_1']) {
     const { page, assertClean } = await open(t, { path })

@@ -141,10 +141,10 @@ async function holdScript(page: Page): Promise<void> {
 
 const options = { timeout: 600_000, skip: lacksChromium }
 
-describe('in apps that Vite builds', { concurrency: 1 }, () => {
+describe('the element in apps that Vite builds', { concurrency: 1 }, () => {
   for (const app of apps) {
     test(
-      `${app.name}: the app runs before the element is defined, and its invoices show`,
+      `shows invoices in ${app.name} when the app runs before the element is defined`,
       options,
       async t => {
         const path = await buildApp(app, scriptTag)
@@ -156,7 +156,7 @@ describe('in apps that Vite builds', { concurrency: 1 }, () => {
       },
     )
 
-    test(`${app.name}: the element comes out of the bundle`, options, async t => {
+    test(`shows invoices in ${app.name} when it is part of the app’s bundle`, options, async t => {
       const path = await buildApp(bundled(app), '')
       asked = 0
       const { page, watched } = await openApp(t, path)
@@ -168,7 +168,7 @@ describe('in apps that Vite builds', { concurrency: 1 }, () => {
   }
 
   test(
-    'React 19 without whenDefined loses the function: the console says what is missing',
+    'names the missing property in the console when React 19 runs without whenDefined',
     options,
     async t => {
       const files = { 'main.jsx': (apps[0]?.files['main.jsx'] ?? '').replace('use(isDefined)', '') }

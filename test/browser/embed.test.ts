@@ -92,9 +92,9 @@ const element = `<fatura-invoices customer="cus_ana"></fatura-invoices><script t
 const withElement = () => element.replace('ADDRESS', service.address)
 
 // Each has a page of its own, and mostly waits for it.
-describe('the invoices in another page', { concurrency: 3 }, () => {
+describe('the billing page in another page', { concurrency: 3 }, () => {
   test(
-    'the element shows the invoices under the host’s strict policy, in its colours, and leaves its address alone',
+    'the element shows the invoices under the host’s strict policy and colours, without changing its address',
     options,
     async t => {
       const { page, watched, address } = await openHost(
@@ -139,7 +139,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
     },
   )
 
-  test('the element takes the company’s name, logo, colour and contact as attributes', options, async t => {
+  test('the element takes the company’s name, logo, colour and contact from attributes', options, async t => {
     const brand = `name="Aurora" logo="/logo.svg" accent="#1d4e89" support="https://aurora.example/help"`
     const { page, watched } = await openHost(
       t,
@@ -158,7 +158,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
   })
 
   test(
-    'the element asks for a new token at 80 % of the last one’s life, and when it is refused; nothing is loaded again',
+    'the element requests a new token at 80 % of a token’s life or after a refusal, without reloading',
     options,
     async t => {
       const iat = Math.floor(Date.now() / 1000)
@@ -192,7 +192,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
     },
   )
 
-  test('the first load asks for each thing once', options, async t => {
+  test('the element requests each resource once at its first load', options, async t => {
     const { page, watched } = await openHost(
       t,
       withElement(),
@@ -209,33 +209,37 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
     assert.deepEqual(twice, ['cus_ana/changes'])
   })
 
-  test('parts are left out, headings begin lower, and ground and font are the host’s', options, async t => {
-    const { page, watched } = await openHost(
-      t,
-      withElement().replace(
-        'customer=',
-        'hide="header chart export pay" heading-level="4" ground="none" font="inherit" customer=',
-      ),
-      `document.querySelector('fatura-invoices').token = ${JSON.stringify(everything)}`,
-    )
-    await page.getByRole('button', { name: 'FR A/12', exact: true }).waitFor()
-    await page.locator('.owed-sum').first().waitFor()
-    for (const part of ['header.top', 'figure', '.chart-room', '.download-menu', '.pay', '.switch'])
-      assert.equal(await page.locator(part).count(), 0, part)
-    assert.ok(!watched.requests.some(url => url.endsWith('/summary')))
-    const looks = await page.evaluate(`(() => {
+  test(
+    'the element can leave out parts, begin with lower headings, and use the host’s colours and font',
+    options,
+    async t => {
+      const { page, watched } = await openHost(
+        t,
+        withElement().replace(
+          'customer=',
+          'hide="header chart export pay" heading-level="4" ground="none" font="inherit" customer=',
+        ),
+        `document.querySelector('fatura-invoices').token = ${JSON.stringify(everything)}`,
+      )
+      await page.getByRole('button', { name: 'FR A/12', exact: true }).waitFor()
+      await page.locator('.owed-sum').first().waitFor()
+      for (const part of ['header.top', 'figure', '.chart-room', '.download-menu', '.pay', '.switch'])
+        assert.equal(await page.locator(part).count(), 0, part)
+      assert.ok(!watched.requests.some(url => url.endsWith('/summary')))
+      const looks = await page.evaluate(`(() => {
       const { backgroundColor, fontFamily } = getComputedStyle(document.querySelector('fatura-invoices').shadowRoot.querySelector('.fatura'))
       return [backgroundColor, fontFamily === getComputedStyle(document.body).fontFamily]
     })()`)
-    assert.deepEqual(looks, ['rgba(0, 0, 0, 0)', true])
-    await screenshot(page, 'element-plain')
-    await page.getByRole('button', { name: 'FR A/12', exact: true }).click()
-    await page.getByRole('heading', { name: 'FR A/12', level: 5 }).waitFor()
-    await page.getByRole('heading', { name: 'Documents', level: 6 }).waitFor()
-  })
+      assert.deepEqual(looks, ['rgba(0, 0, 0, 0)', true])
+      await screenshot(page, 'element-plain')
+      await page.getByRole('button', { name: 'FR A/12', exact: true }).click()
+      await page.getByRole('heading', { name: 'FR A/12', level: 5 }).waitFor()
+      await page.getByRole('heading', { name: 'Documents', level: 6 }).waitFor()
+    },
+  )
 
   test(
-    'a host that fails is asked less and less, then once a minute; a button asks it at once',
+    'the element calls a failing fetchToken less and less often, and at once by a button',
     options,
     async t => {
       const { page } = await openHost(
@@ -269,7 +273,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
     ['a text that is no token', '"<!doctype html>"', /^fetchToken gave a text that is no token;/],
   ] as const)
     test(
-      `a fetchToken that gives ${what}: the host is told, and the reader sees whose fault it is`,
+      `the element tells host and reader that the host is at fault when fetchToken gives ${what}`,
       options,
       async t => {
         const { page, watched } = await openHost(
@@ -297,7 +301,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
       /the attribute customer must/,
     ],
   ] as const)
-    test(`an element with ${what} says so in the console and by an event`, options, async t => {
+    test(`the element with ${what} reports it in the console and by an event`, options, async t => {
       const { page, watched } = await openHost(
         t,
         withElement().replace(' customer="cus_ana"', ''),
@@ -319,7 +323,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
       await page.getByRole('button', { name: 'FR A/12', exact: true }).waitFor()
     })
 
-  test('the element hands over a chosen invoice as an event', options, async t => {
+  test('the element gives a chosen invoice to the host by an event', options, async t => {
     const { page, watched } = await openHost(
       t,
       withElement().replace('customer=', 'pick lang="pt" customer='),
@@ -337,7 +341,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
   const listen = `addEventListener('message', ({ data, origin }) => { window.got = { data, origin } })`
 
   test(
-    'a page of an allowed origin shows the page in a frame, and is handed the chosen invoice',
+    'a page of an allowed origin shows the billing page in a frame, and receives the chosen invoice',
     options,
     async t => {
       const { page, watched } = await openHost(t, frame(), listen)
@@ -350,7 +354,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
     },
   )
 
-  test('a page of any other origin gets neither the frame nor an invoice', options, async t => {
+  test('a page of another origin can neither show the frame nor receive an invoice', options, async t => {
     const context = await (await browser()).newContext()
     t.after(() => context.close())
     const page = await context.newPage()
@@ -365,7 +369,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
     assert.equal(await page.evaluate('window.got'), undefined)
   })
 
-  test('outside of a frame there is nothing to choose for', options, async t => {
+  test('the billing page outside of a frame has no button to choose an invoice', options, async t => {
     const context = await (await browser()).newContext({ locale: 'en-GB' })
     t.after(() => context.close())
     const page = await context.newPage()
@@ -375,7 +379,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
   })
 
   test(
-    'a customer link tells its customer by itself; one for an invoice shows that invoice and nothing else',
+    'a customer link shows its customer, and a link for one invoice shows only that invoice',
     options,
     async t => {
       const context = await (await browser()).newContext({ locale: 'en-GB' })
@@ -411,7 +415,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
     },
   )
 
-  test('a link that is broken says so, and where to get another', options, async t => {
+  test('a broken link is reported, with advice for a new link', options, async t => {
     const context = await (await browser()).newContext({ locale: 'en-GB' })
     t.after(() => context.close())
     const page = await context.newPage()

@@ -50,7 +50,7 @@ const views = {
 } as const
 
 // Each has a page of its own, and mostly waits for it.
-describe('the billing page for everybody', { concurrency: 3 }, () => {
+describe('the accessibility of the billing page', { concurrency: 3 }, () => {
   for (const [name, look] of Object.entries({
     'light, English': { locale: 'en-GB', colorScheme: 'light' },
     'dark, Portuguese, on a phone': {
@@ -59,7 +59,7 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
       viewport: { width: 390, height: 800 },
     },
   } as const))
-    test(`axe-core finds nothing against WCAG 2.2 AA in any view: ${name}`, options, async t => {
+    test(`has no finding of axe-core against WCAG 2.2 AA in any view: ${name}`, options, async t => {
       const { page, assertClean } = await open(t, { ...look, reducedMotion: 'reduce' })
       for (const [view, [path, sign]] of Object.entries(views)) {
         if (path !== '/') await page.goto(service.address + path)
@@ -73,7 +73,7 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
       assertClean(/Failed to load resource/)
     })
 
-  test('nothing is wider than the screen at 320 px, nor at 200 % zoom', options, async t => {
+  test('includes a width of 320 px and a zoom of 200 % without horizontal scrolling', options, async t => {
     const zoomed = { width: 640, height: 450 }
     const { page } = await open(t, { viewport: zoomed, deviceScaleFactor: 2 })
     for (const [view, [path, sign]] of Object.entries(views)) {
@@ -88,7 +88,7 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
     }
   })
 
-  test('long words wrap: every amount and text lies inside its card, whole', options, async t => {
+  test('includes long words, which wrap inside their cards', options, async t => {
     const { page } = await open(t, { customer: 'cus_long' })
     for (const [path, amount] of [
       ['/', '.invoices .number'],
@@ -123,7 +123,7 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
     }
   })
 
-  test('the keyboard alone is enough: filters, pages, an invoice, a PDF, and back', options, async t => {
+  test('includes filters, pages, an invoice, a PDF and the way back by keyboard', options, async t => {
     const { page, assertClean } = await open(t)
     await page.locator('.charts').waitFor()
     const press = async (key: string, times = 1) => {
@@ -170,31 +170,35 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('the usual state is quiet, any other loud; a cancelled total is struck through', options, async t => {
-    const { page } = await open(t)
-    await page.locator('.charts').waitFor()
-    const groundOf = (text: string) =>
-      page.evaluate(`getComputedStyle([...document.querySelectorAll('.badge')]
+  test(
+    'includes a plain style for usual states, a strong one for others, and a strike-through for cancelled totals',
+    options,
+    async t => {
+      const { page } = await open(t)
+      await page.locator('.charts').waitFor()
+      const groundOf = (text: string) =>
+        page.evaluate(`getComputedStyle([...document.querySelectorAll('.badge')]
         .find(({ textContent }) => textContent === '${text}')).backgroundColor`)
-    const none = 'rgba(0, 0, 0, 0)'
-    assert.equal(await groundOf('Paid'), none)
-    for (const unusual of ['To pay', 'Written off', 'Cancelled', 'Draft'])
-      assert.notEqual(await groundOf(unusual), none, unusual)
-    for (const [path, struck] of [
-      ['/', '.invoices s'],
-      ['/?invoice=in_0059', '.sum s'],
-    ] as const) {
-      if (path !== '/') await page.goto(service.address + path)
-      await page.locator(struck, { hasText: '123,460' }).waitFor()
-      const figures = await page.evaluate(
-        `[...new Set([...document.querySelectorAll('.number, .sum, dd, time, .found')].map(part => getComputedStyle(part).fontVariantNumeric))]`,
-      )
-      assert.deepEqual(figures, ['tabular-nums'], path)
-    }
-  })
+      const none = 'rgba(0, 0, 0, 0)'
+      assert.equal(await groundOf('Paid'), none)
+      for (const unusual of ['To pay', 'Written off', 'Cancelled', 'Draft'])
+        assert.notEqual(await groundOf(unusual), none, unusual)
+      for (const [path, struck] of [
+        ['/', '.invoices s'],
+        ['/?invoice=in_0059', '.sum s'],
+      ] as const) {
+        if (path !== '/') await page.goto(service.address + path)
+        await page.locator(struck, { hasText: '123,460' }).waitFor()
+        const figures = await page.evaluate(
+          `[...new Set([...document.querySelectorAll('.number, .sum, dd, time, .found')].map(part => getComputedStyle(part).fontVariantNumeric))]`,
+        )
+        assert.deepEqual(figures, ['tabular-nums'], path)
+      }
+    },
+  )
 
   for (const width of [390, 1280])
-    test(`the list arrives with what stands above it: nothing jumps at ${width} px`, options, async t => {
+    test(`includes a first view at ${width} px whose parts do not move while it loads`, options, async t => {
       const held: Route[] = []
       const { page } = await open(t, {
         viewport: { width, height: 1_600 },
@@ -220,7 +224,7 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
       assert.deepEqual(await page.evaluate('shifts'), [])
     })
 
-  test('nothing moves for those who want no motion', options, async t => {
+  test('includes no animations for readers who prefer reduced motion', options, async t => {
     const animations = async (reducedMotion: 'reduce' | 'no-preference') => {
       const held: Route[] = []
       const { page } = await open(t, {
@@ -240,7 +244,7 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
     assert.deepEqual(await animations('reduce'), ['none', 'none'])
   })
 
-  test('in forced colours every state is told apart by its words and shape', options, async t => {
+  test('includes forced colours, where each state has its own words and shape', options, async t => {
     const { page } = await open(t, { forcedColors: 'active' })
     await page.locator('.charts').waitFor()
     const fills = await page.evaluate(`(() => {
@@ -253,7 +257,7 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
     await screenshot(page, 'forced-colours')
   })
 
-  test('all that the page and the element are made of is at most 60 KB compressed', () => {
+  test('the files of the page and the element are at most 60 KB compressed', () => {
     const files = loadPage({})
     assert.deepEqual(files.map(({ path }) => path.replace(/-[A-Z0-9]{8}\./, '.')).toSorted(), [
       '/',
@@ -273,7 +277,7 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
     assert.ok(sizes.br <= 60_000 && sizes.gzip <= 60_000, JSON.stringify(sizes))
   })
 
-  test('the page’s policy allows its own files and nothing else', async () => {
+  test('the content policy of the page allows only its own files', async () => {
     const { headers, status } = await service.get('/', { token: null })
     assert.equal(status, 200)
     assert.equal(

@@ -64,8 +64,8 @@ async function take(page: Page, button: string): Promise<{ name: string; bytes: 
 }
 
 // Each has a page of its own, and mostly waits for it.
-describe('what is taken along', { concurrency: 3 }, () => {
-  test('CSV holds all pages of what the filters find, as the language’s Excel opens it', options, async t => {
+describe('exports of the billing page', { concurrency: 3 }, () => {
+  test('CSV has all pages of the filtered list, in the form of the language’s Excel', options, async t => {
     const { page, assertClean } = await open(t, { path: '/?status=paid', locale: 'pt-PT' })
     const { name, bytes } = await take(page, 'CSV')
     assert.equal(name, 'invoices_cus_ana.csv')
@@ -86,7 +86,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('CSV in Portuguese is that of export --format csv-pt, to the last byte', options, async t => {
+  test('CSV in Portuguese equals that of export --format csv-pt byte for byte', options, async t => {
     const cli = await createCli(t)
     const env = { TIME_ZONE: brand.timeZone }
     await cli.load(...[...history, late].map(({ invoice }) => invoice))
@@ -102,7 +102,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
     }
   })
 
-  test('CSV in English has commas and points; what looks like a formula stays text', options, async t => {
+  test('CSV in English has commas and points, and formulas stay text', options, async t => {
     const { page, assertClean } = await open(t, { customer: 'cus_hostile' })
     const { bytes } = await take(page, 'CSV')
     const [, line] = bytes.toString().split('\r\n')
@@ -111,7 +111,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('amounts add up as they are read; tax within the prices is named and not added', options, async t => {
+  test('amounts of an export add up, and tax inside the prices is not added', options, async t => {
     const { page, assertClean } = await open(t, { customer: 'cus_tax', locale: 'pt-PT' })
     const { bytes } = await take(page, 'CSV')
     const [head = '', ...lines] = bytes.toString().trimEnd().split('\r\n')
@@ -153,7 +153,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('the PDFs come as one ZIP with a table; what could not be fetched is named', options, async t => {
+  test('PDFs come as one ZIP with a table, which names the missing PDFs', options, async t => {
     const { page, assertClean } = await open(t, { path: '/?date_from=2026-09-01', init: noFilePicker })
     const { name, bytes } = await take(page, 'All PDFs')
     assert.equal(name, 'invoices_cus_ana_2026-09-01.zip')
@@ -174,14 +174,14 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assertClean(/Failed to load resource/)
   })
 
-  test('a ZIP without a single PDF is not called done', options, async t => {
+  test('a ZIP without any PDF is reported as failed', options, async t => {
     const { page } = await open(t, { customer: 'cus_gone', init: noFilePicker })
     await take(page, 'All PDFs')
     await page.getByText('No PDF could be fetched.').waitFor()
     assert.equal(await page.getByText('Done.').count(), 0)
   })
 
-  test('each row has its PDFs; one that cannot be had gives its reason in the row', options, async t => {
+  test('each row has its PDFs, or the reason why a PDF is missing', options, async t => {
     const { page, assertClean } = await open(t)
     await page.locator(rows).first().waitFor()
     const first = page.locator(rows).first()
@@ -206,29 +206,25 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assertClean(/Failed to load resource/)
   })
 
-  test(
-    'the menu of a row stays open after a scroll that came before it, and closes with the next',
-    options,
-    async t => {
-      const { page, assertClean } = await open(t)
-      await page.locator(rows).first().waitFor()
-      const menu = page.locator('.menu:popover-open')
-      for (const [index, distance] of [
-        [0, 60],
-        [1, 30],
-      ]) {
-        // The browser tells of this scroll in its next frame, when the menu is open.
-        await page.evaluate(`scrollBy(0, ${distance}); document.querySelectorAll('.more')[${index}].click()`)
-        await page.evaluate('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))')
-        assert.equal(await menu.count(), 1)
-        await page.evaluate('scrollBy(0, -20)')
-        await menu.waitFor({ state: 'detached' })
-      }
-      assertClean()
-    },
-  )
+  test('a row’s menu stays open after an earlier scroll, and closes at the next scroll', options, async t => {
+    const { page, assertClean } = await open(t)
+    await page.locator(rows).first().waitFor()
+    const menu = page.locator('.menu:popover-open')
+    for (const [index, distance] of [
+      [0, 60],
+      [1, 30],
+    ]) {
+      // The browser tells of this scroll in its next frame, when the menu is open.
+      await page.evaluate(`scrollBy(0, ${distance}); document.querySelectorAll('.more')[${index}].click()`)
+      await page.evaluate('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))')
+      assert.equal(await menu.count(), 1)
+      await page.evaluate('scrollBy(0, -20)')
+      await menu.waitFor({ state: 'detached' })
+    }
+    assertClean()
+  })
 
-  test('where a browser can write into a file, the ZIP is streamed into it', options, async t => {
+  test('a ZIP is streamed into a file where the browser supports it', options, async t => {
     const { page, assertClean } = await open(t, {
       path: '/?date_from=2026-09-25',
       init: `window.showSaveFilePicker = async ({ suggestedName }) =>
@@ -261,18 +257,22 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assert.equal(watched.requests.length, asked)
   })
 
-  test('a statement of other filters that cannot be read shows none of the last one', options, async t => {
-    const { page } = await open(t, { path: '/?statement=1&date_from=2026-01-01' })
-    await page.locator('.statement').waitFor()
-    await page.route(/\/statement\?/, route => route.abort())
-    await page.evaluate(`history.pushState(null, '', '/?statement=1&date_from=2025-01-01')
+  test(
+    'a statement that fails to load after a filter change hides the earlier statement',
+    options,
+    async t => {
+      const { page } = await open(t, { path: '/?statement=1&date_from=2026-01-01' })
+      await page.locator('.statement').waitFor()
+      await page.route(/\/statement\?/, route => route.abort())
+      await page.evaluate(`history.pushState(null, '', '/?statement=1&date_from=2025-01-01')
       dispatchEvent(new PopStateEvent('popstate'))`)
-    await page.getByRole('button', { name: 'Try again' }).waitFor()
-    assert.equal(await page.locator('.statement').count(), 0)
-  })
+      await page.getByRole('button', { name: 'Try again' }).waitFor()
+      assert.equal(await page.locator('.statement').count(), 0)
+    },
+  )
 
   test(
-    'the statement has every entry with its balance, for each currency, and prints with its seller',
+    'a statement has each entry with its balance per currency, and prints the seller',
     options,
     async t => {
       const { page, assertClean } = await open(t, { path: '/?date_from=2026-01-01' })
@@ -321,7 +321,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
   )
 
   test(
-    'a printed list has a title, customer, day, filters and its place in the whole; nothing is empty',
+    'a printed list has a title, customer, day, filters and page position, and no empty part',
     options,
     async t => {
       const { page, assertClean } = await open(t, { path: '/?status=paid&page=2' })

@@ -52,8 +52,8 @@ const lists = /\/invoices(\?|$)/
 const failedLoad = /Failed to load resource/
 
 // Each has a page of its own, and mostly waits for it.
-describe('a state with nothing to show', { concurrency: 3 }, () => {
-  test('empty: it says so, and a new invoice appears by itself', options, async t => {
+describe('a state of the billing page', { concurrency: 3 }, () => {
+  test('without invoices is explained, and a new invoice appears by itself', options, async t => {
     const { page, assertClean } = await open(t, {
       customer: 'cus_empty',
       prepare: page => page.clock.install(),
@@ -66,7 +66,7 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('no match: the filters can be cleared', options, async t => {
+  test('without matches offers to clear the filters', options, async t => {
     const { page, assertClean } = await open(t, { path: '/?q=zzz&date_from=2026-02-01&date_to=2026-01-01' })
     await page.getByRole('heading', { name: 'No invoice matches' }).waitFor()
     await page.getByText('The first day is after the last').waitFor()
@@ -75,7 +75,7 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('a search of too many words: it says so, and can be cleared', options, async t => {
+  test('with too many search words is explained, and the search can be cleared', options, async t => {
     const words = Array.from({ length: 11 }, (_, index) => `w${index}x`).join('+')
     const { page, assertClean } = await open(t, { path: `/?q=${words}` })
     await page.getByRole('alert').getByRole('heading', { name: 'This search is too long' }).waitFor()
@@ -84,7 +84,7 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
     assertClean(failedLoad)
   })
 
-  test('loading: after a while it says that it takes long, and can be tried again', options, async t => {
+  test('of slow loading is explained after a while, with a button to try again', options, async t => {
     let isHeld = true
     const held: Route[] = []
     const { page, assertClean } = await open(t, {
@@ -108,20 +108,24 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
     ['revoked', 'Your access has ended', { revoked_at: Date.now() }],
     ['for another customer', 'This access is for somebody else', { customers: ['cus_bob'] }],
   ] as const)
-    test(`an access that is ${state}: it says so, and another link opens the invoices`, options, async t => {
-      const token = await service.createToken(given)
-      const { page, assertClean } = await open(t, { token })
-      await page.getByRole('alert').getByRole('heading', { name: title }).waitFor()
-      assert.equal(await page.locator(rows).count(), 0)
-      assert.equal(await page.getByRole('textbox').count(), 0, 'nobody is asked for an ID')
-      // Another link, opened in the same tab, is all it takes.
-      await page.goto(`${service.address}/#t=${everything}&c=cus_ana`)
-      await page.locator(rows).first().waitFor()
-      assert.equal(await page.evaluate('location.href.includes("fat_")'), false)
-      assertClean(failedLoad)
-    })
+    test(
+      `with an access that is ${state} is explained, and another link opens the invoices`,
+      options,
+      async t => {
+        const token = await service.createToken(given)
+        const { page, assertClean } = await open(t, { token })
+        await page.getByRole('alert').getByRole('heading', { name: title }).waitFor()
+        assert.equal(await page.locator(rows).count(), 0)
+        assert.equal(await page.getByRole('textbox').count(), 0, 'nobody is asked for an ID')
+        // Another link, opened in the same tab, is all it takes.
+        await page.goto(`${service.address}/#t=${everything}&c=cus_ana`)
+        await page.locator(rows).first().waitFor()
+        assert.equal(await page.evaluate('location.href.includes("fat_")'), false)
+        assertClean(failedLoad)
+      },
+    )
 
-  test('an access that is revoked while somebody looks takes what it showed away', options, async t => {
+  test('of a revoked access hides the invoices at once', options, async t => {
     const token = await service.createToken()
     const { page, assertClean } = await open(t, { token, prepare: page => page.clock.install() })
     await page.locator(rows).first().waitFor()
@@ -134,7 +138,7 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
     assertClean(failedLoad)
   })
 
-  test('rate limited: it counts down, and goes on by itself', options, async t => {
+  test('of a rate limit counts down and continues by itself', options, async t => {
     const { page, assertClean } = await open(t, {
       async prepare(page) {
         await page.clock.install()
@@ -150,7 +154,7 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
   })
 
   test(
-    'offline: what was loaded stays in sight, and it goes on when there is a connection',
+    'without a connection keeps the loaded invoices, and continues when the connection is back',
     options,
     async t => {
       await service.save(makeRecord({ id: 'in_off', customer_id: 'cus_off' }))
@@ -171,7 +175,7 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
     },
   )
 
-  test('offline from the start: nothing is said of what is not there', options, async t => {
+  test('without a connection from the start makes no statement about invoices', options, async t => {
     let isOffline = true
     const { page, assertClean } = await open(t, {
       async prepare(page) {
@@ -188,7 +192,7 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
     assertClean(failedLoad)
   })
 
-  test('a fault of the service: it says so with a reference, and can be tried again', options, async t => {
+  test('of a service fault shows a reference and a button to try again', options, async t => {
     const { page, assertClean } = await open(t, {
       prepare: failOnce(500, { 'request-id': 'req_1' }, { code: 'internal', message: 'A fault.' }),
     })
@@ -198,7 +202,7 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
     assertClean(failedLoad)
   })
 
-  test('an invoice that is not there: back to all of them', options, async t => {
+  test('of a missing invoice leads back to the list', options, async t => {
     const { page, assertClean } = await open(t)
     for (const id of ['in_none', 'nonsense']) {
       await page.goto(`${service.address}/?invoice=${id}`)
@@ -210,7 +214,7 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
   })
 
   test(
-    'a document that is not ready is tried again by itself until it is there, unless cancelled',
+    'of a document that is not ready tries again by itself until it is ready or cancelled',
     options,
     async t => {
       const { page, assertClean } = await open(t, { customer: 'cus_bob', path: '/?invoice=in_bob' })
@@ -230,21 +234,17 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
     },
   )
 
-  test(
-    'a document that there is not, or only as a draft, has words in place of a button',
-    options,
-    async t => {
-      const { page, assertClean } = await open(t, { customer: 'cus_bob', path: '/?invoice=in_ixdraft' })
-      await page.locator('.detail header').getByText('Being issued').waitFor()
-      assert.equal(await page.getByRole('button', { name: /Invoice \(PDF\)/ }).count(), 0)
-      await page.goto(`${service.address}/?invoice=in_draft`)
-      await page.getByText('The lines are not available right now.').waitFor()
-      assert.equal(await page.getByRole('button', { name: /PDF|Stripe/ }).count(), 0)
-      assertClean()
-    },
-  )
+  test('of a missing or draft document shows words in place of a button', options, async t => {
+    const { page, assertClean } = await open(t, { customer: 'cus_bob', path: '/?invoice=in_ixdraft' })
+    await page.locator('.detail header').getByText('Being issued').waitFor()
+    assert.equal(await page.getByRole('button', { name: /Invoice \(PDF\)/ }).count(), 0)
+    await page.goto(`${service.address}/?invoice=in_draft`)
+    await page.getByText('The lines are not available right now.').waitFor()
+    assert.equal(await page.getByRole('button', { name: /PDF|Stripe/ }).count(), 0)
+    assertClean()
+  })
 
-  test('without an access the page says where it comes from, and asks for no ID', options, async t => {
+  test('without an access explains where a link comes from, and asks for no ID', options, async t => {
     const { page, assertClean } = await open(t, { locale: 'pt-PT' })
     await page.locator(rows).first().waitFor()
     await page.getByRole('button', { name: 'Sair' }).click()

@@ -19,7 +19,7 @@ const rows = 'table.invoices tbody tr'
 // Each has a page of its own, and mostly waits for it.
 describe('the billing page', { concurrency: 3 }, () => {
   test(
-    'a link shows the list; its token leaves the address bar at once and outlives a reload in this tab alone',
+    'opens a link’s list, removes the token from the address, and keeps it for this tab',
     options,
     async t => {
       const { page, watched, assertClean } = await open(t)
@@ -42,7 +42,7 @@ describe('the billing page', { concurrency: 3 }, () => {
     },
   )
 
-  test('amounts are written by their currency, and states in words of the language', options, async t => {
+  test('writes amounts by their currency, and states in the reader’s language', options, async t => {
     const { page, assertClean } = await open(t, { path: '/?page_size=50', locale: 'pt-PT' })
     await page.locator(rows).first().waitFor()
     assert.equal(await page.locator(rows).count(), 50)
@@ -62,53 +62,46 @@ describe('the billing page', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test(
-    'filters and pages live in the address: they can be shared, and the way back works',
-    options,
-    async t => {
-      const { page, assertClean } = await open(t)
-      const found = (text: string) => page.locator('.found', { hasText: new RegExp(`^${text}$`) }).waitFor()
-      await found('63 invoices')
-      const isPaidWithin = ({ status, issued_at }: Invoice, from: string, to: string) =>
-        status === 'paid' && issued_at >= from && issued_at < to
-      const count = (from: string, to: string) =>
-        `${history.filter(({ invoice }) => isPaidWithin(invoice, from, to)).length} invoices`
-      await page.getByLabel('State').selectOption('Paid')
-      await found(count('', '9'))
-      assert.equal(new URL(page.url()).search, '?status=paid')
-      await page.getByLabel('From', { exact: true }).fill('2026-01-01')
-      await found(count('2026', '9'))
-      await page.getByLabel('To', { exact: true }).fill('2026-06-30')
-      await found(count('2026', '2026-07'))
-      await page.getByRole('combobox', { name: 'Document' }).selectOption('Draft')
-      await page.getByText('No invoice matches').waitFor()
-      await page.goBack()
-      await found(count('2026', '2026-07'))
-      await page.getByLabel('Search').fill('ft 0053')
-      await found('1 invoice')
-      assert.equal(
-        new URL(page.url()).search,
-        '?status=paid&date_from=2026-01-01&date_to=2026-06-30&q=ft+0053',
-      )
-      await page.reload()
-      await found('1 invoice')
-      assert.equal(await page.getByLabel('Search').inputValue(), 'ft 0053')
-      await page.getByRole('button', { name: 'Clear filters' }).click()
-      await found('63 invoices')
+  test('keeps filters and pages in the address, which can be shared and navigated back', options, async t => {
+    const { page, assertClean } = await open(t)
+    const found = (text: string) => page.locator('.found', { hasText: new RegExp(`^${text}$`) }).waitFor()
+    await found('63 invoices')
+    const isPaidWithin = ({ status, issued_at }: Invoice, from: string, to: string) =>
+      status === 'paid' && issued_at >= from && issued_at < to
+    const count = (from: string, to: string) =>
+      `${history.filter(({ invoice }) => isPaidWithin(invoice, from, to)).length} invoices`
+    await page.getByLabel('State').selectOption('Paid')
+    await found(count('', '9'))
+    assert.equal(new URL(page.url()).search, '?status=paid')
+    await page.getByLabel('From', { exact: true }).fill('2026-01-01')
+    await found(count('2026', '9'))
+    await page.getByLabel('To', { exact: true }).fill('2026-06-30')
+    await found(count('2026', '2026-07'))
+    await page.getByRole('combobox', { name: 'Document' }).selectOption('Draft')
+    await page.getByText('No invoice matches').waitFor()
+    await page.goBack()
+    await found(count('2026', '2026-07'))
+    await page.getByLabel('Search').fill('ft 0053')
+    await found('1 invoice')
+    assert.equal(new URL(page.url()).search, '?status=paid&date_from=2026-01-01&date_to=2026-06-30&q=ft+0053')
+    await page.reload()
+    await found('1 invoice')
+    assert.equal(await page.getByLabel('Search').inputValue(), 'ft 0053')
+    await page.getByRole('button', { name: 'Clear filters' }).click()
+    await found('63 invoices')
 
-      await page.getByRole('link', { name: 'Next' }).click()
-      await page.getByText('Page 2 of 7').waitFor()
-      assert.match((await page.locator(rows).first().textContent()) ?? '', /FT-0053/)
-      await page.getByLabel('Per page').selectOption('25')
-      await page.getByText('Page 1 of 3').waitFor()
-      assert.equal(new URL(page.url()).search, '?page_size=25')
-      await page.goBack()
-      await page.getByText('Page 2 of 7').waitFor()
-      assertClean()
-    },
-  )
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByText('Page 2 of 7').waitFor()
+    assert.match((await page.locator(rows).first().textContent()) ?? '', /FT-0053/)
+    await page.getByLabel('Per page').selectOption('25')
+    await page.getByText('Page 1 of 3').waitFor()
+    assert.equal(new URL(page.url()).search, '?page_size=25')
+    await page.goBack()
+    await page.getByText('Page 2 of 7').waitFor()
+    assertClean()
+  })
 
-  test('an address that nobody would make by clicking shows a list all the same', options, async t => {
+  test('shows a list even for an unusual address', options, async t => {
     const path = '/?status=nonsense&date_from=2026-13-40&page=zwei&page_size=7&ix_status=odd&q='
     const { page, assertClean } = await open(t, { path })
     await page.getByText('No invoice matches').waitFor()
@@ -118,7 +111,7 @@ describe('the billing page', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('one invoice: its state, lines, totals, and both PDFs under their names', options, async t => {
+  test('shows one invoice with its state, lines, totals and both named PDFs', options, async t => {
     const { page, assertClean } = await open(t)
     await page.getByRole('link', { name: 'FR A/63' }).click()
     await page.getByRole('heading', { name: 'FR A/63' }).waitFor()
@@ -151,7 +144,7 @@ describe('the billing page', { concurrency: 3 }, () => {
   })
 
   test(
-    'the chart is a table of months for each currency, without drafts and cancelled invoices, whatever the filters',
+    'has a chart as a table of months per currency, without drafts and cancelled invoices',
     options,
     async t => {
       const { page, assertClean } = await open(t, { path: '/?status=void' })
@@ -185,7 +178,7 @@ describe('the billing page', { concurrency: 3 }, () => {
   )
 
   test(
-    'the chart shows whole months, steps to earlier ones, and draws a month below zero',
+    'has a chart of whole months with earlier periods, and draws negative months below zero',
     options,
     async t => {
       for (const [month, total_cents, currency] of [
@@ -264,7 +257,7 @@ describe('the billing page', { concurrency: 3 }, () => {
     },
   )
 
-  test('what changes at the service is on the page by itself, without a reload', options, async t => {
+  test('shows changes of the service by itself, without a reload', options, async t => {
     await service.save(makeRecord({ id: 'in_live', customer_id: 'cus_live', number: 'L-1', status: 'open' }))
     const listening = Promise.withResolvers<void>()
     const { page, assertClean } = await open(t, {
@@ -282,7 +275,7 @@ describe('the billing page', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('paging, searching and filtering mark no row as changed and announce no update', options, async t => {
+  test('marks no row as changed while a reader pages, searches or filters', options, async t => {
     const { page, assertClean } = await open(t, {
       init: `window.marks = []
       new MutationObserver(() => {
@@ -307,25 +300,21 @@ describe('the billing page', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test(
-    'the first rows are one round trip after the page: their request is sent before anything is drawn',
-    options,
-    async t => {
-      const { page, watched } = await open(t, {
-        init: `const usual = window.fetch
+  test('requests the first rows before anything is drawn, in one round trip', options, async t => {
+    const { page, watched } = await open(t, {
+      init: `const usual = window.fetch
       window.fetch = (...given) => {
         window.drawnAtFirst ??= document.getElementById('fatura').childElementCount
         return usual(...given)
       }`,
-      })
-      await page.locator(rows).first().waitFor()
-      assert.equal(await page.evaluate('drawnAtFirst'), 0)
-      const paths = watched.requests.map(url => new URL(url).pathname)
-      const list = paths.findIndex(path => path.endsWith('/invoices'))
-      assert.deepEqual(
-        paths.slice(0, list).filter(path => !path.startsWith('/assets/')),
-        ['/'],
-      )
-    },
-  )
+    })
+    await page.locator(rows).first().waitFor()
+    assert.equal(await page.evaluate('drawnAtFirst'), 0)
+    const paths = watched.requests.map(url => new URL(url).pathname)
+    const list = paths.findIndex(path => path.endsWith('/invoices'))
+    assert.deepEqual(
+      paths.slice(0, list).filter(path => !path.startsWith('/assets/')),
+      ['/'],
+    )
+  })
 })

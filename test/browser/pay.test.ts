@@ -18,8 +18,8 @@ const payments = {
 }
 const options = { timeout: 600_000, skip: lacksChromium }
 
-describe('paying', () => {
-  test('an open invoice has a button in the list and in the detail, in both languages', options, async t => {
+describe('the payment button', () => {
+  test('appears for an open invoice in the list and the detail, in both languages', options, async t => {
     const pages = await startPages({ records, payments })
     // Stands for Stripe's: no other host is asked.
     address = `${pages.service.address}/llms.txt`
@@ -44,7 +44,7 @@ describe('paying', () => {
     assertClean(/409/)
   })
 
-  test('with PAY=off there is none, in the page and in the element', options, async t => {
+  test('is missing with PAY=off, in the page and in the element', options, async t => {
     const { service, open, everything } = await startPages({ records, payments, pay: false })
     const { page, assertClean } = await open(t)
     await page.locator('.owed', { hasText: 'To pay€123.00' }).waitFor()
@@ -62,7 +62,7 @@ describe('paying', () => {
     assertClean()
   })
 
-  test('an invoice that is paid on the platform’s page shows as paid by itself', options, async t => {
+  test('is replaced by the state paid after a payment on the platform’s page', options, async t => {
     const sandbox = await startStripeSandbox({ now: recently(), seed: 3, invoices: 60 })
     t.after(() => sandbox.close())
     const invoice = [...sandbox.account.invoices.values()].find(

@@ -22,7 +22,7 @@ async function open(path: string, viewport: { width: number; height: number }) {
 
 // Each has a page of its own, and mostly waits for it.
 describe('the API reference', { concurrency: 3 }, () => {
-  test('/docs shows every operation, sends a request, and asks no other host', {
+  test('shows every operation at /docs, sends a request, and uses no other host', {
     timeout: 600_000,
     skip: lacksChromium,
   }, async () => {
@@ -43,7 +43,7 @@ describe('the API reference', { concurrency: 3 }, () => {
     assert.deepEqual(watched.problems, [])
   })
 
-  test('/docs tries a list and a detail with the access that it is given, and no filter', {
+  test('tries a list and a detail at /docs with the given access and without filters', {
     timeout: 600_000,
     skip: lacksChromium,
   }, async () => {

@@ -39,7 +39,7 @@ describe('sign-in by e-mail', { concurrency: 1 }, () => {
     ['a link that has expired', { token: expired }, 'pt-PT'],
     ['a link that is broken', { token: 'x' }, 'en-GB'],
   ] as const)
-    test(`${name} takes an e-mail address, and the mail’s link opens the invoices`, options, async t => {
+    test(`works on ${name}, and the mail’s link opens the invoices`, options, async t => {
       const before = mail.mails.length
       const { page, watched, assertClean } = await open(t, {
         locale,

@@ -57,7 +57,7 @@ describe('the rate limiter', () => {
     return best
   }
 
-  test('takes as long a request for 100,000 tokens as for 5,000', t => {
+  test('needs the same time per request for 100,000 tokens as for 5,000', t => {
     costOf(5_000)
     const [few, many] = [costOf(5_000), costOf(100_000)]
     t.diagnostic(`${few.toFixed(0)} ns a request for 5,000 tokens, ${many.toFixed(0)} ns for 100,000`)

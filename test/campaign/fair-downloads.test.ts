@@ -23,7 +23,7 @@ function storedOf(invoice: StripeInvoice) {
   return mapped.invoice
 }
 
-test('300 downloads at once of one token leave another customer’s download and detail as they are', async t => {
+test('300 downloads of one token at once do not delay another customer’s download and detail', async t => {
   const account = createAccount({ seed: 3, invoices: 120 })
   const paid = [...account.invoices.values()].filter(
     ({ customer, status }) => typeof customer === 'string' && status === 'paid',

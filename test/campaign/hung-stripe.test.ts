@@ -11,7 +11,7 @@ import { startService } from '../support/worlds/service.ts'
 const median = (values: readonly number[]) =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 
-test('a Stripe that hangs costs a detail a second at most; left alone, 50 ms', async t => {
+test('a detail takes one second at most while Stripe hangs, and 50 ms once the breaker is open', async t => {
   const [sqlite = assert.fail()] = engines
   const sandbox = await startStripeSandbox({ invoices: 1 })
   t.after(() => sandbox.close())

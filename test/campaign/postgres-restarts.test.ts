@@ -27,7 +27,7 @@ const boundMs = 2_000
 const worst = (samples: readonly Sample[]) => Math.max(...samples.map(({ took }) => took))
 const figure = (ms: number) => `${Math.round(ms)} ms`
 
-it('after a restart of the database the service answers 200 within 2 s, and no request takes longer', async t => {
+it('the service answers 200 within 2 s after a restart of PostgreSQL, and no request takes longer', async t => {
   const cli = await createCli(t)
   const { url, token } = await createStore()
   const api = await serve(cli, url)

@@ -9,7 +9,7 @@ import { makeInvoice } from '../support/worlds/records.ts'
 
 const replacements = 41
 
-it('a replaced sqlite file is served within 5 s, and its former content never again', async t => {
+it('a replaced SQLite file is served within 5 s, and its old content is not served again', async t => {
   const cli = await createCli(t)
   const { database } = cli
   await cli.load(makeInvoice({ id: 'in_1' }))

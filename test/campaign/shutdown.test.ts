@@ -68,12 +68,9 @@ async function endAgainAndAgain(t: TestContext): Promise<void> {
 }
 
 describe('the end of fatura serve', () => {
-  it(
-    'at SIGTERM under traffic loses no request, of idle, busy and new connections, until nobody can connect',
-    endAgainAndAgain,
-  )
+  it('loses no request under traffic at SIGTERM, on idle, busy and new connections', endAgainAndAgain)
 
-  it('clients that connect while it stands still at its end are answered', async t => {
+  it('answers clients that connect while its process stands still at its end', async t => {
     const cli = await createCli(t)
     await cli.load(makeInvoice({ id: 'in_1' }))
     const api = await cli.serve([], { env: { SHUTDOWN_DELAY: '0s' } })
@@ -90,7 +87,7 @@ describe('the end of fatura serve', () => {
     assert.equal((await api.exited).code, 0)
   })
 
-  it('a PDF in flight comes whole', async t => {
+  it('lets a running PDF arrive whole', async t => {
     const pdf = makePdf(400_000)
     let letGo = () => {}
     const files = await startUpstream(t, (_request, response) => {

@@ -26,7 +26,7 @@ function quantile(samples: readonly Sample[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
 }
 
-it('fatura up answers pages within 250 ms, and ends within 10 s, while another process keeps the store locked', async t => {
+it('fatura up answers within 250 ms and ends within 10 s while another process locks the store', async t => {
   const world = await createSyncWorld(t, { invoices: 40, seed: 71 })
   const token = await createStoredToken(world.url)
   const { program, address } = await startUp(world)
@@ -56,7 +56,7 @@ it('fatura up answers pages within 250 ms, and ends within 10 s, while another p
   for (const { status } of await delivered) assert.notEqual(status, 200, 'nothing was stored')
 })
 
-it('fatura up answers 99 of 100 pages within 50 ms while an import writes and the account is listed', async t => {
+it('fatura up answers 99 of 100 pages within 50 ms during an import and a full list', async t => {
   const world = await createSyncWorld(t, { invoices: 20_000, customers: 20, seed: 73 })
   const token = await createStoredToken(world.url)
   const file = join(world.cli.folder, 'many.ndjson')

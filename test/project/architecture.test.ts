@@ -159,7 +159,7 @@ test('src/ has the ten rooms and no loose file', () => {
   assert.deepEqual(readdirSync(join(root, 'src')).sort(), Object.keys(rooms).sort())
 })
 
-test('beside src/ there is no room but those that are known', () => {
+test('the folders beside src/ are exactly the known ones', () => {
   const known = [...Object.keys(outside), 'bin', 'docs', 'ops', 'src', 'test', 'tools', 'build', 'dist']
   assert.deepEqual(
     foldersOf('.').filter(folder => !known.includes(folder)),
@@ -167,7 +167,7 @@ test('beside src/ there is no room but those that are known', () => {
   )
 })
 
-test('test/ has the rooms of src/, and its support is sorted by what it gives', () => {
+test('test/ has the rooms of src/, and test/support has folders by purpose', () => {
   const beside = ['browser', 'campaign', 'project', 'sandbox', 'sim', 'support']
   assert.deepEqual(
     foldersOf('test').filter(folder => !(folder in rooms) && !beside.includes(folder)),
@@ -187,7 +187,7 @@ test('each room imports only rooms below it', () => {
   }
 })
 
-test('each room has a door of at most twelve lines that names its imports, its tests and where to begin, and no file that is gone', () => {
+test('each room has a README of at most twelve lines with its imports, tests and starting point', () => {
   for (const [room, allowed] of Object.entries(rooms)) {
     const door = `src/${room}/README.md`
     assert.ok(existsSync(join(root, door)), `${door} is missing`)
@@ -212,7 +212,7 @@ test('each room has a door of at most twelve lines that names its imports, its t
   }
 })
 
-test('imports point one way: every import is one that the architecture allows', () => {
+test('every import follows the direction that the architecture allows', () => {
   const objections = [...sourceFiles, ...benchmarks, ...filesOf('scripts')].flatMap(path =>
     importsOf(path)
       .filter(target => target.startsWith('.') || !path.startsWith('scripts/'))
@@ -262,12 +262,12 @@ test('no two modules import each other in a circle', () => {
   for (const path of graph.keys()) visit(path, [])
 })
 
-test('only types are imported from node:http, whose other exports take long to load', () => {
+test('only types are imported from node:http, because its other exports load slowly', () => {
   for (const path of sourceFiles)
     assert.doesNotMatch(read(path), /^import (?!type )[^'";]*from 'node:http'|import\('node:http'\)/m, path)
 })
 
-test('environment.ts alone reads the environment, and only the CLI ends the process or listens to signals', () => {
+test('only environment.ts reads the environment, and only the CLI ends the process or handles signals', () => {
   for (const path of sourceFiles) {
     const code = read(path)
     if (path !== 'src/cli/settings/environment.ts') assert.doesNotMatch(code, /process\.env/, path)
@@ -275,7 +275,7 @@ test('environment.ts alone reads the environment, and only the CLI ends the proc
   }
 })
 
-test('what synchronizes, links and compares names no upstream system: a source tells its own name', () => {
+test('sync, link and reconcile code names no upstream system', () => {
   const neutral = sourceFiles.filter(path =>
     /^src\/(sync\/|domain\/link\/|operations\/(explain|reconcile\/(reconcile\.|read-pairs|compare-(amounts|taxes|credits|days|with-document))))/.test(
       path,
@@ -285,7 +285,7 @@ test('what synchronizes, links and compares names no upstream system: a source t
   for (const path of neutral) assert.doesNotMatch(read(path), /stripe|invoicexpress|'ix:/i, path)
 })
 
-test('what others import is plain JavaScript with its types beside it, and needs nothing else', () => {
+test('modules for other programs are plain JavaScript with types and without dependencies', () => {
   const { exports } = JSON.parse(read('package.json'))
   const { './package.json': manifest, './element': element, ...modules } = exports
   // Bundled; its types are of a file of its own.
@@ -308,7 +308,7 @@ test('what others import is plain JavaScript with its types beside it, and needs
   }
 })
 
-test('files are named in kebab-case; there is no utils, common, helpers or types, and no file of over 300 lines', () => {
+test('files have kebab-case names and at most 300 lines, and none is named utils or helpers', () => {
   for (const path of sourceFiles) {
     assert.match(path, /^([a-z0-9-]+\/)*[a-z0-9-]+(\.tsx?|\.js|\.d\.ts)$/)
     assert.doesNotMatch(path, /\b(utils?|common|helpers?|types|index|misc)\b/)
@@ -316,7 +316,7 @@ test('files are named in kebab-case; there is no utils, common, helpers or types
   }
 })
 
-test('only packages of package.json are imported, and every runtime package is', () => {
+test('only packages of package.json are imported, and every runtime package is imported', () => {
   const { dependencies } = JSON.parse(read('package.json'))
   const used = new Set(
     sourceFiles

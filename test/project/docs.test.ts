@@ -85,7 +85,7 @@ test('docs/api.md lists every field of an invoice, in their order', () => {
   )
 })
 
-test('docs/configuration.md lists every setting as the table of settings does, and no other', () => {
+test('docs/configuration.md lists exactly the settings of the settings table', () => {
   const listed = rowsOf(read('docs/configuration.md')).map(({ name }) => name)
   assert.deepEqual(
     listed.filter(name => /^[A-Z_]+$/.test(name)),
@@ -93,7 +93,7 @@ test('docs/configuration.md lists every setting as the table of settings does, a
   )
 })
 
-test('the tables of settings, errors, metrics and log messages say what the code says', async () => {
+test('the tables of settings, errors, metrics and log messages in the docs equal the code', async () => {
   for (const path of pagesWithTables) {
     const page = read(path)
     assert.match(page, /^<!-- table: /m, path)
@@ -101,7 +101,7 @@ test('the tables of settings, errors, metrics and log messages say what the code
   }
 })
 
-test('every default is a value that the setting takes, and every flag is named after its setting', () => {
+test('every default is a value that its setting accepts, and every flag has its setting’s name', () => {
   for (const name of settingNames) {
     const { default: value, flag, parse }: SettingDefinition = settings[name]
     assert.doesNotThrow(() => parse(value), name)
@@ -109,7 +109,7 @@ test('every default is a value that the setting takes, and every flag is named a
   }
 })
 
-test('docs/dependencies.md names every direct dependency with its reason, and no other; at most 15 at run time', () => {
+test('docs/dependencies.md gives a reason for each direct dependency, with at most 15 at run time', () => {
   const { dependencies, devDependencies } = JSON.parse(read('package.json'))
   const { devDependencies: tools } = JSON.parse(read('tools/package.json'))
   const listed = rowsOf(read('docs/dependencies.md'))
@@ -121,7 +121,7 @@ test('docs/dependencies.md names every direct dependency with its reason, and no
   assert.ok(Object.keys(dependencies).length <= 15)
 })
 
-test('the lock file holds no download address, and pins every package by hash', () => {
+test('the lock file has no download addresses and a hash for every package', () => {
   const { packages } = JSON.parse(read('package-lock.json'))
   for (const [path, { resolved, integrity, link }] of Object.entries<Record<string, unknown>>(packages)) {
     if (path === '' || link === true) continue
@@ -139,7 +139,7 @@ const anchorsOf = (path: string) =>
       .replaceAll(' ', '-'),
   )
 
-test('every link between the docs leads to a page, and to a heading that it has', () => {
+test('every link in the docs leads to an existing page and heading', () => {
   for (const page of pages)
     for (const [, path = '', anchor = ''] of read(page).matchAll(
       /\]\((?!https?:|mailto:)([^)#\s]*)#?([^)\s]*)\)/g,
@@ -151,7 +151,7 @@ test('every link between the docs leads to a page, and to a heading that it has'
     }
 })
 
-test('every file, folder, table and setting that the docs name is there', () => {
+test('every file, folder, table and setting in the docs exists', () => {
   const tables = new Set(
     ['sqlite', 'postgres'].flatMap(engine =>
       readdirSync(join(root, `src/store/${engine}/migrations`)).flatMap(file =>
@@ -177,7 +177,7 @@ test('every file, folder, table and setting that the docs name is there', () => 
   }
 })
 
-test('every command that the docs show is one that exists', () => {
+test('every command in the docs exists', () => {
   const help = execFileSync(process.execPath, [join(root, 'bin/fatura.js'), '--help'], { encoding: 'utf8' })
   const commands = [...help.matchAll(/^ {2}([a-z]+)\b/gm)].map(([, name]) => name)
   const { scripts } = JSON.parse(read('package.json'))
@@ -195,7 +195,7 @@ test('every command that the docs show is one that exists', () => {
   }
 })
 
-test('docs/reliability.md has a row for each promise with a figure, whose tests exist and report it', () => {
+test('docs/reliability.md has a row for each promise with a figure, and its tests exist', () => {
   const page = read('docs/reliability.md')
   assert.ok(withFigures(page, new Map()) === page, 'the table is out of date: npm run test:campaign -- R1')
   const ids = Object.keys(promises)

@@ -105,7 +105,7 @@ const containerOf = ({ spec }: Manifest) => spec.template.spec.containers[0]
 const named = (name: string): Manifest => workloads.find(({ metadata }) => metadata.name === `fatura-${name}`)
 
 describe('the manifests for Kubernetes', () => {
-  test('have known fields alone, of their types; a mistake would be told', () => {
+  test('have only known fields with the right types, and the check reports mistakes', () => {
     assert.equal(manifests.length, 5)
     for (const manifest of manifests) assert.deepEqual(findWrong(manifest, fieldsOf(manifest)), [])
     const serve = structuredClone(named('serve'))
@@ -114,7 +114,7 @@ describe('the manifests for Kubernetes', () => {
     assert.equal(findWrong(serve, fieldsOf(serve)).length, 2)
   })
 
-  test('have no rights, a read-only root, bounds, and time to stop', () => {
+  test('have no permissions, a read-only root, resource limits and time to stop', () => {
     for (const { spec } of workloads) {
       const pod = spec.template.spec
       assert.equal(pod.securityContext.runAsNonRoot, true)
@@ -130,7 +130,7 @@ describe('the manifests for Kubernetes', () => {
     assert.equal(named('serve').spec.replicas, 2)
   })
 
-  test('select their own pods, and lead to ports that they name', () => {
+  test('select their own pods, and lead to named ports', () => {
     for (const { spec } of workloads.filter(({ kind }) => kind === 'Deployment'))
       assert.deepEqual(spec.selector.matchLabels, spec.template.metadata.labels)
     for (const { metadata, spec } of manifests.filter(({ kind }) => kind === 'Service')) {
@@ -141,7 +141,7 @@ describe('the manifests for Kubernetes', () => {
     }
   })
 
-  test('name commands, settings and secrets that exist', () => {
+  test('name existing commands, settings and secrets', () => {
     const help = execFileSync(process.execPath, [join(root, 'bin/fatura.js'), '--help'], { encoding: 'utf8' })
     const page = read('docs/install.md')
     const variables = new Set<string>(settingNames.flatMap(name => [name, fileVariable(name) ?? name]))
@@ -159,7 +159,7 @@ describe('the manifests for Kubernetes', () => {
     }
   })
 
-  test('start what answers their probes, at their ports', async t => {
+  test('start programs that answer the probes at their ports', async t => {
     const cli = await createCli(t)
     await mkdir(join(cli.folder, 'secrets'))
     const values: Record<string, string> = {

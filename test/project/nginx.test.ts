@@ -39,7 +39,7 @@ async function startNginx(t: TestContext, port: number, upstreamPort: number): P
   })
 }
 
-test('the example of nginx passes on the API, the page, the reference and /mcp, over few connections', {
+test('the nginx example forwards the API, the page, the reference and /mcp over few connections', {
   skip: !isInstalled && 'nginx is not installed',
 }, async t => {
   const cli = await createCli(t)

@@ -48,7 +48,7 @@ function findStopwatches(source: string): string[] {
 const namesOf = (code: string, pattern: string): string[] =>
   [...code.matchAll(new RegExp(pattern, 'g'))].map(([, name = '']) => name)
 
-test('no test outside test/campaign/ compares a duration with a bound', () => {
+test('no test outside test/campaign/ compares a measured duration with a limit', () => {
   const files = globSync('test/**/*.ts', { cwd: root, exclude: ['**/node_modules', 'test/campaign'] })
   assert.ok(files.length > 100)
   const found = files
@@ -59,7 +59,7 @@ test('no test outside test/campaign/ compares a duration with a bound', () => {
   assert.deepEqual(found, [])
 })
 
-test('a duration that is compared is found, however it is written', () => {
+test('the stopwatch check finds a compared duration in any notation', () => {
   for (const source of [
     'assertWithin(performance.now() - asked, 8_000)',
     'const bound = onThisMachine(1_000)',
@@ -82,7 +82,7 @@ test('a duration that is compared is found, however it is written', () => {
     assert.equal(findStopwatches(source).length, 1, source)
 })
 
-test('a moment, a span of a calendar and a stopped clock are no duration that was measured', () => {
+test('the stopwatch check ignores times, calendar spans and stopped clocks', () => {
   for (const source of [
     'await createToken({ expires_at: Date.now() - 1_000 })',
     'const [created_at, expires_at] = [Date.now(), Date.now() + 86_400_000]',

@@ -14,7 +14,7 @@ const root = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const unitsIn = readdirSync(join(root, 'ops/systemd'))
 
-test('the Dockerfile is well-formed; what runs has no rights, and says whether it is ready', () => {
+test('the Dockerfile is valid, and its image has no permissions and a health check', () => {
   const text = read('ops/Dockerfile')
   assert.deepEqual(validate(text), [])
   assert.notDeepEqual(validate(text.replace('WORKDIR', 'WORKDIRS')), [], 'a mistake would be told')
@@ -48,7 +48,7 @@ test('the Compose file fits the Compose specification', () => {
   }
 })
 
-test('the workflows are well-formed, and run .ci/run on every Node and PostgreSQL that is supported', async () => {
+test('the GitHub workflows are valid, and run .ci/run on every supported Node and PostgreSQL', async () => {
   const lint = await createLinter()
   for (const file of readdirSync(join(root, '.github/workflows'))) {
     const path = `.github/workflows/${file}`
@@ -62,7 +62,7 @@ test('the workflows are well-formed, and run .ci/run on every Node and PostgreSQ
   assert.match(text, /run: \.ci\/run$/m)
 })
 
-test('the units start commands that exist, after what they need, and start again after a while', () => {
+test('the systemd units start existing commands in the right order, and restart them later', () => {
   const help = execFileSync(process.execPath, [join(root, 'bin/fatura.js'), '--help'], { encoding: 'utf8' })
   assert.ok(unitsIn.length >= 3)
   for (const unit of unitsIn) {
@@ -84,7 +84,7 @@ test('the units start commands that exist, after what they need, and start again
 const withCredentials = (unit: string) =>
   read(`ops/systemd/${unit}`).replace(/^#(?=LoadCredential|Environment)/gm, '')
 
-test('the credentials that the units offer are settings that come from files', () => {
+test('the credentials of the systemd units are settings that can come from files', () => {
   for (const unit of unitsIn) {
     const text = withCredentials(unit)
     const loaded = [...text.matchAll(/^LoadCredential=([a-z-]+):\/etc\/fatura\/(?:serve\/|sync\/)?\1$/gm)]
@@ -101,7 +101,7 @@ test('the credentials that the units offer are settings that come from files', (
   }
 })
 
-test('the docs make the users, and the files, that the units name', () => {
+test('the docs create the users and files that the systemd units need', () => {
   const page = read('docs/install.md')
   for (const unit of unitsIn) {
     const text = read(`ops/systemd/${unit}`)
@@ -114,7 +114,7 @@ test('the docs make the users, and the files, that the units name', () => {
   }
 })
 
-test('each alert leads to a heading of the docs, and each heading is an alert', () => {
+test('each alert leads to a heading of the docs, and each heading has an alert', () => {
   const { groups } = parseYaml(read('ops/prometheus/rules.yml')) as {
     groups: { rules: { alert?: string; annotations?: Record<string, string> }[] }[]
   }
@@ -128,14 +128,14 @@ test('each alert leads to a heading of the docs, and each heading is an alert', 
     assert.equal(annotations?.runbook_url, `docs/alerts.md#${alert.toLowerCase()}`)
 })
 
-test('the units of the API let searches run below pages', () => {
+test('the systemd units of the API give searches a lower priority than pages', () => {
   const filters = (unit: string) =>
     [...read(`ops/systemd/${unit}`).matchAll(/^SystemCallFilter=(.*)$/gm)].map(([, filter]) => filter)
   for (const unit of ['fatura.service', 'fatura-serve@.service'])
     assert.deepEqual(filters(unit), ['@system-service', '~@privileged @resources', 'setpriority'], unit)
 })
 
-test('systemd finds nothing wrong with the units, and exposes little', {
+test('systemd-analyze finds no error in the units, and a low exposure', {
   skip: spawnSync('systemd-analyze', ['--version']).status !== 0 && 'systemd-analyze is not installed',
 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'fatura-units-'))

@@ -67,7 +67,7 @@ async function copyCheckout(copy: string): Promise<string> {
   return copy
 }
 
-describe('the package', { concurrency: 2 }, () => {
+describe('the npm package', { concurrency: 2 }, () => {
   let folder = ''
   let app = ''
   let packed: { path: string }[] = []
@@ -88,7 +88,7 @@ describe('the package', { concurrency: 2 }, () => {
   })
   after(() => rm(folder, { recursive: true, force: true }))
 
-  it('holds what was compiled, what that reads, and the docs; no source and no tests', () => {
+  it('contains compiled code, its data and the docs, and no sources or tests', () => {
     const paths = packed.map(({ path }) => path)
     for (const path of [
       ...['bin/fatura.js', 'dist/src/cli/main.js', 'build/stripe.cjs', 'openapi.json', 'LICENSE'],
@@ -111,7 +111,7 @@ describe('the package', { concurrency: 2 }, () => {
     assert.deepEqual(odd, [])
   })
 
-  it('installs without development dependencies, in at most 45 MB', () => {
+  it('installs without development dependencies in at most 45 MB', () => {
     const { dependencies, devDependencies } = manifest
     for (const name of Object.keys(dependencies)) assert.ok(existsSync(join(app, 'node_modules', name)), name)
     const manifestOf = (name: string) =>
@@ -126,7 +126,7 @@ describe('the package', { concurrency: 2 }, () => {
     assert.ok(bytes > 1e6 && bytes <= 45e6, `${(bytes / 1e6).toFixed(1)} MB`)
   })
 
-  it('has no script that npm runs or warns of where it is installed', () => {
+  it('has no install script that npm runs or reports', () => {
     const { scripts } = JSON.parse(readFileSync(join(app, 'node_modules/fatura/package.json'), 'utf8'))
     const told = ['preinstall', 'install', 'postinstall', 'prepare'].filter(name => name in scripts)
     assert.deepEqual(told, [])
@@ -160,7 +160,7 @@ describe('the package', { concurrency: 2 }, () => {
     assert.match(stdout, /nothing is left behind/)
   })
 
-  it('is a library too: fatura/client can be imported, and fatura/link signs a link', async () => {
+  it('is also a library: fatura/client can be imported, and fatura/link signs a link', async () => {
     const key = {
       ...generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' }),
       kid: 'key_0123456789aB',
@@ -173,7 +173,7 @@ describe('the package', { concurrency: 2 }, () => {
     assert.match(printed, /^function https:\/\/invoices\.example\.com\/#t=[\w-]+\.[\w-]+\.[\w-]{86}$/)
   })
 
-  it('is the program of the checkout: the same version, help and API description', async () => {
+  it('is the same program as the checkout, by version, help and API description', async () => {
     const installed = (...args: string[]) => run(app, 'node_modules/.bin/fatura', ...args)
     assert.equal(await installed('--version'), `${manifest.version}\n`)
     assert.equal(await installed('--help'), await run(root, process.execPath, 'bin/fatura.js', '--help'))
@@ -181,7 +181,7 @@ describe('the package', { concurrency: 2 }, () => {
     assert.equal(await installed('openapi'), readFileSync(join(root, 'openapi.json'), 'utf8'))
   })
 
-  it('has nothing that publint finds wrong', async () => {
+  it('passes publint', async () => {
     const { messages } = await publint({
       pkgDir: join(app, 'node_modules/fatura'),
       pack: false,
@@ -191,7 +191,7 @@ describe('the package', { concurrency: 2 }, () => {
     assert.deepEqual(messages, [])
   })
 
-  it('has types that resolve as its modules do, for Node and for bundlers', async () => {
+  it('has types that resolve like its modules, for Node and for bundlers', async () => {
     const use = `import { createClient } from 'fatura/client'
       import { createLink } from 'fatura/link'
       const fatura = createClient({ baseUrl: 'https://invoices.example.com', token: '' })
@@ -208,7 +208,7 @@ describe('the package', { concurrency: 2 }, () => {
       await run(app, process.execPath, tsc, ...strictly, '--module', module, 'use.mts')
   })
 
-  it('has types of its element: in the DOM, in JSX of React 19 and in Vue’s templates, and without either', async () => {
+  it('has types of its element for the DOM, React 19, Vue and neither', async () => {
     const typed = join(folder, 'typed')
     await mkdir(join(typed, 'node_modules/@types'), { recursive: true })
     await symlink(join(app, 'node_modules/fatura'), join(typed, 'node_modules/fatura'))
@@ -245,7 +245,7 @@ const isLocked =
   JSON.parse(readFileSync(join(installedNode, 'package.json'), 'utf8')).version ===
   manifest.devDependencies.node
 
-it('the Node that npm ci brings needs no library that a machine with an older Node may lack', {
+it('the Node of npm ci needs only common libraries', {
   skip: (process.platform !== 'linux' && 'Linux alone') || (!isLocked && 'the installed Node is another one'),
 }, () => {
   const { stdout } = spawnSync('ldd', [join(installedNode, 'bin/node')], { encoding: 'utf8' })

@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '../..')
 const privateParts =
   /\?*\._[a-z]\w*|\{ _[a-z]\w*[^}]*\} = |\[['"]_[a-z]\w*['"]\]|pino\.symbols|\b(?:shouldKeepAlive|detachSocket|assignSocket|destroySoon|onIncoming|getCurrentBuffer|process\.binding)\b/g
 
-test('no private part of Node or of a dependency is touched', () => {
+test('the code uses no private API of Node or a dependency', () => {
   const files = globSync('{src,sandbox,scripts,bin}/**/*.{ts,tsx,js}', { cwd: root })
   assert.ok(files.length > 200)
   const found = files.flatMap(file => {

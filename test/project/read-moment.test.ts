@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readMoment } from '../../src/domain/calendar.ts'
 
-test('a moment is ISO 8601 with a time zone, within the years of four digits, on a day that exists', () => {
+test('a time is valid in ISO 8601 with a time zone, a four-digit year and an existing day', () => {
   const moments: [string, string | null][] = [
     ['2026-03-02T09:30:00Z', '2026-03-02T09:30:00.000Z'],
     ['2026-03-02T09:30Z', '2026-03-02T09:30:00.000Z'],

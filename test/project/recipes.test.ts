@@ -44,15 +44,15 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
   .split('\n')
   .filter(path => existsSync(join(root, path)))
 
-describe('the recipes for a change', { concurrency: 2 }, () => {
-  it('are all tried here, or named with the reason why not', () => {
+describe('the recipes for changes in the docs', { concurrency: 2 }, () => {
+  it('are each tested here, or listed with a reason', () => {
     assert.deepEqual(
       [...recipes.keys()].sort(),
       [...Object.keys(madeUpChanges), ...Object.keys(notTried)].sort(),
     )
   })
 
-  it('name files, scripts and symbols that exist', () => {
+  it('name existing files, scripts and symbols', () => {
     const sources = tracked.filter(path => /^(src|test|sandbox|scripts|bin)\/.*\.(ts|tsx|js|sql)$/.test(path))
     const words = new Set(
       [...sources, 'package.json'].flatMap(
@@ -74,7 +74,7 @@ describe('the recipes for a change', { concurrency: 2 }, () => {
       }
   })
 
-  it('name each file that somebody who follows them has to change', () => {
+  it('name each file that must change', () => {
     for (const [name, { insertions, files }] of Object.entries<MadeUpChange>(madeUpChanges)) {
       const text = recipes.get(name) ?? ''
       const changed = [
@@ -91,7 +91,7 @@ describe('the recipes for a change', { concurrency: 2 }, () => {
     }
   })
 
-  it('lead to changes with which the types are right and the tests pass, on both engines', {
+  it('lead to correct types and passing tests on both engines', {
     timeout: 900_000,
   }, async t => {
     const copy = await copyCheckout(t)
@@ -143,11 +143,11 @@ async function type(
 
 /** Tests that the changes concern, in one process. */
 const concerned = {
-  'http/currency': ['a list by currency'],
+  'http/currency': ['a list is filtered by currency'],
   'http/frozen': ['the summary of a frozen customer'],
   'http/generated-requests': ['requests get no 5xx'],
   'http/openapi': ['openapi.json is the output', 'every error code is described'],
-  'sync/disputes': ['disputes are looked at once a day'],
+  'sync/disputes': ['disputes are read once a day'],
   'sync/schedule': ['has one question for each stream'],
   'store/counters': ['agree with the rows after any writes'],
   'store/migrations': ['functions.sql contains', 'is created by the first run'],

@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { createFolder } from '../support/databases/engines.ts'
 import { makeReachable } from '../support/databases/postgres-server.ts'
 
-test('a run ends with a failure when a test fails, and only then', async t => {
+test('the test runner ends with a failure exactly when a test fails', async t => {
   const folder = await createFolder(t)
   const root = new URL('../..', import.meta.url).pathname
   const { TEST_POSTGRES_URL: given = '', NODE_TEST_CONTEXT: _context, ...env } = process.env
@@ -35,7 +35,7 @@ test('a run ends with a failure when a test fails, and only then', async t => {
   )
 })
 
-test('as root, PostgreSQL is run by another user from a folder that only root may enter', {
+test('the test runner as root runs PostgreSQL as another user, from a folder for root only', {
   skip: process.getuid?.() !== 0 && 'only root runs it as another user',
 }, async t => {
   const folder = await createFolder(t)

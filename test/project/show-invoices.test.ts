@@ -26,7 +26,7 @@ function codeOf(language: string, section: keyof typeof sections): string {
   return code
 }
 
-test('a user sees their invoices in an app by the backend and the page of docs/page.md', async t => {
+test('an app with the backend and page of docs/page.md shows a user’s invoices', async t => {
   const [backend, page] = [codeOf('js', 'element'), codeOf('html', 'own')]
   for (const code of [backend, page]) assert.ok(code.trim().split('\n').length <= 22, 'some twenty lines')
   const cli = await createCli(t)
@@ -73,7 +73,7 @@ test('a user sees their invoices in an app by the backend and the page of docs/p
     /token.*\(req_[\w-]+\)/i,
   )
 
-  await t.test('the element shows them, too', { skip: lacksChromium, timeout: 600_000 }, async t => {
+  await t.test('the element shows the same invoices', { skip: lacksChromium, timeout: 600_000 }, async t => {
     const element = codeOf('html', 'element').replaceAll('https://billing.example.com', publicUrl)
     await writeFile(join(cli.folder, 'page.html'), element)
     const context = await (await startBrowser(t)).newContext()

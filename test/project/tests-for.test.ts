@@ -16,7 +16,7 @@ function ask(...args: string[]) {
   return { status, lines: stdout.split('\n'), stderr }
 }
 
-test('tests-for lists the test that imports a file before tests that reach it through others', () => {
+test('tests-for lists direct tests of a file before indirect ones', () => {
   const [first, ...others] = findTests('src/operations/reconcile/difference-kinds.ts')
   assert.deepEqual(first, { test: 'test/operations/reconcile/difference-kinds.test.ts', steps: 1 })
   const steps = others.map(each => each.steps)
@@ -27,14 +27,14 @@ test('tests-for lists the test that imports a file before tests that reach it th
   )
 })
 
-test('tests-for knows programs that a test starts, and files that the code reads', () => {
+test('tests-for follows programs that a test starts, and files that the code reads', () => {
   const testsOf = (path: string) => findTests(path).map(each => each.test)
   assert.ok(testsOf('src/cli/commands/webhook.ts').includes('test/cli/webhook.test.ts'))
   assert.ok(testsOf('src/store/postgres/functions.sql').includes('test/store/postgres.test.ts'))
   assert.ok(testsOf('test/support/databases/write-endlessly.ts').length > 0)
 })
 
-test('tests-for shortens a long list unless --all is given, and says how to see the rest', () => {
+test('tests-for shortens a long list without --all, and explains how to see the rest', () => {
   const short = ask('src/domain/invoice.ts').lines
   const whole = ask('--all', 'src/domain/invoice.ts').lines
   assert.ok(short.length < whole.length)

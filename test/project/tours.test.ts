@@ -123,13 +123,13 @@ async function sitDown(t: TestContext): Promise<Desk> {
   }
 }
 
-describe('the commands that the docs show', { concurrency: 2 }, () => {
-  it('are all typed here, or named with the reason why not', () => {
+describe('the commands in the docs', { concurrency: 2 }, () => {
+  it('are each tested here, or listed with a reason', () => {
     const named = [...typed.stripe, ...typed.ownData, ...Object.keys(notTyped)]
     assert.deepEqual([...blocks.keys()].sort(), named.sort())
   })
 
-  it('lead through the tour with Stripe, of the README and beyond, and leave everything in order', {
+  it('lead through the tour with Stripe without errors', {
     skip: lacksTerminal,
     timeout: 600_000,
   }, async t => {
@@ -149,12 +149,12 @@ describe('the commands that the docs show', { concurrency: 2 }, () => {
         case `${further}, 2`:
           await desk.type(third, block)
           await service.see(lines => lines.some(line => /step=catchUp changed=[1-9]/.test(line)) || null)
-          await t.test('no stream has failed once the changes of a day are in the store', () =>
+          await t.test('leave no failed stream after a day of changes', () =>
             desk.type(third, block, command => command === 'npx fatura status'),
           )
           break
         case `${further}, 5`:
-          await t.test('fatura doctor ends with 0 FAIL after the changes of a day', () =>
+          await t.test('end with 0 FAIL of fatura doctor after a day of changes', () =>
             desk.type(third, block),
           )
           break
@@ -172,7 +172,7 @@ describe('the commands that the docs show', { concurrency: 2 }, () => {
       }
   })
 
-  it('lead through the tour with own data, and through tokens, links, imports and PostgreSQL', {
+  it('lead through the tour with own data, tokens, links, imports and PostgreSQL', {
     skip: lacksTerminal,
     timeout: 600_000,
   }, async t => {

@@ -200,8 +200,8 @@ function isCopied(all: readonly IxDocument[], id: number): boolean {
   )
 }
 
-describe('the documents', () => {
-  it('are the same for the same seed and the same calls, others for another seed', () => {
+describe('the documents of the sandbox', () => {
+  it('are the same for one seed and the same calls, and different for another seed', () => {
     const build = (seed: number) => {
       const account = createAccount({ seed: 7 })
       const documents = createDocuments(account, { seed, differences: 14 })
@@ -214,7 +214,7 @@ describe('the documents', () => {
     assert.notDeepEqual(build(3), build(4))
   })
 
-  it('leave a Stripe account without them as it always was, to the byte', () => {
+  it('leave a Stripe account without documents unchanged to the byte', () => {
     const account = createAccount({ seed: 7, invoices: 120 })
     account.advance(20 * 86_400)
     const { invoices, customers, taxRates, events } = account
@@ -225,7 +225,7 @@ describe('the documents', () => {
     )
   })
 
-  it('make no events at Stripe and change nothing there but metadata, nor what happens later', () => {
+  it('change only metadata at Stripe, without events', () => {
     const [plain, tied] = [createAccount({ seed: 7 }), createAccount({ seed: 7 })]
     createDocuments(tied)
     assert.deepEqual(tied.events, [])
@@ -241,7 +241,7 @@ describe('the documents', () => {
     )
   })
 
-  it('when ordinary: one by both links for every finalized invoice, right in total, day, status and tax id', () => {
+  it('are, when ordinary, right in total, day, status and tax ID for each finalized invoice', () => {
     const account = createAccount({ invoices: 600 })
     const documents = createDocuments(account, { states: 'ordinary' })
     let count = 0
@@ -269,7 +269,7 @@ describe('the documents', () => {
     assert.equal(documents.states.size + documents.planted.length, 0)
   })
 
-  it('have amounts in euros, which add up, and the total of another currency beside them', () => {
+  it('have amounts in euros that add up, and the total in another currency beside them', () => {
     assert.deepEqual(
       [toMajor(1_200, 'jpy'), toMajor(1_234, 'kwd'), toMajor(1_234, 'eur')],
       [1_200, 1.234, 12.34],
@@ -303,7 +303,7 @@ describe('the documents', () => {
     assert.deepEqual([...seen].sort(), ['eur', 'jpy', 'kwd', 'usd'])
   })
 
-  it('of some Portuguese companies have tax withheld, which is no part of their total', () => {
+  it('have retained tax for some Portuguese companies, outside of the total', () => {
     const account = createAccount({ invoices: 400 })
     const { documents } = createDocuments(account, { states: 'ordinary' })
     const withheld = [...documents.values()].filter(({ retention }) => retention !== null)
@@ -320,7 +320,7 @@ describe('the documents', () => {
     }
   })
 
-  it('certify nothing negative: a creator needs no document of such an invoice', () => {
+  it('do not exist for negative invoices', () => {
     const account = createAccount({ invoices: 600 })
     const { documents, change } = createDocuments(account)
     const negative = [...account.invoices.values()].filter(
@@ -335,7 +335,7 @@ describe('the documents', () => {
       assert.ok(before_taxes >= 0 && taxes >= 0 && total >= 0)
   })
 
-  it('are in every state: each kind occurs, every type and status, and most invoices are ordinary', () => {
+  it('have every kind, type and status, and are mostly ordinary', () => {
     const account = createAccount({ invoices: 200 })
     const { documents, states } = createDocuments(account)
     assert.deepEqual([...new Set(states.values())].sort(), stateKinds.toSorted())
@@ -361,7 +361,7 @@ describe('the documents', () => {
     assert.equal(new Set(numbers).size, numbers.length)
   })
 
-  it('are in the state that its kind says', () => {
+  it('have the state of their kind', () => {
     const account = createAccount({ invoices: 200 })
     const { documents, states } = createDocuments(account)
     const certifying: readonly string[] = documentTypes
@@ -425,7 +425,7 @@ describe('the documents', () => {
     assert.ok(nearly((reference, id) => reference === `${id} `))
   })
 
-  it('differ exactly where a difference was planted, of every kind, and nowhere else', () => {
+  it('differ from Stripe exactly at the planted differences of every kind', () => {
     const account = createAccount({ invoices: 600 })
     const documents = createDocuments(account, { states: 'ordinary', differences: differenceKinds.length })
     assert.deepEqual(account.events, [])
@@ -455,7 +455,7 @@ describe('the documents', () => {
     assert.throws(() => documents.plant('live_document_of_void', 'in_none'), /no in_none/)
   })
 
-  it('change on demand, and refuse what their status does not allow', () => {
+  it('change on demand, and refuse changes that their status does not allow', () => {
     const account = createAccount({ invoices: 50 })
     const { documents, change } = createDocuments(account, { states: 'ordinary' })
     const invoice = account.change('finalize')
@@ -484,7 +484,7 @@ describe('the documents', () => {
     assert.match(all.documents.get(draft.id)?.sequence_number ?? '', /^\d+\//)
   })
 
-  it('record what happens at Stripe as Stripe announces it: creating, then synced', () => {
+  it('are recorded at Stripe as creating and then as synced, with events', () => {
     const account = createAccount({ invoices: 50 })
     const documents = createDocuments(account, { states: 'ordinary' })
     const invoice = account.change('finalize')
@@ -511,7 +511,7 @@ describe('the documents', () => {
     assert.throws(() => account.setMetadata('in_none', {}), /no invoice/)
   })
 
-  it('follow what happens at Stripe, once', () => {
+  it('follow each event of Stripe once', () => {
     const account = createAccount({ invoices: 200 })
     const documents = createDocuments(account, { states: 'ordinary' })
     documents.plant('paid_without_document')
@@ -536,10 +536,10 @@ describe('the documents', () => {
   })
 })
 
-describe('the protocol', () => {
+describe('the API of the sandbox’s InvoiceXpress', () => {
   const shared = share()
 
-  it('wants the key in the query, and answers 401 without it', async () => {
+  it('needs the key in the query, and answers 401 without it', async () => {
     const { sandbox } = shared()
     assert.equal((await ask(sandbox, '/invoices.json')).status, 200)
     for (const wrong of ['', 'guessed'])
@@ -548,7 +548,7 @@ describe('the protocol', () => {
     assert.equal((await fetch(`${sandbox.address}/invoices.json`, { headers })).status, 401)
   })
 
-  it('tells errors in four shapes, one after the other', async t => {
+  it('gives errors in four forms, one after the other', async t => {
     const { sandbox } = await start(t, { invoices: 1 })
     const shapes: string[] = []
     for (let turn = 0; turn < 5; turn++) {
@@ -565,7 +565,7 @@ describe('the protocol', () => {
     ])
   })
 
-  it('tells how to pay at a cash machine of what is still to be paid in Portugal, and of nothing else', async () => {
+  it('gives a Multibanco reference only for open Portuguese documents', async () => {
     const { sandbox, documents } = shared()
     const seen = new Set<string>()
     for (const document of documents.documents.values()) {
@@ -580,7 +580,7 @@ describe('the protocol', () => {
     assert.deepEqual([...seen].sort(), ['object', 'string'])
   })
 
-  it('lists every document once, the highest id first, ten a page unless asked, fifty at most', async t => {
+  it('lists every document once by descending ID, ten per page by default, fifty at most', async t => {
     const { sandbox, documents } = shared()
     const truth = newestFirst(documents.documents.values()).filter(({ archived }) => !archived)
     assert.deepEqual(await listAll(sandbox), truth.map(plainly))
@@ -614,7 +614,7 @@ describe('the protocol', () => {
     })
   })
 
-  it('filters by type, status, days, archive and text; `sent` stands for `final`', async () => {
+  it('filters by type, status, days, archive and text, where sent stands for final', async () => {
     const { sandbox, documents } = shared()
     const truth = newestFirst(documents.documents.values())
     const day = ({ date }: IxDocument) => date.split('/').reverse().join('')
@@ -651,7 +651,7 @@ describe('the protocol', () => {
       assert.equal((await ask(sandbox, `/invoices.json?${wrong}`)).status, 422, wrong)
   })
 
-  it('finds a reference anywhere inside, whatever the case: the reader must compare', async () => {
+  it('finds a reference anywhere inside another text, in any case', async () => {
     const { sandbox, documents } = shared()
     const found: Record<string, number> = {}
     for (const [id, kind] of documents.states) {
@@ -668,7 +668,7 @@ describe('the protocol', () => {
     )
   })
 
-  it('gives a document by its type and id, wrapped in a key that is the type; 404 by another type', async () => {
+  it('gives a document by its type and ID under its type’s key, and 404 for another type', async () => {
     const { sandbox, documents } = shared()
     const seen = new Set<string>()
     for (const document of documents.documents.values()) {
@@ -692,7 +692,7 @@ describe('the protocol', () => {
     assert.equal(posted.status, 404)
   })
 
-  it('has days as dd/mm/yyyy, numbers for money, text for quantities in lists, and no time of change', async () => {
+  it('writes days as dd/mm/yyyy, money as numbers, quantities as text, and no change time', async () => {
     const { sandbox } = shared()
     for (const document of await listAll(sandbox)) {
       for (const day of [document.date, document.due_date]) assert.match(day, /^\d\d\/\d\d\/\d{4}$/)
@@ -708,7 +708,7 @@ describe('the protocol', () => {
     assert.equal(typeof json.invoice.items[0].quantity, 'number')
   })
 
-  it('writes some numbers as text and some truths as numbers, as the real one does', async () => {
+  it('writes some numbers as text and some Booleans as numbers, like the real InvoiceXpress', async () => {
     const { sandbox } = shared()
     const { json } = await ask(sandbox, '/invoices.json?per_page=50')
     const kinds = new Set<string>()
@@ -726,7 +726,7 @@ describe('the protocol', () => {
       assert.ok(kinds.has(usual), usual)
   })
 
-  it('writes what nobody knows for sure in every way: currencies, rates, drafts’ numbers, retentions', async t => {
+  it('writes uncertain fields in every known form: currencies, rates, draft numbers, retentions', async t => {
     const { sandbox, documents } = await start(t, { invoices: 800 })
     const seen = new Set<string>()
     for (let page = 1; page <= 20; page++) {
@@ -764,7 +764,7 @@ describe('the protocol', () => {
       assert.ok(seen.has(form), form)
   })
 
-  it('lists the client of a document without tax id; the client by id has it, and some documents alone', async t => {
+  it('lists a document’s client without tax ID, and gives the tax ID by client ID', async t => {
     const { sandbox, account, documents } = await start(t, { states: 'ordinary', invoices: 500 })
     const prefixed = new Set<boolean>()
     const written = new Set<string>()
@@ -809,7 +809,7 @@ describe('the protocol', () => {
     assert.equal((await ask(sandbox, '/clients/1.json')).status, 404)
   })
 
-  it('credits and pays a document as far as it allows, and relates the new one to it', async t => {
+  it('credits and pays a document up to its limit, and relates the new document to it', async t => {
     const { sandbox, documents } = await start(t, { states: 'ordinary' })
     const byStatus = (status: string, type: string) =>
       [...documents.documents.values()].find(each => each.status === status && each.type === type) ??
@@ -837,7 +837,7 @@ describe('the protocol', () => {
     assert.equal((await ask(sandbox, '/api/qr_codes/1.json')).status, 404)
   })
 
-  it('has a deleted document by id, and none of one that vanished', async () => {
+  it('gives a deleted document by ID, and 404 for a vanished one', async () => {
     const { sandbox, account, documents } = shared()
     for (const [id, kind] of documents.states) {
       const { ix_id } = account.invoices.get(id)?.metadata ?? {}
@@ -848,7 +848,7 @@ describe('the protocol', () => {
     }
   })
 
-  it('answers 429 without Retry-After to more requests than a minute has', async t => {
+  it('answers 429 without Retry-After beyond its rate per minute', async t => {
     const { sandbox } = await start(t, { ratePerMinute: 3 })
     const answers: Asked[] = []
     for (let turn = 0; turn < 4; turn++) answers.push(await ask(sandbox, '/invoices.json'))
@@ -859,7 +859,7 @@ describe('the protocol', () => {
     assert.equal(answers[3]?.headers.get('retry-after'), null)
   })
 
-  it('shows a change in lists only after the lag, and at once by id', async t => {
+  it('shows a change at once by ID, and in lists only after a delay', async t => {
     const wait = takeClock(t)
     const { sandbox, account, documents } = await start(t, { states: 'ordinary', lagMs: 600_000 })
     const [settled] = await listAll(sandbox, 'status[]=settled')
@@ -886,11 +886,11 @@ describe('the protocol', () => {
   })
 })
 
-describe('a document as PDF', () => {
+describe('the PDF of a document in the sandbox', () => {
   const settled = (documents: ReadonlyMap<number, IxDocument>) =>
     [...documents.values()].filter(({ status }) => status === 'settled')
 
-  it('is being made as often as said, then at an address with a secret and without a key', async t => {
+  it('is not ready for the given number of requests, then has an address with a secret', async t => {
     const { sandbox, documents } = await start(t, { pdfDelay: 2 })
     const [one = assert.fail(), other = assert.fail()] = settled(documents.documents)
     const statuses: number[] = []
@@ -913,7 +913,7 @@ describe('a document as PDF', () => {
     assert.equal((await fetch(`${sandbox.address}/pdf/${one.id}/guessed.pdf`)).status, 404)
   })
 
-  it('is never ready until told', async t => {
+  it('is not ready until a control allows it', async t => {
     const { sandbox, documents } = await start(t, { pdfDelay: Number.POSITIVE_INFINITY })
     const [one = assert.fail(), other = assert.fail()] = settled(documents.documents)
     const statusOf = async ({ id }: IxDocument) => (await ask(sandbox, `/api/pdf/${id}.json`)).status
@@ -924,7 +924,7 @@ describe('a document as PDF', () => {
     assert.equal(await statusOf(other), 200)
   })
 
-  it('has an address that expires, and a new one when asked again', async t => {
+  it('has an address that expires, and a new address at the next request', async t => {
     const wait = takeClock(t)
     const { sandbox, documents } = await start(t, { pdfDelay: 0, pdfLifetimeMs: 90_000 })
     const [one = assert.fail()] = settled(documents.documents)
@@ -938,7 +938,7 @@ describe('a document as PDF', () => {
     assert.equal((await fetch(second)).status, 200)
   })
 
-  it('is none: 422 for a draft, 404 for what is deleted or does not exist, 401 without the key', async t => {
+  it('is refused with 422 for a draft, 404 for a missing document, 401 without the key', async t => {
     const { sandbox, documents } = await start(t, { pdfDelay: 0 })
     const of = (wanted: string) =>
       [...documents.documents.values()].find(({ status }) => status === wanted)?.id
@@ -949,7 +949,7 @@ describe('a document as PDF', () => {
   })
 })
 
-describe('faults of the local InvoiceXpress', () => {
+describe('faults of the sandbox’s InvoiceXpress', () => {
   const shared = share()
 
   type Ask = (query?: string) => Promise<Response>
@@ -1025,7 +1025,7 @@ describe('faults of the local InvoiceXpress', () => {
     return invoices.map(({ id }) => id)
   }
   for (const fault of documentFaultNames)
-    it(`${fault} does what it says, and is gone when it is cleared`, async t => {
+    it(`include ${fault}, which has its described effect and ends when it is cleared`, async t => {
       const { sandbox } = shared()
       sandbox.faults.set('ix_list', fault)
       const timeout = fault === 'hang' ? 400 : 60_000
@@ -1040,7 +1040,7 @@ describe('faults of the local InvoiceXpress', () => {
       assert.equal((await ask(sandbox, '/invoices.json')).json.invoices.length, 10)
     })
 
-  it('reach every route, last as often as said, and a route has its own before the one of all', async t => {
+  it('apply to any route for a given number of times, and a route’s own fault comes first', async t => {
     const { sandbox } = await start(t, { pdfDelay: 0 })
     const [one = assert.fail()] = await listAll(sandbox, 'type[]=Invoice&status[]=settled')
     const { json } = await ask(sandbox, `/api/pdf/${one.id}.json`)
@@ -1087,7 +1087,7 @@ describe('faults of the local InvoiceXpress', () => {
     }
   })
 
-  it('come by chance to a share of the requests, the same ones at every run, at Stripe too', async t => {
+  it('hit a random share of the requests, the same at each run, also at Stripe', async t => {
     const outcomes = async (address: string, path: string, headers: Record<string, string>) => {
       const seen: string[] = []
       for (let turn = 0; turn < 40; turn++)
@@ -1124,8 +1124,8 @@ describe('faults of the local InvoiceXpress', () => {
   })
 })
 
-describe('the controls', () => {
-  it('set faults and chance, change, follow, plant and clear', async t => {
+describe('the controls of the sandbox’s InvoiceXpress', () => {
+  it('set faults and random faults, and change, follow, plant and clear documents', async t => {
     const { sandbox, account, documents } = await start(t)
     await post(sandbox, 'faults?route=ix_list&fault=too_many&times=1&retry_after=7')
     const refused = await ask(sandbox, '/invoices.json')
@@ -1156,10 +1156,10 @@ describe('the controls', () => {
   })
 })
 
-describe('what the local Stripe has besides', () => {
+describe('additional routes of the sandbox’s Stripe', () => {
   const headers = { authorization: 'Bearer rk_test_sandbox' }
 
-  it('lists tax rates, and the webhook endpoint once there is a subscriber', async t => {
+  it('list tax rates, and the webhook endpoint once it has a subscriber', async t => {
     const sandbox = await startStripeSandbox()
     t.after(() => sandbox.close())
     const list = async (path: string) => {
@@ -1179,7 +1179,7 @@ describe('what the local Stripe has besides', () => {
     assert.equal(JSON.stringify(endpoint).includes('whsec'), false)
   })
 
-  it('answers 403 where the key has no permission, and only there', async t => {
+  it('answer 403 exactly where the key lacks a permission', async t => {
     const sandbox = await startStripeSandbox({ forbidden: ['webhook_endpoints'] })
     t.after(() => sandbox.close())
     const { account } = sandbox
@@ -1231,8 +1231,8 @@ describe('docs/sandbox.md', () => {
   })
 })
 
-describe('fatura sandbox', () => {
-  it('serves both, says how to use them, and stops both at a signal', async t => {
+describe('fatura sandbox with both systems', () => {
+  it('serves both, explains their use, and stops both at a signal', async t => {
     const cli = await createCli(t)
     const program = cli.start(['sandbox', '--port=0', '--seed=5', '--invoices=60', '--differences=7'])
     const [, stripe = ''] = await program.waitFor(/STRIPE_API_BASE=(\S+) STRIPE_API_KEY=sk_test_sandbox\n/)
@@ -1257,7 +1257,7 @@ describe('fatura sandbox', () => {
     for (const base of [stripe, address]) assert.ok(await isRefused(Number(new URL(base).port)))
   })
 
-  it('says in one line which port it cannot have, and that there are too few invoices', async t => {
+  it('reports a port in use or too few invoices in one line', async t => {
     const cli = await createCli(t)
     const { sandbox } = await start(t)
     const { port } = new URL(sandbox.address)

@@ -39,12 +39,12 @@ describe('a SAF-T file of the sandbox', () => {
   const files = months.map(month => readMonth(documents, month))
   const text = files.map(file => file.toString('latin1')).join('')
 
-  test('follows the schema of every month, whatever is in it', () => {
+  test('follows the official schema for every month', () => {
     for (const [index, file] of files.entries())
       assert.deepEqual(findSaftFaults(file).slice(0, 5), [], months[index] ?? '')
   })
 
-  test('has other currencies, withheld tax, credit notes, receipts, canceled documents, and each kind of rate', () => {
+  test('has other currencies, retained tax, credit notes, receipts, canceled documents and each kind of rate', () => {
     for (const there of [
       '<Currency><CurrencyCode>USD',
       '<CurrencyCode>JPY',
@@ -64,7 +64,7 @@ describe('a SAF-T file of the sandbox', () => {
       assert.ok(text.includes(there), there)
   })
 
-  test('has every document that certifies an invoice once, and none of MOSS', async () => {
+  test('has every document of an invoice once, and none of MOSS', async () => {
     const filed: string[] = []
     for (const file of files)
       for await (const part of readSaft(toStream(file)))
@@ -79,7 +79,7 @@ describe('a SAF-T file of the sandbox', () => {
     assert.equal(filed.length, numbers.size)
   })
 
-  test('has the amounts of its documents: charged in euros, withheld, and in the invoice’s currency', async () => {
+  test('has its documents’ amounts in euros, retained tax, and amounts in the invoice’s currency', async () => {
     const byNumber = new Map(
       [...documents.documents.values()].map(document => [document.sequence_number, document] as const),
     )
@@ -108,7 +108,7 @@ async function* toStream(file: Buffer): AsyncGenerator<Buffer> {
   yield file
 }
 
-describe('the rules of the schema', () => {
+describe('the check of SAF-T rules in the tests', () => {
   const row: SaftRow = {
     number: 'FT A/1',
     atcud: 'JFX8PR2J-1',
@@ -139,8 +139,7 @@ describe('the rules of the schema', () => {
   }
   const text = writeSaft(file).toString('latin1')
 
-  test('take a file that follows them', () =>
-    assert.deepEqual(findSaftFaults(Buffer.from(text, 'latin1')), []))
+  test('accepts a correct file', () => assert.deepEqual(findSaftFaults(Buffer.from(text, 'latin1')), []))
 
   const changes: [name: string, from: string | RegExp, to: string, fault: RegExp][] = [
     [
@@ -200,12 +199,7 @@ describe('the rules of the schema', () => {
     ['a thirteenth period', '<Period>10', '<Period>13', /Period is '13'/],
     ['another month’s period', '<Period>10', '<Period>9', /^FT A\/1: its Period is 9 on 2026-10-10$/],
     ['an unknown status', '<InvoiceStatus>N', '<InvoiceStatus>X', /InvoiceStatus is 'X'/],
-    [
-      'a day that is none',
-      '<InvoiceDate>2026-10-10',
-      '<InvoiceDate>2026-02-30',
-      /InvoiceDate is '2026-02-30'/,
-    ],
+    ['an invalid day', '<InvoiceDate>2026-10-10', '<InvoiceDate>2026-02-30', /InvoiceDate is '2026-02-30'/],
     ['a total of one decimal', '<NetTotal>100.00', '<NetTotal>100.0', /NetTotal is '100\.0'/],
     ['a negative total', '<NetTotal>100.00', '<NetTotal>-100.00', /NetTotal is '-100\.00'/],
     [
@@ -215,7 +209,7 @@ describe('the rules of the schema', () => {
       /^FT A\/1: 10000 and 2400 are not 12300$/,
     ],
     [
-      'lines that are not the total',
+      'lines that do not add up to the total',
       '<CreditAmount>100.00',
       '<CreditAmount>90.00',
       /^FT A\/1: its lines are 9000, and not 10000$/,
@@ -233,7 +227,7 @@ describe('the rules of the schema', () => {
       /^SalesInvoices: NumberOfEntries is wrong$/,
     ],
     [
-      'a block for the euro',
+      'a currency block for the euro',
       '<CurrencyCode>USD',
       '<CurrencyCode>EUR</CurrencyCode><CurrencyCode>USD',
       /Currency has/,
@@ -245,40 +239,40 @@ describe('the rules of the schema', () => {
       /Currency\/CurrencyCode is 'EUR'/,
     ],
     [
-      'a rate the other way round',
+      'an inverted exchange rate',
       /<ExchangeRate>[^<]*</,
       '<ExchangeRate>1.087<',
       /^FT A\/3: 145\.\d+ are not 12300 in cents$/,
     ],
     [
-      'a currency after the whole',
+      'a currency after the total',
       /(<DocumentTotals>[^/]*.*?)(<Currency>.*?<\/Currency>)(<\/DocumentTotals>)/,
       '$1$3$2',
       /\/Invoice has/,
     ],
     [
-      'withheld tax of an unknown kind',
+      'retained tax of an unknown kind',
       '<WithholdingTaxType>IRC',
       '<WithholdingTaxType>IVA',
       /WithholdingTaxType is 'IVA'/,
     ],
     [
-      'withheld tax within the totals',
+      'retained tax inside the totals',
       /(<\/DocumentTotals>)(<WithholdingTax>.*?<\/WithholdingTax>)/,
       '$2$1',
       /DocumentTotals has/,
     ],
-    ['two customers of one id', /(<Customer>.*?<\/Customer>)/, '$1$1', /^1 is there twice$/],
-    ['two documents of one number', 'FT A/2<', 'FT A/1<', /^FT A\/1 is there twice$/],
+    ['two customers with one ID', /(<Customer>.*?<\/Customer>)/, '$1$1', /^1 is there twice$/],
+    ['two documents with one number', 'FT A/2<', 'FT A/1<', /^FT A\/1 is there twice$/],
     [
-      'a customer that is not there',
+      'a missing customer',
       /<MasterFiles><Customer>.*?<\/Customer>/,
       '<MasterFiles>',
       /^there is no customer 1$/,
     ],
-    ['a product that is not there', /<Product>.*?<\/Product>/, '', /^there is no product Serviço$/],
+    ['a missing product', /<Product>.*?<\/Product>/, '', /^there is no product Serviço$/],
     [
-      'a credit note about nothing',
+      'a credit note without a document',
       /<References>.*?<\/References>/,
       '',
       /^NC N\/1: a line names no document$/,
@@ -286,7 +280,7 @@ describe('the rules of the schema', () => {
     ['a receipt of another type', '<PaymentType>RG', '<PaymentType>RC', /^RG R\/1: its type is not RG$/],
   ]
   for (const [name, from, to, fault] of changes)
-    test(`find ${name}`, () => {
+    test(`finds ${name}`, () => {
       const changed = text.replace(from, to)
       assert.notEqual(changed, text)
       const found = findSaftFaults(Buffer.from(changed, 'latin1'))

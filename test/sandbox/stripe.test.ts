@@ -87,8 +87,8 @@ async function refusalsOf(count: number, ask: () => Promise<unknown>): Promise<s
   )
 }
 
-describe('the account', () => {
-  it('is the same for the same seed, another for another, whatever the size of the steps', () => {
+describe('the account of the sandbox’s Stripe', () => {
+  it('is the same for one seed at any step size, and different for another seed', () => {
     const [one, two] = [createAccount({ seed: 7 }), createAccount({ seed: 7 })]
     one.advance(5 * 86_400)
     for (let day = 0; day < 5; day++) two.advance(86_400)
@@ -101,7 +101,7 @@ describe('the account', () => {
     )
   })
 
-  it('has as many invoices and customers as asked, even none', () => {
+  it('has the requested number of invoices and customers, even zero', () => {
     for (const count of [0, 1, 500]) {
       const account = createAccount({ invoices: count, customers: 30 })
       assert.equal(account.invoices.size, count)
@@ -112,7 +112,7 @@ describe('the account', () => {
     assert.equal(createAccount({ customers: 1 }).customers.size, 1)
   })
 
-  it('holds everything that a connector meets', () => {
+  it('has every case that a connector meets', () => {
     const account = createAccount({ invoices: 400 })
     const all = [...account.invoices.values()]
     const lines = all.flatMap(invoice => invoice.lines.data)
@@ -159,7 +159,7 @@ describe('the account', () => {
     assert.ok(new Set(all.map(i => i.created)).size < all.length, 'equal seconds')
   })
 
-  it('adds up, invoice by invoice, also after changes', () => {
+  it('has invoices that add up, also after changes', () => {
     const account = createAccount({ invoices: 400, seed: 3 })
     account.advance(10 * 86_400)
     const sum = (parts: { amount: number }[]) => parts.reduce((total, { amount }) => total + amount, 0)
@@ -198,7 +198,7 @@ describe('the account', () => {
     assert.equal(new Set(numbers).size, numbers.length)
   })
 
-  it('settles invoices as Stripe does: balances, parts, credit notes, automatic collection', () => {
+  it('settles invoices like Stripe, with balances, parts, credit notes and automatic collection', () => {
     const account = createAccount({ invoices: 600, seed: 5 })
     account.advance(86_400)
     for (const kind of ['pay_part', 'credit'] as const) account.change(kind)
@@ -229,7 +229,7 @@ describe('the account', () => {
     }
   })
 
-  it('lives as time passes: each change has its event, and the last event of an invoice tells its state', () => {
+  it('has an event for each change over time, and the last event shows the invoice’s state', () => {
     const account = createAccount({ invoices: 100 })
     account.advance(12 * 86_400)
     const last = new Map<unknown, (typeof account.events)[number]>()
@@ -261,7 +261,7 @@ describe('the account', () => {
     )
   })
 
-  it('changes on demand, and refuses what an invoice does not allow', () => {
+  it('changes on demand, and refuses changes that an invoice does not allow', () => {
     const account = createAccount({ invoices: 0 })
     const id = account.change('create')
     const statuses = [account.invoices.get(id)?.status]
@@ -278,7 +278,7 @@ describe('the account', () => {
     assert.equal(account.invoices.get(account.change('void'))?.status, 'void')
   })
 
-  it('renames a customer: drafts follow, what is finalized does not', () => {
+  it('has drafts that follow a renamed customer, and finalized invoices that do not', () => {
     const account = createAccount({ invoices: 300, customers: 1 })
     const [id = ''] = account.customers.keys()
     const before = [...account.invoices.values()]
@@ -290,10 +290,10 @@ describe('the account', () => {
   })
 })
 
-describe('the official client', () => {
+describe('the official Stripe client with the sandbox', () => {
   const shared = share()
 
-  it('lists every invoice once, newest first, and equal to the truth', async t => {
+  it('lists every invoice once, newest first, with its true state', async t => {
     const { sandbox, stripe } = await start(t, { invoices: 330 })
     const listed: Stripe.Invoice[] = []
     for await (const invoice of stripe.invoices.list({ limit: 100 })) listed.push(invoice)
@@ -317,7 +317,7 @@ describe('the official client', () => {
     assert.equal(sandbox.requests.get('list_invoices'), 4)
   })
 
-  it('filters by status, customer and moment, and walks back', async () => {
+  it('filters by status, customer and time, and reads backwards', async () => {
     const { sandbox, stripe } = shared()
     const truth = [...sandbox.account.invoices.values()].sort(newestFirst)
     const middle = truth[100] as StripeInvoice
@@ -352,7 +352,7 @@ describe('the official client', () => {
     assert.deepEqual([usual.data.length, usual.url, usual.object], [10, '/v1/invoices', 'list'])
   })
 
-  it('tells payments only where they are expanded, the first ten of each invoice, and all of them in a list', async t => {
+  it('reads ten expanded payments of an invoice, and all payments as a list', async t => {
     const { sandbox, stripe } = await start(t, { invoices: 300 })
     const { account } = sandbox
     const many = [...account.invoices.values()].find(({ payments }) => payments.data.length > 10)
@@ -379,7 +379,7 @@ describe('the official client', () => {
       assert.equal((await failure(refused)).statusCode, 403)
   })
 
-  it('expands customers, the deleted too, and leaves an invoice without one as it is', async () => {
+  it('expands customers, deleted ones too, and reads an invoice without customer', async () => {
     const { sandbox, stripe } = shared()
     const { account } = sandbox
     const listed = stripe.invoices.list({ limit: 100, expand: ['data.customer'] })
@@ -401,7 +401,7 @@ describe('the official client', () => {
     assert.equal(typeof (await stripe.invoices.retrieve(owned.id)).customer, 'string')
   })
 
-  it('reads lines to the end, in their order', async () => {
+  it('reads all lines in order', async () => {
     const { sandbox, stripe } = shared()
     const long = [...sandbox.account.invoices.values()].find(({ lines }) => lines.data.length > 100)
     const { id, lines } = long ?? assert.fail()
@@ -411,7 +411,7 @@ describe('the official client', () => {
     assert.deepEqual([embedded.data.length, embedded.has_more], [10, true])
   })
 
-  it('lists events of the last 30 days, newest first, by type', async t => {
+  it('lists events of the last 30 days by type, newest first', async t => {
     const { sandbox, stripe } = await start(t)
     const { account } = sandbox
     // The 30 days end within the first two.
@@ -467,7 +467,7 @@ describe('the official client', () => {
     assert.match((await stripe.accounts.retrieveCurrent()).id, /^acct_/)
   })
 
-  it('is told what is wrong as Stripe tells it', async () => {
+  it('receives errors in Stripe’s form', async () => {
     const { sandbox, stripe } = shared()
     const draft = sandbox.account.change('create')
     sandbox.account.change('delete', draft)
@@ -502,7 +502,7 @@ describe('the official client', () => {
     }
   })
 
-  it('refuses on every route what Stripe does not document', async () => {
+  it('is refused on every route for parameters that Stripe does not document', async () => {
     const { sandbox, stripe } = shared()
     const { account, address } = sandbox
     account.advance(86_400)
@@ -571,7 +571,7 @@ describe('the official client', () => {
     assert.equal((await failure(twice)).statusCode, 400)
   })
 
-  it('tells which account it is, unless the key may not know, and on every object the mode of the key', async t => {
+  it('reads the account’s name if permitted, and the key’s mode on every object', async t => {
     const { sandbox, stripe } = await start(t, { accountId: 'acct_1Other' })
     assert.equal((await stripe.accounts.retrieveCurrent()).id, 'acct_1Other')
     sandbox.forbidden.add('account')
@@ -598,7 +598,7 @@ describe('the official client', () => {
     }
   })
 
-  it('needs a key, and is held to the rate', async t => {
+  it('needs a key, and is limited to the rate', async t => {
     const { sandbox } = await start(t, { apiKey: 'sk_test_right', ratePerSecond: 3 })
     stopClock(t)
     assert.equal((await failure(connect(sandbox, 'sk_test_wrong').invoices.list())).statusCode, 401)
@@ -623,7 +623,7 @@ describe('the official client', () => {
     assert.match(await older.text(), /Invalid Stripe API version: 2020-08-27/)
   })
 
-  it('holds each endpoint to its own rate', async t => {
+  it('is limited to a separate rate for each endpoint', async t => {
     const { stripe } = await start(t, { ratePerEndpoint: 2, lines: 12 })
     stopClock(t)
     const { data } = await stripe.invoices.list({ limit: 1 })
@@ -633,7 +633,7 @@ describe('the official client', () => {
     await stripe.events.list()
   })
 
-  it('takes its time when told to', async t => {
+  it('waits as long as the sandbox is told to delay', async t => {
     const { sandbox, stripe } = await start(t, { latencyMs: 60, invoices: 1 })
     const clock = stopClock(t)
     let isAnswered = false
@@ -648,7 +648,7 @@ describe('the official client', () => {
   })
 })
 
-describe('webhooks', () => {
+describe('the webhooks of the sandbox’s Stripe', () => {
   const secret = 'whsec_sandbox'
   const { webhooks } = new Stripe(key)
 
@@ -669,7 +669,7 @@ describe('webhooks', () => {
     return { received, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks` }
   }
 
-  it('are signed, and come once and in order', async t => {
+  it('are signed, and arrive once and in order', async t => {
     const { sandbox } = await start(t)
     const { received, url } = await receive(t)
     await assert.rejects(sandbox.deliver(), /subscribed/)
@@ -687,7 +687,7 @@ describe('webhooks', () => {
     assert.equal((await sandbox.deliver({ since: 0 })).length, sandbox.account.events.length)
   })
 
-  it('come shuffled, twice or never on request', async t => {
+  it('arrive shuffled, twice or never on request', async t => {
     const { sandbox } = await start(t)
     const { received, url } = await receive(t)
     sandbox.subscribe(url, secret)
@@ -707,7 +707,7 @@ describe('webhooks', () => {
     assert.deepEqual(await sandbox.deliver({ since: 0, drop: 1 }), [])
   })
 
-  it('come again when they were refused or nobody was there', async t => {
+  it('are repeated after a refusal or without a receiver', async t => {
     const { sandbox } = await start(t)
     let isUp = false
     const { url } = await receive(t, () => (isUp ? 200 : 503))
@@ -731,7 +731,7 @@ describe('webhooks', () => {
   })
 })
 
-describe('faults', () => {
+describe('faults of the sandbox’s Stripe', () => {
   const shared = share()
   const headers = { authorization: `Bearer ${key}` }
   const ask = (url: string) =>
@@ -770,7 +770,7 @@ describe('faults', () => {
     },
   }
   for (const fault of faultNames)
-    it(`${fault} does what it says, and is gone when it is cleared`, async t => {
+    it(`include ${fault}, which has its described effect and ends when it is cleared`, async t => {
       const { sandbox, stripe } = shared()
       const [id] = [...sandbox.account.invoices.values()].sort(newestFirst).map(invoice => invoice.id)
       sandbox.faults.set('list_invoices', fault, { retryAfter: 'soon' })
@@ -783,7 +783,7 @@ describe('faults', () => {
       assert.equal((await stripe.invoices.list()).data.length, 10)
     })
 
-  it('reach every route, last as often as said, and a route has its own before the one of all', async () => {
+  it('apply to any route for a given number of times, and a route’s own fault comes first', async () => {
     const { sandbox } = shared()
     const { account, address, faults } = sandbox
     sandbox.requests.clear()
@@ -822,10 +822,10 @@ describe('faults', () => {
   })
 })
 
-describe('an invoice as PDF', () => {
+describe('the PDF of an invoice in the sandbox', () => {
   const shared = share()
 
-  it('is a real one with number and total, at an address with a secret and without a key', async () => {
+  it('is a real PDF with number and total, at an address with a secret and without a key', async () => {
     const { sandbox, stripe } = shared()
     const { invoices } = sandbox.account
     const finalized = await stripe.invoices.list({ status: 'paid', limit: 100 })
@@ -852,7 +852,7 @@ describe('an invoice as PDF', () => {
     assert.equal(draft?.invoice_pdf, null)
   })
 
-  it('opens in a reader', { skip: !hasPdftotext() && 'pdftotext is not on this machine' }, async () => {
+  it('opens in a PDF reader', { skip: !hasPdftotext() && 'pdftotext is not on this machine' }, async () => {
     const { sandbox, stripe } = shared()
     sandbox.account.change('pay')
     const [invoice = assert.fail()] = (await stripe.invoices.list({ status: 'paid', limit: 1 })).data
@@ -873,8 +873,8 @@ function hasPdftotext(): boolean {
   }
 }
 
-describe('fatura sandbox', () => {
-  it('serves, says how to use it, obeys its controls and stops at a signal', async t => {
+describe('fatura sandbox with Stripe alone', () => {
+  it('serves, explains its use, obeys its controls and stops at a signal', async t => {
     const cli = await createCli(t)
     const program = cli.start([
       'sandbox',
@@ -926,7 +926,7 @@ describe('fatura sandbox', () => {
     assert.ok(await isRefused(Number(new URL(address).port)))
   })
 
-  it('says in one line what it does not take', async t => {
+  it('reports invalid arguments in one line', async t => {
     const cli = await createCli(t)
     assertOneLine(await cli.run(['sandbox', '--port=70000']), /--port must be/)
     for (const option of [

@@ -13,13 +13,13 @@ async function assertHolds(seeds: number, ...more: string[]): Promise<void> {
   assert.match(stdout + stderr, new RegExp(`^${seeds} seeds, \\d+ steps, 0 failed`, 'm'))
 }
 
-describe('no invariant is broken', () => {
-  test('by 300 worlds of faults, kills, clocks and odd records', () => assertHolds(300))
+describe('the simulator finds no broken invariant', () => {
+  test('in 300 worlds with faults, kills, clock changes and invalid records', () => assertHolds(300))
 
-  test('by 20 worlds on a real PostgreSQL', () => assertHolds(20, '--postgres'))
+  test('in 20 worlds on a real PostgreSQL', () => assertHolds(20, '--postgres'))
 })
 
-test('each planted fault changes what its file holds once', () => {
+test('each planted fault of the simulator changes exactly one place in its file', () => {
   for (const { name, file, from } of planted) {
     const source = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
     assert.equal(source.split(from).length, 2, `${name}: ${file}`)

@@ -18,60 +18,60 @@ const open = { status: 'open', total_cents: 100 } as const
 const states: [name: string, invoice: Parameters<typeof stateOf>[0], state: InvoiceState][] = [
   ['a draft is a draft', { status: 'draft', total_cents: 100, payment: owed }, { kind: 'draft' }],
   [
-    'a cancelled invoice is cancelled, whatever was credited',
+    'is cancelled for a void invoice, whatever was credited',
     { status: 'void', total_cents: 100, payment: { ...owed, credited_cents: 100 } },
     { kind: 'void' },
   ],
-  ['a paid one is paid', { status: 'paid', total_cents: 100, payment: owed }, { kind: 'paid' }],
+  ['is paid for a paid invoice', { status: 'paid', total_cents: 100, payment: owed }, { kind: 'paid' }],
   [
-    'a paid one that was credited whole is credited',
+    'is credited for a paid invoice that was credited in full',
     { status: 'paid', total_cents: 100, payment: { ...owed, credited_cents: 100 } },
     { kind: 'credited' },
   ],
   [
-    'one that was credited in part is still to be paid',
+    'is to be paid for an invoice that was credited in part',
     { ...open, payment: { ...owed, credited_cents: 99 } },
     { kind: 'toPay', due: '2026-11-20' },
   ],
   [
-    'nothing is asked for of an open one that was credited whole',
+    'is credited for an open invoice that was credited in full',
     { ...open, payment: { ...owed, credited_cents: 100 } },
     { kind: 'credited' },
   ],
   [
-    'one that is due today is not overdue',
+    'is not overdue on the due day',
     { ...open, payment: { ...owed, due_date: today } },
     { kind: 'toPay', due: today },
   ],
   [
-    'one that was due yesterday is a day overdue',
+    'is one day overdue on the day after the due day',
     { ...open, payment: { ...owed, due_date: '2026-11-18' } },
     { kind: 'overdue', days: 1 },
   ],
   [
-    'one without a due day is to be paid',
+    'is to be paid without a due day',
     { ...open, payment: { ...owed, due_date: null } },
     { kind: 'toPay', due: null },
   ],
   [
-    'an open one of which nothing remains asks for nothing',
+    'is nothing to pay for an open invoice without a remaining amount',
     { ...open, total_cents: -100, payment: { ...owed, remaining_cents: 0 } },
     { kind: 'nothingToPay' },
   ],
-  ['one of which the payment is not known is to be paid', open, { kind: 'toPay', due: null }],
+  ['is to be paid when the payment is unknown', open, { kind: 'toPay', due: null }],
   [
-    'one that is written off says so',
+    'is uncollectible for an uncollectible invoice',
     { status: 'uncollectible', total_cents: 100, payment: owed },
     { kind: 'uncollectible' },
   ],
 ]
 
-describe('the state of an invoice', () => {
+describe('the shown state of an invoice', () => {
   for (const [name, invoice, state] of states)
     test(name, () => assert.deepEqual(stateOf(invoice, today), state))
 })
 
-test('what remains to be paid is told where it is not the total', () => {
+test('the remaining amount is shown only when it differs from the total', () => {
   const remains = (remaining_cents: number, status: 'open' | 'paid' = 'open') =>
     remainderOf({ status, total_cents: 100, payment: { ...owed, remaining_cents } })
   assert.deepEqual(

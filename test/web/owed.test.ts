@@ -34,12 +34,12 @@ function balance(
   }
 }
 
-test('several open invoices are owed together, by the next day that one is due', () => {
+test('several open invoices are shown as one debt with the next due day', () => {
   const [owed] = owedOf(balance([invoice('a', { due_date: '2026-11-25' }), invoice('b', {})]))
   assert.deepEqual([owed?.cents, owed?.count, owed?.daysOverdue, owed?.nextDue], [200, 2, 0, '2026-11-25'])
 })
 
-test('the days overdue are those of the oldest invoice', () => {
+test('the days overdue are those of the oldest overdue invoice', () => {
   const overdue = [
     invoice('a', { due_date: '2026-11-09', days_overdue: 10 }),
     invoice('b', { due_date: '2026-11-18', days_overdue: 1 }),
@@ -48,7 +48,7 @@ test('the days overdue are those of the oldest invoice', () => {
   assert.deepEqual([owed?.daysOverdue, owed?.nextDue], [10, null])
 })
 
-test('an invoice that its document takes back whole is neither owed nor a credit', () => {
+test('a fully credited invoice is neither debt nor credit', () => {
   const credited = invoice('a', { credit_cents: 100, due_date: '2026-01-01', days_overdue: 300 })
   const rest = invoice('b', { remaining_cents: 50 })
   const [owed] = owedOf(balance([credited, rest], { overdue_since: '2026-01-01' }))
@@ -58,7 +58,7 @@ test('an invoice that its document takes back whole is neither owed nor a credit
   )
 })
 
-test('a credit stays beside what is owed, which is never negative', () => {
+test('credit is shown beside the debt, which is never negative', () => {
   const inFavour = invoice('a', { total_cents: -1_121, remaining_cents: 0, credit_cents: 1_121 })
   const [owed] = owedOf(balance([inFavour, invoice('b', {})]))
   assert.deepEqual([owed?.cents, owed?.creditCents, owed?.count], [100, 1_121, 1])
@@ -66,7 +66,7 @@ test('a credit stays beside what is owed, which is never negative', () => {
   assert.deepEqual([alone?.cents, alone?.creditCents, alone?.count], [0, 1_121, 0])
 })
 
-test('a part that is credited stays owed, as the page to pay on asks for it', () => {
+test('a partly credited invoice stays in the debt with its whole amount', () => {
   const [owed] = owedOf(balance([invoice('a', { credit_cents: 30 })]))
   assert.deepEqual([owed?.cents, owed?.creditCents], [100, 30])
 })

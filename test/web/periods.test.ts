@@ -18,7 +18,7 @@ const spans: [today: string, expected: string[]][] = [
   ],
 ]
 for (const [today, expected] of spans)
-  test(`on ${today}, this and the last month, this and the last quarter are whole`, () => {
+  test(`the month and quarter of ${today} and the ones before are offered as whole periods`, () => {
     assert.deepEqual(
       periodsOf(today).map(({ from, to }) => `${from}..${to}`),
       expected,

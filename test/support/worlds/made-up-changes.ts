@@ -69,7 +69,7 @@ import { makeRecord } from '../support/worlds/records.ts'
 import { startService } from '../support/worlds/service.ts'
 
 for (const engine of engines)
-  test(\`a list by currency on \${engine.name}\`, async t => {
+  test(\`a list is filtered by currency on \${engine.name}\`, async t => {
     const records = ['eur', 'jpy', 'eur'].map((currency, i) => makeRecord({ id: \`in_\${i}\`, currency }))
     const service = await startService(t, engine, { records })
     const found = async (query: string) => (await service.list(query)).json.total
@@ -125,7 +125,7 @@ import { engines } from '../support/databases/engines.ts'
 import { assertError, startService } from '../support/worlds/service.ts'
 
 for (const engine of engines)
-  test(\`the summary of a frozen customer on \${engine.name}\`, async t => {
+  test(\`the summary of a frozen customer gets 403 on \${engine.name}\`, async t => {
     const service = await startService(t, engine)
     assertError(await service.get('/api/v1/client/cus_frozen/summary'), 403, 'customer_frozen')
   })
@@ -198,7 +198,7 @@ import { engines } from '../support/databases/engines.ts'
 import { startRig } from '../support/worlds/sync.ts'
 
 for (const engine of engines)
-  test(\`disputes are looked at once a day, whatever starts again, on \${engine.name}\`, async t => {
+  test(\`disputes are read once a day, also after a restart, on \${engine.name}\`, async t => {
     const { connector, connect, store, reader } = await startRig(t, engine, { invoices: 10, lines: 1 })
     await connector.backfill()
     await connector.catchUp()
