@@ -157,40 +157,36 @@ describe('the billing page in another page', { concurrency: 3 }, () => {
     assert.deepEqual(watched.problems, [])
   })
 
-  test(
-    'the element requests a new token at 80 % of a token’s life or after a refusal, without reloading',
-    options,
-    async t => {
-      const iat = Math.floor(Date.now() / 1000)
-      const short = signer.token({ iat, exp: iat + 120 })
-      const long = signer.token({ iat, exp: iat + 3_000 })
-      const { page, watched } = await openHost(
-        t,
-        withElement(),
-        `window.asked = 0
+  test('the element requests a new token at 80 % of its life or after a refusal', options, async t => {
+    const iat = Math.floor(Date.now() / 1000)
+    const short = signer.token({ iat, exp: iat + 120 })
+    const long = signer.token({ iat, exp: iat + 3_000 })
+    const { page, watched } = await openHost(
+      t,
+      withElement(),
+      `window.asked = 0
     const tokens = ${JSON.stringify([`${short.slice(0, -4)}AAAA`, short, long])}
     document.querySelector('fatura-invoices').fetchToken = async () => tokens[window.asked++]`,
-        page => page.clock.install(),
-      )
-      // The first token is refused, so the second is asked for.
-      await page.getByRole('button', { name: 'FR A/12', exact: true }).waitFor()
-      await page.locator('.owed-sum').first().waitFor()
-      assert.equal(await page.evaluate('asked'), 2)
-      await page.clock.fastForward(60_000)
-      assert.equal(await page.evaluate('asked'), 2)
-      const before = watched.requests.length
-      await page.clock.fastForward(40_000)
-      assert.equal(await page.evaluate('asked'), 3)
-      // The next request, and none before it, has the new token.
-      const next = page.waitForRequest(request => request.headers().authorization === `Bearer ${long}`)
-      await page.getByRole('button', { name: 'FR A/12', exact: true }).click()
-      assert.match((await next).url(), /\/invoice\/in_0012\b/)
-      const lists = watched.requests.slice(before).filter(url => /\/(invoices|summary|balance)\b/.test(url))
-      assert.deepEqual(lists, [])
-      const balances = watched.requests.filter(url => /\/balance\b/.test(url))
-      assert.equal(balances.length, 2, 'one was refused, one answered')
-    },
-  )
+      page => page.clock.install(),
+    )
+    // The first token is refused, so the second is asked for.
+    await page.getByRole('button', { name: 'FR A/12', exact: true }).waitFor()
+    await page.locator('.owed-sum').first().waitFor()
+    assert.equal(await page.evaluate('asked'), 2)
+    await page.clock.fastForward(60_000)
+    assert.equal(await page.evaluate('asked'), 2)
+    const before = watched.requests.length
+    await page.clock.fastForward(40_000)
+    assert.equal(await page.evaluate('asked'), 3)
+    // The next request, and none before it, has the new token.
+    const next = page.waitForRequest(request => request.headers().authorization === `Bearer ${long}`)
+    await page.getByRole('button', { name: 'FR A/12', exact: true }).click()
+    assert.match((await next).url(), /\/invoice\/in_0012\b/)
+    const lists = watched.requests.slice(before).filter(url => /\/(invoices|summary|balance)\b/.test(url))
+    assert.deepEqual(lists, [])
+    const balances = watched.requests.filter(url => /\/balance\b/.test(url))
+    assert.equal(balances.length, 2, 'one was refused, one answered')
+  })
 
   test('the element requests each resource once at its first load', options, async t => {
     const { page, watched } = await openHost(

@@ -50,7 +50,7 @@ const views = {
 } as const
 
 // Each has a page of its own, and mostly waits for it.
-describe('the accessibility of the billing page', { concurrency: 3 }, () => {
+describe('the accessible billing page', { concurrency: 3 }, () => {
   for (const [name, look] of Object.entries({
     'light, English': { locale: 'en-GB', colorScheme: 'light' },
     'dark, Portuguese, on a phone': {
@@ -73,7 +73,7 @@ describe('the accessibility of the billing page', { concurrency: 3 }, () => {
       assertClean(/Failed to load resource/)
     })
 
-  test('includes a width of 320 px and a zoom of 200 % without horizontal scrolling', options, async t => {
+  test('needs no horizontal scrolling at a width of 320 px or a zoom of 200 %', options, async t => {
     const zoomed = { width: 640, height: 450 }
     const { page } = await open(t, { viewport: zoomed, deviceScaleFactor: 2 })
     for (const [view, [path, sign]] of Object.entries(views)) {
@@ -88,7 +88,7 @@ describe('the accessibility of the billing page', { concurrency: 3 }, () => {
     }
   })
 
-  test('includes long words, which wrap inside their cards', options, async t => {
+  test('wraps long words inside their cards', options, async t => {
     const { page } = await open(t, { customer: 'cus_long' })
     for (const [path, amount] of [
       ['/', '.invoices .number'],
@@ -123,7 +123,7 @@ describe('the accessibility of the billing page', { concurrency: 3 }, () => {
     }
   })
 
-  test('includes filters, pages, an invoice, a PDF and the way back by keyboard', options, async t => {
+  test('can be used by keyboard alone: filters, pages, an invoice, a PDF and back', options, async t => {
     const { page, assertClean } = await open(t)
     await page.locator('.charts').waitFor()
     const press = async (key: string, times = 1) => {
@@ -171,7 +171,7 @@ describe('the accessibility of the billing page', { concurrency: 3 }, () => {
   })
 
   test(
-    'includes a plain style for usual states, a strong one for others, and a strike-through for cancelled totals',
+    'shows usual states plainly and others strongly, and strikes cancelled totals through',
     options,
     async t => {
       const { page } = await open(t)
@@ -198,7 +198,7 @@ describe('the accessibility of the billing page', { concurrency: 3 }, () => {
   )
 
   for (const width of [390, 1280])
-    test(`includes a first view at ${width} px whose parts do not move while it loads`, options, async t => {
+    test(`loads the first view at ${width} px without moving its parts`, options, async t => {
       const held: Route[] = []
       const { page } = await open(t, {
         viewport: { width, height: 1_600 },
@@ -224,7 +224,7 @@ describe('the accessibility of the billing page', { concurrency: 3 }, () => {
       assert.deepEqual(await page.evaluate('shifts'), [])
     })
 
-  test('includes no animations for readers who prefer reduced motion', options, async t => {
+  test('has no animations for readers who prefer reduced motion', options, async t => {
     const animations = async (reducedMotion: 'reduce' | 'no-preference') => {
       const held: Route[] = []
       const { page } = await open(t, {
@@ -244,7 +244,7 @@ describe('the accessibility of the billing page', { concurrency: 3 }, () => {
     assert.deepEqual(await animations('reduce'), ['none', 'none'])
   })
 
-  test('includes forced colours, where each state has its own words and shape', options, async t => {
+  test('gives each state its own words and shape in forced colours', options, async t => {
     const { page } = await open(t, { forcedColors: 'active' })
     await page.locator('.charts').waitFor()
     const fills = await page.evaluate(`(() => {
@@ -257,7 +257,7 @@ describe('the accessibility of the billing page', { concurrency: 3 }, () => {
     await screenshot(page, 'forced-colours')
   })
 
-  test('the files of the page and the element are at most 60 KB compressed', () => {
+  test('has files of at most 60 KB compressed, together with the element', () => {
     const files = loadPage({})
     assert.deepEqual(files.map(({ path }) => path.replace(/-[A-Z0-9]{8}\./, '.')).toSorted(), [
       '/',
@@ -277,7 +277,7 @@ describe('the accessibility of the billing page', { concurrency: 3 }, () => {
     assert.ok(sizes.br <= 60_000 && sizes.gzip <= 60_000, JSON.stringify(sizes))
   })
 
-  test('the content policy of the page allows only its own files', async () => {
+  test('has a content policy that allows only its own files', async () => {
     const { headers, status } = await service.get('/', { token: null })
     assert.equal(status, 200)
     assert.equal(

@@ -52,8 +52,8 @@ const lists = /\/invoices(\?|$)/
 const failedLoad = /Failed to load resource/
 
 // Each has a page of its own, and mostly waits for it.
-describe('a state of the billing page', { concurrency: 3 }, () => {
-  test('without invoices is explained, and a new invoice appears by itself', options, async t => {
+describe('the billing page in an unusual state', { concurrency: 3 }, () => {
+  test('explains that there are no invoices, and shows a new invoice by itself', options, async t => {
     const { page, assertClean } = await open(t, {
       customer: 'cus_empty',
       prepare: page => page.clock.install(),
@@ -66,7 +66,7 @@ describe('a state of the billing page', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('without matches offers to clear the filters', options, async t => {
+  test('offers to clear the filters when no invoice matches', options, async t => {
     const { page, assertClean } = await open(t, { path: '/?q=zzz&date_from=2026-02-01&date_to=2026-01-01' })
     await page.getByRole('heading', { name: 'No invoice matches' }).waitFor()
     await page.getByText('The first day is after the last').waitFor()
@@ -75,7 +75,7 @@ describe('a state of the billing page', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('with too many search words is explained, and the search can be cleared', options, async t => {
+  test('explains that a search has too many words, and offers to clear it', options, async t => {
     const words = Array.from({ length: 11 }, (_, index) => `w${index}x`).join('+')
     const { page, assertClean } = await open(t, { path: `/?q=${words}` })
     await page.getByRole('alert').getByRole('heading', { name: 'This search is too long' }).waitFor()
@@ -84,7 +84,7 @@ describe('a state of the billing page', { concurrency: 3 }, () => {
     assertClean(failedLoad)
   })
 
-  test('of slow loading is explained after a while, with a button to try again', options, async t => {
+  test('explains slow loading after a while, with a button to try again', options, async t => {
     let isHeld = true
     const held: Route[] = []
     const { page, assertClean } = await open(t, {
@@ -108,24 +108,20 @@ describe('a state of the billing page', { concurrency: 3 }, () => {
     ['revoked', 'Your access has ended', { revoked_at: Date.now() }],
     ['for another customer', 'This access is for somebody else', { customers: ['cus_bob'] }],
   ] as const)
-    test(
-      `with an access that is ${state} is explained, and another link opens the invoices`,
-      options,
-      async t => {
-        const token = await service.createToken(given)
-        const { page, assertClean } = await open(t, { token })
-        await page.getByRole('alert').getByRole('heading', { name: title }).waitFor()
-        assert.equal(await page.locator(rows).count(), 0)
-        assert.equal(await page.getByRole('textbox').count(), 0, 'nobody is asked for an ID')
-        // Another link, opened in the same tab, is all it takes.
-        await page.goto(`${service.address}/#t=${everything}&c=cus_ana`)
-        await page.locator(rows).first().waitFor()
-        assert.equal(await page.evaluate('location.href.includes("fat_")'), false)
-        assertClean(failedLoad)
-      },
-    )
+    test(`explains that the access is ${state}, and another link opens the invoices`, options, async t => {
+      const token = await service.createToken(given)
+      const { page, assertClean } = await open(t, { token })
+      await page.getByRole('alert').getByRole('heading', { name: title }).waitFor()
+      assert.equal(await page.locator(rows).count(), 0)
+      assert.equal(await page.getByRole('textbox').count(), 0, 'nobody is asked for an ID')
+      // Another link, opened in the same tab, is all it takes.
+      await page.goto(`${service.address}/#t=${everything}&c=cus_ana`)
+      await page.locator(rows).first().waitFor()
+      assert.equal(await page.evaluate('location.href.includes("fat_")'), false)
+      assertClean(failedLoad)
+    })
 
-  test('of a revoked access hides the invoices at once', options, async t => {
+  test('hides the invoices as soon as the access is revoked', options, async t => {
     const token = await service.createToken()
     const { page, assertClean } = await open(t, { token, prepare: page => page.clock.install() })
     await page.locator(rows).first().waitFor()
@@ -138,7 +134,7 @@ describe('a state of the billing page', { concurrency: 3 }, () => {
     assertClean(failedLoad)
   })
 
-  test('of a rate limit counts down and continues by itself', options, async t => {
+  test('counts down after a rate limit, and continues by itself', options, async t => {
     const { page, assertClean } = await open(t, {
       async prepare(page) {
         await page.clock.install()
@@ -154,7 +150,7 @@ describe('a state of the billing page', { concurrency: 3 }, () => {
   })
 
   test(
-    'without a connection keeps the loaded invoices, and continues when the connection is back',
+    'keeps the loaded invoices when the connection breaks, and continues when it is back',
     options,
     async t => {
       await service.save(makeRecord({ id: 'in_off', customer_id: 'cus_off' }))
@@ -175,7 +171,7 @@ describe('a state of the billing page', { concurrency: 3 }, () => {
     },
   )
 
-  test('without a connection from the start makes no statement about invoices', options, async t => {
+  test('says nothing about invoices when there was no connection from the start', options, async t => {
     let isOffline = true
     const { page, assertClean } = await open(t, {
       async prepare(page) {
@@ -192,7 +188,7 @@ describe('a state of the billing page', { concurrency: 3 }, () => {
     assertClean(failedLoad)
   })
 
-  test('of a service fault shows a reference and a button to try again', options, async t => {
+  test('shows a reference and a button to try again after a fault of the service', options, async t => {
     const { page, assertClean } = await open(t, {
       prepare: failOnce(500, { 'request-id': 'req_1' }, { code: 'internal', message: 'A fault.' }),
     })
@@ -202,7 +198,7 @@ describe('a state of the billing page', { concurrency: 3 }, () => {
     assertClean(failedLoad)
   })
 
-  test('of a missing invoice leads back to the list', options, async t => {
+  test('leads back to the list when an invoice is missing', options, async t => {
     const { page, assertClean } = await open(t)
     for (const id of ['in_none', 'nonsense']) {
       await page.goto(`${service.address}/?invoice=${id}`)
@@ -214,7 +210,7 @@ describe('a state of the billing page', { concurrency: 3 }, () => {
   })
 
   test(
-    'of a document that is not ready tries again by itself until it is ready or cancelled',
+    'asks for an unfinished document by itself until the document is ready or cancelled',
     options,
     async t => {
       const { page, assertClean } = await open(t, { customer: 'cus_bob', path: '/?invoice=in_bob' })
@@ -234,7 +230,7 @@ describe('a state of the billing page', { concurrency: 3 }, () => {
     },
   )
 
-  test('of a missing or draft document shows words in place of a button', options, async t => {
+  test('shows words in place of a button when a document is missing or a draft', options, async t => {
     const { page, assertClean } = await open(t, { customer: 'cus_bob', path: '/?invoice=in_ixdraft' })
     await page.locator('.detail header').getByText('Being issued').waitFor()
     assert.equal(await page.getByRole('button', { name: /Invoice \(PDF\)/ }).count(), 0)
@@ -244,7 +240,7 @@ describe('a state of the billing page', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('without an access explains where a link comes from, and asks for no ID', options, async t => {
+  test('explains where a link comes from when there is no access, and asks for no ID', options, async t => {
     const { page, assertClean } = await open(t, { locale: 'pt-PT' })
     await page.locator(rows).first().waitFor()
     await page.getByRole('button', { name: 'Sair' }).click()

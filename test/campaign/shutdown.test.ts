@@ -70,7 +70,7 @@ async function endAgainAndAgain(t: TestContext): Promise<void> {
 describe('the end of fatura serve', () => {
   it('loses no request under traffic at SIGTERM, on idle, busy and new connections', endAgainAndAgain)
 
-  it('answers clients that connect while its process stands still at its end', async t => {
+  it('answers clients that connect while the ending process is paused', async t => {
     const cli = await createCli(t)
     await cli.load(makeInvoice({ id: 'in_1' }))
     const api = await cli.serve([], { env: { SHUTDOWN_DELAY: '0s' } })

@@ -52,7 +52,7 @@ describe('the file .env', { concurrency: 3 }, () => {
     assert.ok(cli.hasStore('a #b.db'))
   })
 
-  it('leads to one warning without the value for an unknown setting', async t => {
+  it('causes one warning, without the value, for an unknown setting', async t => {
     const cli = await createWithFile(t, 'STRIPE_KEY=canary\nPGPASSWORD=canary\nPORT=0\n')
     const program = cli.start(['serve', '--migrate'])
     await program.waitFor(/"msg":"listening"/)

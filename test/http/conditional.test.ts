@@ -12,10 +12,10 @@ const balance = '/api/v1/client/cus_ana/balance'
 const detail = '/api/v1/client/cus_ana/invoice/in_1'
 
 for (const engine of engines) {
-  describe(`conditional requests on ${engine.name}`, () => {
+  describe(`ETags and conditional requests on ${engine.name}`, () => {
     const service = shareService(engine, { records: [makeRecord({ id: 'in_1' })] })
 
-    test('have a strong ETag and Cache-Control: private, no-cache for list, summary, balance and detail', async () => {
+    test('list, summary, balance and detail have a strong ETag and Cache-Control: private, no-cache', async () => {
       for (const path of [list, summary, balance, detail]) {
         const { headers } = await service().get(path)
         assert.match(String(headers.etag), /^"[\w.-]+"$/)
@@ -23,7 +23,7 @@ for (const engine of engines) {
       }
     })
 
-    test('with a current ETag in If-None-Match get 304 without a body, also weak, in a list or as *', async () => {
+    test('If-None-Match with the current ETag gets 304 without a body, also weak, in a list or as *', async () => {
       for (const path of [list, `${list}?status=paid&page=2`, summary, balance, detail]) {
         const { etag } = (await service().get(path)).headers
         for (const held of [etag, `W/${etag}`, `"other", ${etag}`, ` ${etag} ,"x"`, '*']) {
@@ -37,7 +37,7 @@ for (const engine of engines) {
       }
     })
 
-    test('by HEAD get the same headers as by GET, also with 304', async () => {
+    test('HEAD gets the same headers as GET, also with 304', async () => {
       for (const path of [list, summary, balance, detail]) {
         const get = await service().get(path)
         const head = await service().get(path, { method: 'HEAD' })
@@ -52,7 +52,7 @@ for (const engine of engines) {
       }
     })
 
-    test('see a new ETag of the list after every change of the customer’s invoices, and only then', async t => {
+    test('the list’s ETag changes with every change of the customer’s invoices, and only then', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1', status: 'open' })] })
       const seen = new Set<string>()
       const expectNew = async (reason: string) => {
@@ -74,7 +74,7 @@ for (const engine of engines) {
       assert.equal((await service.get(list)).headers.etag, before)
     })
 
-    test('see different ETags for customers of one import, which are not valid for each other', async t => {
+    test('customers of one import have different ETags, which are not valid for each other', async t => {
       const customers = ['cus_ana', 'cus_bob', 'cus_eva']
       const records = customers.map(customer_id => makeRecord({ customer_id }))
       const service = await startService(t, engine, { records })
@@ -92,7 +92,7 @@ for (const engine of engines) {
         }
     })
 
-    test('see the same ETag after stored invoices are saved again unchanged', async t => {
+    test('saving unchanged invoices again changes no ETag', async t => {
       const record = makeRecord({ id: 'in_1' }, [makeLine()])
       const service = await startService(t, engine, { records: [record] })
       const before = [(await service.get(list)).headers.etag, (await service.get(detail)).headers.etag]
@@ -103,7 +103,7 @@ for (const engine of engines) {
       )
     })
 
-    test('see an ETag of a detail that follows its own invoice and lines', async t => {
+    test('a detail’s ETag changes only with its own invoice and lines', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1', number: 'N-1' })] })
       const first = (await service.get(detail)).headers.etag
       await service.save(makeRecord({ id: 'in_2' }))
@@ -112,7 +112,7 @@ for (const engine of engines) {
       assert.notEqual((await service.get(detail)).headers.etag, first)
     })
 
-    test('with an invented ETag still get 404 for a missing or another customer’s invoice', async t => {
+    test('a missing or another customer’s invoice gets 404 even with an invented ETag', async t => {
       const service = await startService(t, engine, {
         records: [makeRecord({ id: 'in_b', customer_id: 'cus_bob' })],
       })
@@ -129,7 +129,7 @@ for (const engine of engines) {
           )
     })
 
-    test('have the last success in Fatura-Synced-At with 200 and 304, and no such header before', async t => {
+    test('Fatura-Synced-At is the last success, with 200 and 304, and is absent before the first success', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
       assert.equal((await service.get(list)).headers['fatura-synced-at'], undefined)
       await service.store.transaction(tx => tx.saveSuccess('import', Date.UTC(2026, 4, 1, 12)))

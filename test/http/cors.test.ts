@@ -120,7 +120,7 @@ for (const engine of engines)
       assert.ok(lines.length >= 15, 'each has its line in the log')
     })
 
-    test('are compared exactly with the allowed origins', async t => {
+    test('must have exactly an allowed origin', async t => {
       const service = await startService(t, engine, { corsOrigins: [app] })
       for (const origin of [
         ...['null', '*', '', 'app.example.com', 'http://app.example.com', `${app}:443`, `${app}/`],

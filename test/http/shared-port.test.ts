@@ -77,7 +77,7 @@ describe('several processes on one port', { skip: notShared }, () => {
     for (let time = 0; time < 20; time++) assert.equal((await ask(staying, '')).status, 200)
   })
 
-  it('refuse a second service without REUSE_PORT, and a port of another program', patient, async t => {
+  it('need REUSE_PORT in each process, and refuse a port of another program', patient, async t => {
     const cli = await createCli(t)
     const shared = await cli.serve(['--migrate', '--reuse-port', 'on'])
     const handsOn = readFileSync('/proc/sys/net/ipv4/tcp_migrate_req', 'utf8').trim() === '1'

@@ -411,7 +411,7 @@ for (const engine of engines)
       )
     })
 
-    test('begins a period with the previous balance, and ends it before the next period', async t => {
+    test('starts each period with the closing balance of the period before', async t => {
       const records = Array.from({ length: 30 }, (_, i) => {
         const issued_at = new Date(Date.UTC(2026, 0, 1 + 3 * i)).toISOString()
         return makeRecord({ id: `in_${i}`, issued_at, status: 'open', currency: i % 4 ? 'eur' : 'usd' })

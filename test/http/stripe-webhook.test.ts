@@ -248,7 +248,7 @@ describe('Stripe’s webhooks', beside, () => {
     await stopInFlight(world, receiver)
   })
 
-  it('of any kind at one receiver', async t => {
+  it('that arrive at one receiver', async t => {
     const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 22 })
     onlyWebhooks(world)
     const receiver = await world.receive()

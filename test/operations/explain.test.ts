@@ -262,7 +262,7 @@ for (const engine of engines)
       assert.equal((await jsonHere())[0].is_stale, true)
     })
 
-    it('reports misses, a claimed document beside the linked one, and a missing document', async t => {
+    it('shows missed and missing documents, and a claimed document beside the linked one', async t => {
       const { store, text, textHere, save, saveDocument, relink } = await createWorld(t, engine)
       await save({}, { state: 'synced', ix_id: 9 })
       await saveDocument({ id: 10 })

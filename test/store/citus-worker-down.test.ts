@@ -206,7 +206,7 @@ describe('fatura doctor on Citus', { skip: skipCitus }, () => {
 })
 
 describe('a lock that another session holds at a Citus worker', { skip: skipCitus }, () => {
-  test('makes a reader wait for the usual time, and ends when its client is gone', async t => {
+  test('makes a reader wait for the usual time, unless the reader’s client leaves', async t => {
     const { coordinator, findDoomed } = await createCluster(t)
     const customers = Array.from({ length: 12 }, (_, i) => `cus_${i}`)
     const [customer_id = ''] = await findDoomed(customers)

@@ -125,7 +125,7 @@ test('the connector reports a missing store and leaves no thread running', async
   )
 })
 
-test('the connector on PostgreSQL reports it when the lease gets no connection, and closes the writer’s connection', {
+test('the connector on PostgreSQL reports that the lease gets no connection, and closes the writer’s connection', {
   timeout: 600_000,
 }, async t => {
   const postgres = engines.find(({ name }) => name === 'postgres') as Engine

@@ -202,7 +202,7 @@ describe('PostgreSQL writers of the same customer', { concurrency: true }, () =>
 })
 
 describe('the time limits of a PostgreSQL writer', () => {
-  it('hold without the session’s options, and options in the address take precedence', async t => {
+  it('hold when a proxy drops the session’s options, and the address can change them', async t => {
     const url = await postgres.createStore(t)
     const names = ['lock_timeout', 'idle_in_transaction_session_timeout', 'statement_timeout', 'jit']
     const limitsOf = async (address: string) => {

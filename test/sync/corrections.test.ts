@@ -128,7 +128,7 @@ for (const engine of engines)
         await assertTrue(account, store)
       })
 
-    it('excludes an announced invoice that was fetched before the list asked and answered afterwards', async t => {
+    it('excludes an announced invoice whose fetch overlaps with the list’s request', async t => {
       const { account, connect, source, some, count } = await startListed(t, engine)
       const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       const slow = await connect({
@@ -225,7 +225,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('excludes a list that closes a gap before its events are read', async t => {
+    it('excludes changes that a list finds while it closes a gap in the events', async t => {
       const { account, connect, store, some } = await startListed(t, engine)
       const { now } = Date
       t.mock.method(Date, 'now', () => now() + 31 * day * 1_000)

@@ -117,10 +117,10 @@ describe('an answer that overlaps in time with the stored answer', () => {
   })
 })
 
-describe('a value that the platform leaves out', () => {
+describe('the completion of an answer with stored values', () => {
   const previous = (fields: Fields) => stored(fields).previous
 
-  it('keeps the issued invoice’s customer name, while a draft takes the new name', () => {
+  it('keeps the customer name of an issued invoice, and takes the new name for a draft', () => {
     const renamed = told({ display_name: 'New', status: 'open' })
     assert.equal(
       completeRecord(renamed, previous({ display_name: 'Old', status: 'open' })).invoice.display_name,
@@ -156,7 +156,7 @@ describe('a value that the platform leaves out', () => {
     )
   })
 
-  it('keeps the stored payments', () => {
+  it('keeps the stored payments when the platform no longer shows them', () => {
     const before = { id: 'pi_1', amount_cents: 5, paid_at: null }
     const known = previous({}) ?? assert.fail()
     const payment = { ...completePaymentFacts(known.invoice), payments: [before] }

@@ -146,7 +146,7 @@ describe('the sync of documents', { concurrency: engines.length }, () => {
         assert.equal(after.length, before, 'it is told once, not at every round')
       })
 
-      test('invoices with a total of zero or before a set day need no document', async t => {
+      test('invoices with a total of zero, or before the day of LINK_IGNORE_BEFORE, need no document', async t => {
         const rig = await startOrdinary(t, engine, {
           invoices: 40,
           rules: { ignoreBefore: '2999-01-01' },

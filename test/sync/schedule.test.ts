@@ -152,7 +152,7 @@ describe('the schedule of the connector’s questions', () => {
     assert.equal(count(recent.ran, 'sweepMonth'), 2)
   })
 
-  it('lets a single run list again one part of all invoices, in a tenth of its interval', () => {
+  it('lets sync --once list a part of all invoices again when this is due before its next run', () => {
     const at = Date.UTC(2026, 10, 15)
     const clocks = { calendar: () => at }
     const hour = 60 * minute

@@ -238,7 +238,7 @@ describe('a document has one owner', () => {
   })
   const free = (client_tax_id: string | null = null) => ({ ...seen({ reference: 'PO 12' }), client_tax_id })
 
-  it('the invoice in its reference owns the document, and another invoice that claims it is failed', () => {
+  it('the invoice that the reference names owns the document, and another invoice’s claim fails', () => {
     for (const [reference, rules] of [
       ['in_other', {}],
       ['Stripe in_other', templates('Stripe {id}')],

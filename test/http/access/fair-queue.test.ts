@@ -191,7 +191,7 @@ describe('the fair queue', () => {
     }
   })
 
-  it('gives a member’s own limit as the reason even after a pause of the process', async t => {
+  it('names the member’s own limit as the reason of a refusal, even after a pause of the process', async t => {
     const clock = stopClock(t)
     // Their time comes after half a second, long after the wait has ended.
     const queue = openQueue(t, { perMemberSecond: 1, waitMs: 20 })

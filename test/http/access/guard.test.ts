@@ -59,7 +59,7 @@ describe('an address with many wrong tokens', () => {
         assert.equal((await send(authenticate, createToken().token, address)).code, 'invalid_token', address)
     })
 
-  test('also counts wrong secrets of a known ID, and a valid token is let in after its first success', async t => {
+  test('counts wrong secrets of a known ID, and lets a valid token in after its first success', async t => {
     stopClock(t)
     const { id, token, hash } = createToken()
     const record = { id, hash, every_customer: true, expires_at: null, revoked_at: null }

@@ -280,7 +280,7 @@ describe('the cost of verifying JWTs and links', () => {
     assert.ok(!(authenticate(header.replace(' ', '   ')) instanceof Promise))
   })
 
-  test('is saved for an hour for a valid signature, and for seconds for a refused one', async t => {
+  test('is avoided for an hour after a valid signature, and for seconds after a refused one', async t => {
     const verify = t.mock.method(globalThis.crypto.subtle, 'verify')
     const signer = makeLinkSigner()
     const { authenticate, clock } = start(signer.key)

@@ -112,7 +112,7 @@ for (const engine of engines)
       )
     })
 
-    test('silently sends three mails an hour per address, and accepts 20 requests per source', async () => {
+    test('sends at most three mails an hour per address, and accepts 20 requests per source', async () => {
       await service.save(record('in_7', 'cus_often', 'often@x.example', 1))
       for (let count = 0; count < 5; count++)
         assert.equal((await ask({ email: 'often@x.example' }, '192.0.2.6')).status, 202)

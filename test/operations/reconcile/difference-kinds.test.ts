@@ -459,7 +459,7 @@ function find({ invoice: own, facts, document: theirs, related = [], taxId = 'PT
   return findDifferences(linked, [known], defaultRules, stripeIdentity, Date.now(), [], bounds)
 }
 
-describe('fatura reconcile, for one invoice and its document,', () => {
+describe('fatura reconcile on one invoice and its document', () => {
   for (const each of cases)
     it(each.it, () => {
       const found = find(each)

@@ -457,7 +457,7 @@ test('a short pause does not replace a longer pause of Stripe', async t => {
   assert.deepEqual(await fetchLines(short.id, signal), linesOf(short))
 })
 
-test('every fault of Stripe gives whole answers or none, and ends with the fault', {
+test('every fault of Stripe gives whole answers or none, and correct answers follow the fault', {
   timeout: 600_000,
 }, async t => {
   const world = await startWorld(t, sqlite)
