@@ -67,7 +67,7 @@ describe('fatura migrate on Citus', { skip: skipCitus }, () => {
     assert.deepEqual(await misplaced(url), [])
   })
 
-  test('distributes a table that is not distributed, which is named before', async t => {
+  test('names a table that is not distributed, and the next run distributes it', async t => {
     const [url = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
     await runSql(url, "SELECT undistribute_table('fatura.journal')")
     await runSql(url, 'DROP FUNCTION fatura.read_version(text)')
@@ -76,7 +76,7 @@ describe('fatura migrate on Citus', { skip: skipCitus }, () => {
     assert.deepEqual(await misplaced(url), ['fatura.read_version()'])
   })
 
-  test('moves a table to the shards of its customers’ invoices, and names it before', async t => {
+  test('names a table on other shards than its customers’ invoices, and the next run moves it', async t => {
     const [url = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
     const writer = await openWriteStore(url)
     await writer.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_1' }, [makeLine()])]))
@@ -156,7 +156,7 @@ const document: Document = {
 }
 
 describe('writes on Citus', { skip: skipCitus }, () => {
-  test('send few commands for one invoice, and less than one for each customer for many invoices', async t => {
+  test('send few commands for one invoice, and fewer commands than customers for many invoices', async t => {
     const [url = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
     const count = (work: (tx: WriteTransaction) => Promise<unknown>) =>
       countCommands(t, url, openWriteStore, store => store.transaction(work))
