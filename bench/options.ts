@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import type { Shape } from './seed/corpus.ts'
 import { defaultFolder } from './seed/data-folder.ts'
 
-export const sections = ['rates', 'flat', 'metrics'] as const
+export const sections = ['rates', 'expanded', 'flat', 'metrics'] as const
 export type Section = (typeof sections)[number]
 export const engineNames = ['sqlite', 'postgres'] as const
 export type EngineName = (typeof engineNames)[number]
@@ -36,7 +36,7 @@ export const usage = `npm run bench                        everything; writes do
 npm run bench -- --quick             a small corpus and short rounds; writes nothing
 npm run bench -- scale               pages and details over many invoices against those over 400,000, and the space they take
 
-  --only rates,flat,metrics          some sections
+  --only rates,expanded,flat,metrics some sections
   --engine sqlite|postgres           one engine
   --rounds N --seconds N             how many rounds, and how long each target is loaded in each
   --samples N                        how often each request of the latency table is sent

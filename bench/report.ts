@@ -13,6 +13,7 @@ const [begin, end] = ['<!-- bench:begin -->', '<!-- bench:end -->']
 /** The order of the sections on the page. */
 export const titles = {
   rates: 'Rates',
+  expanded: 'Expanded lists',
   flat: 'Latency by size of the customer',
   metrics: 'Metrics',
   scale: 'Scale',

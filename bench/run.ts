@@ -3,6 +3,7 @@
 import { describeMachine } from './machine.ts'
 import { type Options, readOptions, usage } from './options.ts'
 import { formatSection, type Measurement, titles, writeReport } from './report.ts'
+import { measureExpanded } from './sections/expanded.ts'
 import { measureFlat } from './sections/flat.ts'
 import { measureMetrics } from './sections/metrics.ts'
 import { measureRates } from './sections/rates.ts'
@@ -10,7 +11,12 @@ import { measureScale } from './sections/scale.ts'
 import { openSeeded, type SeededStore, startEngines } from './seed/stores.ts'
 import { cleanUp, cleanUpOnSignals, isInterrupted } from './servers/clean-up.ts'
 
-const measures = { rates: measureRates, flat: measureFlat, metrics: measureMetrics }
+const measures = {
+  rates: measureRates,
+  expanded: measureExpanded,
+  flat: measureFlat,
+  metrics: measureMetrics,
+}
 
 async function measure(options: Options): Promise<void> {
   const servers = await startEngines(options)

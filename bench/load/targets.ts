@@ -45,7 +45,6 @@ export async function startTargets(options: Options, stores: readonly SeededStor
     servers.push(await startPlain(options, store, service.headers))
     servers.push({ ...service, key, name, databasePid, searches: true })
     targets.push(...(await singleTargets(service, customers, { key, name, databasePid })))
-    targets.push(...expandedTargets(service, customers, { key, name, databasePid }))
   }
   for (const question of Object.keys(serviceQuestions) as ServiceQuestion[])
     await checkAlike(
@@ -143,23 +142,6 @@ async function startConstant(
   await writeFile(file, text)
   const running = await startServer(folder, 'f0', [program('constant.ts'), file], { NODE_ENV: 'production' })
   return { ...running, key: 'f0', name: 'F0: node:http, constant bytes', headers: {}, databasePid: null }
-}
-
-/** The lists that are compared with themselves, expanded. */
-const expandedQuestions = ['', '?page=2', '?q=lda'] as const
-
-function expandedTargets(
-  { headers, ...service }: Service,
-  customers: readonly string[],
-  { key, name, databasePid }: Pick<Target, 'key' | 'name' | 'databasePid'>,
-): Target[] {
-  return expandedQuestions.map(question => {
-    const { key: ofQuestion, name: named } = serviceQuestions[question]
-    const expand = `${question}${question === '' ? '?' : '&'}expand=document,payment`
-    const requests = customers.map(customer => ({ path: listPath(customer) + expand, headers }))
-    const about = { key: `${key}${ofQuestion}-expand`, name: `${name}${named}, expanded` }
-    return { ...service, ...about, databasePid, requests, status: 200 }
-  })
 }
 
 /** The service's other answers: one invoice, and 304. */

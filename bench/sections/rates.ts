@@ -26,21 +26,8 @@ const plain = (['sqlite', 'postgres'] as const).flatMap(engine =>
   ),
 )
 
-/** The goal: at most 1.3 times the CPU of the list as it is. */
-const expanded = (['sqlite', 'postgres'] as const).flatMap(engine =>
-  ['', '-page-2', '-q'].map(
-    key =>
-      [
-        `service-${engine}${key}-expand`,
-        `service-${engine}${key}`,
-        `${engine}: expand / list${key.replaceAll('-', ' ')}`,
-      ] as const,
-  ),
-)
-
 const pairs = [
   ...plain,
-  ...expanded,
   ...compared.flatMap(([left, right, name]) =>
     Object.values(serviceQuestions).map(
       each => [left + each.key, right + each.key, name + each.name] as const,
