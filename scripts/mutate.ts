@@ -26,8 +26,8 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
     files: access('authenticate', 'short-cache', 'lookup-guard', 'grant'),
     tests: [fast, ...access('link.test', 'guard.test', 'access.test').map(inTests)],
   },
-  counts: {
-    files: access('token', 'recent-map', 'windows'),
+  limits: {
+    files: access('token', 'windows'),
     tests: [fast, ...access('guard.test', 'access.test').map(inTests)],
   },
   queue: { files: access('fair-queue'), tests: ['test/http/access/fair-queue.test.ts'] },
@@ -50,7 +50,7 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
     ],
   },
   stamps: { files: ['src/store/stamps.ts'], tests: ['test/store/stamps.test.ts'] },
-  counting: {
+  counters: {
     files: ['src/store/sql/counters.ts', 'src/store/sql/write-counters.ts'],
     tests: [
       skip('on (postgres|citus)'),
