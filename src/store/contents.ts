@@ -159,7 +159,7 @@ export const otherTables = {
   customers: 'made from the invoices',
   invoice_payments: 'made from the invoices',
   account_entries: 'made from the invoices',
-  counts: 'made from the invoices',
+  counters: 'made from the invoices',
   scopes: 'made from the tokens and the keys',
   freshness: 'made from the streams',
   changes: 'of this very store: its feed begins with the end of the copy, and earlier cursors expire',

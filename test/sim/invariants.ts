@@ -128,7 +128,7 @@ export function openTables(path: string) {
     documents: db.prepare('SELECT id, status, body, misses, observed_stamp, client_tax_id FROM documents'),
     relations: db.prepare('SELECT id FROM document_relations WHERE relations IS NOT NULL'),
     customers: db.prepare('SELECT customer_id, total, counted FROM customers'),
-    counts: db.prepare('SELECT customer_id, month, status, currency, ix, n, total_cents FROM counts'),
+    counts: db.prepare('SELECT customer_id, month, status, currency, ix, n, total_cents FROM counters'),
     streams: db.prepare('SELECT name, succeeded_at FROM streams'),
     freshness: db.prepare('SELECT synced_at FROM freshness'),
     aside: db.prepare('SELECT system, kind, id FROM set_aside'),

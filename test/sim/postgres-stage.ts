@@ -23,7 +23,7 @@ import { closeBoth, openApis, type Stage, saveTokens, World } from './world.ts'
 
 /** What the invariants look at. */
 const mirrored = [
-  ...['observation', 'customers', 'invoices', 'invoice_lines', 'links', 'tombstones', 'counts'],
+  ...['observation', 'customers', 'invoices', 'invoice_lines', 'links', 'tombstones', 'counters'],
   ...['documents', 'document_relations', 'document_clients', 'streams', 'freshness', 'set_aside', 'lease'],
 ]
 

@@ -228,7 +228,7 @@ for (const engine of engines) {
       await writer.transaction(tx => tx.saveInvoices(many.map(invoice => ({ invoice, lines: null }))))
       await writer.close()
       // They are wrong now: an answer shows where it comes from.
-      await damageStore(url, 'UPDATE counts SET n = n + 1')
+      await damageStore(url, 'UPDATE counters SET n = n + 1')
       const reader = await openReadStore(url)
       const known = [...new Map(many.map(invoice => [keyOf(invoice), invoice])).values()]
       const ask = async (question: Partial<InvoiceQuery>, matches: (invoice: Invoice) => boolean) => {
@@ -262,10 +262,10 @@ for (const engine of engines) {
       const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
       await writer.transaction(tx => tx.saveInvoices(many.map(invoice => ({ invoice, lines: null }))))
       const damages = [
-        "UPDATE counts SET n = n + 1 WHERE status = 'paid'",
-        "UPDATE counts SET total_cents = total_cents + 1 WHERE status = 'paid'",
-        "DELETE FROM counts WHERE ix = '=settled'",
-        "INSERT INTO counts (customer_id, month, status, ix, currency, n, total_cents) VALUES ('cus_nobody', '2026-01', 'paid', '-', 'eur', 9, 9)",
+        "UPDATE counters SET n = n + 1 WHERE status = 'paid'",
+        "UPDATE counters SET total_cents = total_cents + 1 WHERE status = 'paid'",
+        "DELETE FROM counters WHERE ix = '=settled'",
+        "INSERT INTO counters (customer_id, month, status, ix, currency, n, total_cents) VALUES ('cus_nobody', '2026-01', 'paid', '-', 'eur', 9, 9)",
         "UPDATE customers SET total = total + 5 WHERE customer_id = 'cus_bob'",
         "DELETE FROM customers WHERE customer_id = 'cus_ana'",
         "UPDATE customers SET counted = false WHERE customer_id = 'cus_ana'",

@@ -17,7 +17,7 @@ const impossible = {
   'a commit of nothing': 'UPDATE fatura.commits SET n = 0',
   'a feed that is pruned beyond its end': 'UPDATE fatura.feed SET pruned_seq = last_seq + 1',
   'a counter of no status':
-    "INSERT INTO fatura.counts VALUES ('cus_ana', '2026-01', 'payed', 'eur', '-', 1, 1)",
+    "INSERT INTO fatura.counters VALUES ('cus_ana', '2026-01', 'payed', 'eur', '-', 1, 1)",
   'a link in no state':
     "INSERT INTO fatura.links (customer_id, invoice_id, state, claim) VALUES ('cus_b', 'in_2', 'sent', '{}')",
   'a journal entry without an outcome':

@@ -61,7 +61,7 @@ describe('PostgreSQL’s permissions as a second wall', () => {
       'invoice_payments',
       'account_entries',
       'customers',
-      'counts',
+      'counters',
       'streams',
       'bound_accounts',
       'lease',
@@ -290,7 +290,7 @@ describe('the rules for tables on Citus', () => {
   })
 })
 
-const customerTable = /\bfatura\.(invoices|invoice_lines|customers|counts|changes) (\w)\b/
+const customerTable = /\bfatura\.(invoices|invoice_lines|customers|counters|changes) (\w)\b/
 
 /** Each function that the API calls, as it is installed. */
 function functionSources(): { name: string; source: string; body: string }[] {

@@ -26,7 +26,7 @@ export const tables = placed<Place>({
   ],
   customer_id: [
     ...['invoices', 'invoice_lines', 'invoice_payments', 'account_entries', 'customers'],
-    ...['counts', 'tombstones', 'links', 'journal', 'changes'],
+    ...['counters', 'tombstones', 'links', 'journal', 'changes'],
   ],
   // Documents are distributed by their own ID. A document is known before its invoice, and may never have one.
   id: ['documents', 'document_clients', 'document_relations'],

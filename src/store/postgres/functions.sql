@@ -118,7 +118,7 @@ BEGIN
   SELECT array_agg(extract(epoch FROM m.start)::bigint * 1000),
     array_agg(extract(epoch FROM m.start + interval '1 month')::bigint * 1000), array_agg(m.n)
   INTO v_froms, v_befores, v_ns FROM (
-    SELECT (k.month || '-01')::timestamp AS start, sum(k.n) AS n FROM fatura.counts k
+    SELECT (k.month || '-01')::timestamp AS start, sum(k.n) AS n FROM fatura.counters k
     WHERE k.customer_id = p_customer_id AND
       /*counters*/ (p_status IS NULL OR k.status = p_status) AND (p_ix_status IS NULL OR k.ix = '=' || p_ix_status) AND k.month >= coalesce(to_char(to_timestamp(p_from / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM'), '') AND k.month <= coalesce(to_char(to_timestamp((p_before - 1) / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM'), '~') /*end*/
     GROUP BY k.month ORDER BY k.month DESC) m;
@@ -263,7 +263,7 @@ BEGIN
   IF v_counted THEN
     SELECT json_agg(json_build_array(r.month, r.status, r.currency, r.n, r.cents::text)) INTO sums FROM (
       SELECT k.month, k.status, k.currency, sum(k.n) AS n, sum(k.total_cents) AS cents
-      FROM fatura.counts k
+      FROM fatura.counters k
       WHERE k.customer_id = p_customer_id
       GROUP BY k.month, k.status, k.currency) r;
   ELSE

@@ -7,7 +7,7 @@ import type { Counters } from './write-counters.ts'
 const customersAtOnce = 100
 
 /** Selects customers that have invoices or counters but no row in `customers`. */
-const lostCustomers = ['invoices', 'counts']
+const lostCustomers = ['invoices', 'counters']
   .map(
     table => `SELECT DISTINCT customer_id FROM fatura.${table} AS other
       WHERE NOT EXISTS (SELECT 1 FROM fatura.customers c WHERE c.customer_id = other.customer_id)`,
@@ -34,7 +34,7 @@ const checkCustomers = (db: Db, within = db.isAmong('customer_id', '$1')) => `
   SELECT customer_id, NULL FROM every WHERE total <> n OR n > ${countedAbove} AND NOT counted
   UNION ALL
   SELECT customer_id, NULL FROM made
-  FULL JOIN (SELECT * FROM fatura.counts WHERE ${within}) AS stored USING (customer_id, month, status, currency, ix)
+  FULL JOIN (SELECT * FROM fatura.counters WHERE ${within}) AS stored USING (customer_id, month, status, currency, ix)
   WHERE (made.n, made.total_cents) IS DISTINCT FROM (stored.n, stored.total_cents)`
 
 export async function check(db: Db, customers: readonly string[]) {

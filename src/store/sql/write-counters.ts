@@ -4,7 +4,7 @@ import type { Db, Insertion } from './db.ts'
 import type { SharedRows } from './shared-rows.ts'
 
 const counterInsertion: Insertion = {
-  into: 'fatura.counts',
+  into: 'fatura.counters',
   columns: {
     customer_id: 'text',
     month: 'text',
@@ -84,7 +84,7 @@ export function keepCounts(db: Db, engine: CustomerWrites, { commit }: SharedRow
     flush,
     /** Counts a customer's invoices again and replaces its total and counters. The caller must have locked the customer. */
     async recount(customerId: string): Promise<void> {
-      await db.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
+      await db.query('DELETE FROM fatura.counters WHERE customer_id = $1', [customerId])
       await db.query('UPDATE fatura.customers SET counted = false WHERE customer_id = $1', [customerId])
       const [row] = await db.query<{ wrong_by: number }>(
         `SELECT (SELECT count(*) FROM fatura.invoices WHERE customer_id = $1)
@@ -105,7 +105,7 @@ async function saveCounters(db: Db, changed: readonly [string, CustomerChange][]
   )
   await db.insert(counterInsertion, rows)
   for (const customerId of new Set(rows.flatMap(([id, , , , , n]) => (n < 0 ? id : []))))
-    await db.query('DELETE FROM fatura.counts WHERE customer_id = $1 AND n = 0', [customerId])
+    await db.query('DELETE FROM fatura.counters WHERE customer_id = $1 AND n = 0', [customerId])
 }
 
 /** Saves customers, and creates counters for customers that have become large. */
@@ -117,7 +117,7 @@ async function saveCustomers(
 ): Promise<void> {
   for (const customerId of await engine.saveCustomers(customers, commitId)) {
     await db.query(
-      `INSERT INTO fatura.counts (customer_id, month, status, currency, ix, n, total_cents)
+      `INSERT INTO fatura.counters (customer_id, month, status, currency, ix, n, total_cents)
        SELECT $1, ${counterColumns(db.engine)} FROM fatura.invoices ${db.byIndex('invoices_in_order')}
        WHERE customer_id = $1 GROUP BY 2, 3, 4, 5`,
       [customerId],

@@ -39,7 +39,7 @@ const tooMuch =
 
 /** True when a value exceeds 64 bits. Only three values can: a sum of rows, a counter, and the difference that is added to a counter. */
 function isOverflow(error: unknown): boolean {
-  return /^integer overflow|INTEGER column counts\.total_cents$|^BigInt value is too large/.test(
+  return /^integer overflow|INTEGER column counters\.total_cents$|^BigInt value is too large/.test(
     (error as Error).message,
   )
 }

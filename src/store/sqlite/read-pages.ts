@@ -115,7 +115,7 @@ function readParts(prepare: Prepare, query: InvoiceQuery): { part: InvoiceQuery;
   const bind = (value: Value): string => `?${values.push(value)}`
   const conditions = ['customer_id = ?1', ...counterConditionsOf(query, { engine: 'sqlite', row: '', bind })]
   const months = prepare(`
-    SELECT month, sum(n) AS n FROM counts WHERE ${conditions.join(' AND ')}
+    SELECT month, sum(n) AS n FROM counters WHERE ${conditions.join(' AND ')}
     GROUP BY month ORDER BY month DESC`).all(...values)
   return months.map(({ month, n }) => {
     const whole = boundsOf(String(month))

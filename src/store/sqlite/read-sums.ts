@@ -37,7 +37,7 @@ export function sumReads(db: DatabaseSync, snapshots: Snapshots) {
 
 function prepareSums(db: DatabaseSync) {
   const counters = db.prepare(`
-    SELECT month, status, currency, sum(n), sum(total_cents) FROM counts
+    SELECT month, status, currency, sum(n), sum(total_cents) FROM counters
     WHERE customer_id = ?1 GROUP BY 1, 2, 3`)
   const invoices = db.prepare(`
     SELECT ${monthIn.sqlite('issued_at')}, status, currency, count(*), sum(total_cents)

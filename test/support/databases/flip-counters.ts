@@ -29,7 +29,7 @@ export async function flipCounters(t: TestContext, url: string): Promise<Flippin
 
 async function flip(path: string): Promise<void> {
   const db = new DatabaseSync(path, { timeout: 10_000 })
-  db.exec('PRAGMA synchronous = OFF; CREATE TEMP TABLE kept AS SELECT * FROM counts')
+  db.exec('PRAGMA synchronous = OFF; CREATE TEMP TABLE kept AS SELECT * FROM counters')
   let [flips, isOver] = [0, false]
   process.on('message', told => {
     if (told === 'stop') isOver = true
@@ -38,10 +38,10 @@ async function flip(path: string): Promise<void> {
   process.send?.('flipping')
   while (!isOver) {
     db.exec(
-      "BEGIN IMMEDIATE; DELETE FROM counts; UPDATE customers SET counted = 0 WHERE customer_id = 'cus_ana'; COMMIT",
+      "BEGIN IMMEDIATE; DELETE FROM counters; UPDATE customers SET counted = 0 WHERE customer_id = 'cus_ana'; COMMIT",
     )
     db.exec(
-      "BEGIN IMMEDIATE; INSERT INTO counts SELECT * FROM kept; UPDATE customers SET counted = 1 WHERE customer_id = 'cus_ana'; COMMIT",
+      "BEGIN IMMEDIATE; INSERT INTO counters SELECT * FROM kept; UPDATE customers SET counted = 1 WHERE customer_id = 'cus_ana'; COMMIT",
     )
     flips++
     await new Promise(resolve => setImmediate(resolve))

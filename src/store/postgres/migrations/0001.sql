@@ -138,7 +138,7 @@ CREATE TABLE fatura.feed (
 );
 INSERT INTO fatura.feed (last_seq, pruned_seq) VALUES (0, 0);
 
-CREATE TABLE fatura.counts (
+CREATE TABLE fatura.counters (
   customer_id text COLLATE "C" NOT NULL,
   month       text COLLATE "C" NOT NULL,
   status      text COLLATE "C" NOT NULL CHECK (status IN ('draft', 'open', 'paid', 'void', 'uncollectible')),

@@ -99,7 +99,7 @@ CREATE TABLE customers (
   customer_id TEXT NOT NULL PRIMARY KEY,
   version     INTEGER NOT NULL,
   total       INTEGER NOT NULL DEFAULT 0,
-  -- 1 when the customer has counters in `counts`. Only customers with many invoices have counters.
+  -- 1 when the customer has counters in `counters`. Only customers with many invoices have counters.
   counted     INTEGER NOT NULL DEFAULT 0 CHECK (counted IN (0, 1))
 ) STRICT;
 
@@ -138,7 +138,7 @@ CREATE TRIGGER feed_stays BEFORE DELETE ON feed BEGIN SELECT RAISE(ABORT, 'the r
 
 -- Number and total of a customer's invoices by UTC month (YYYY-MM), status, currency and ix_status. `ix` is '=' followed by the ix_status,
 -- or '-' when there is none.
-CREATE TABLE counts (
+CREATE TABLE counters (
   customer_id TEXT NOT NULL,
   month       TEXT NOT NULL,
   status      TEXT NOT NULL CHECK (status IN ('draft', 'open', 'paid', 'void', 'uncollectible')),
