@@ -130,7 +130,7 @@ export interface BillingAccount {
 
 /** Filter of a list of documents of all certifying types. */
 export interface DocumentQuery {
-  /** First and last day, as YYYY-MM-DD, of the date that a document carries. Both are inclusive. */
+  /** The document's date lies between these two days, YYYY-MM-DD, or on one of them. */
   from?: string
   to?: string
   /** Statuses by their names in the filter of lists. For example, `sent` finds documents with the status `final`. Absent: all statuses. */

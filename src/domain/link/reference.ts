@@ -106,7 +106,7 @@ export function namesOf({ invoice, payments }: Named): Name[] {
   ]
 }
 
-/** Returns every text that, as a reference or a `proprietary_uid`, has one of the names. */
+/** Returns every text with which a document's reference or `proprietary_uid` can name the invoice. */
 export function referencesTo(names: readonly Name[], templates: readonly Template[]): string[] {
   return withPlainId(templates).flatMap(template => referencesBy(template, names))
 }

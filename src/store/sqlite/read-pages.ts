@@ -85,8 +85,8 @@ function find(prepare: Prepare, query: InvoiceQuery): FoundPage {
 }
 
 /**
- * Reads a page with the help of counters. They give the total and the months of the page. Only invoices of these months are read and
- * skipped.
+ * Finds a page with the help of counters. Counters give the total and the months of the page. Only rows of these months are looked at:
+ * the rows before the page are skipped, and the rows of the page are read.
  */
 function seek(prepare: Prepare, query: InvoiceQuery): FoundPage {
   const { page_size } = query

@@ -45,8 +45,8 @@ export class Corrections {
   /** Counts the invoices that a list checked, and stores its corrections in the same transaction. */
   async record(tx: WriteTransaction, checked: number, corrected: readonly InvoiceKey[]): Promise<void> {
     const found = corrected.map(({ customer_id, id }) => ({ customer_id, id, found_at: Date.now() }))
-    // Corrections are added before the commit, because an event that waits for this transaction
-    // must find them. A correction that is rolled back is not in the store and never counts.
+    // Corrections go into memory before the commit, because an event that waits for this transaction looks for them there.
+    // Only corrections in the store count, so one that is rolled back does no harm.
     for (const correction of found) this.waiting.add(correction, performance.now())
     if (found.length > 0) await tx.saveCorrections(found)
     if (checked > 0) await tx.addRecheck({ system: this.system, checked, corrected: 0 }, Date.now())
