@@ -63,7 +63,7 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
       skip(
         'on (postgres|citus)|the rate limiter|forged tokens|valid tokens that arrive|its time is over|clock is changed|' +
           'within a second|mix customers|the same lists|only spaces|case-insensitive|malformed, exp|are unreadable|at once, and|' +
-          'share a rate limit',
+          'count for one rate limit',
       ),
       'test/http/identity.test.ts',
       'test/http/access/access.test.ts',

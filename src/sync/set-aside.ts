@@ -46,7 +46,7 @@ export interface Wanted {
   reason: string
 }
 
-/** Tells how an answer changes the set-aside rows of its record. `wanted` is null when the answer passed the checks. */
+/** Tells how an answer changes the set-aside rows of its record. `wanted` is the row that it shall have, and null for an answer that passed the checks. */
 export function replaceSetAside(
   rows: readonly SetAside[],
   askedAt: number,
@@ -61,7 +61,10 @@ export function replaceSetAside(
   }
 }
 
-/** The result of an answer about a record. `wanted` is null when the record passed the checks, or is gone. */
+/**
+ * What an answer says about a record: when it was asked for, and under which kind and reason the record is to be set aside. `wanted` is null
+ * when the record passed the checks, or is gone.
+ */
 export interface AskedRecord {
   askedAt: number
   wanted: Wanted | null

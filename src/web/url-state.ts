@@ -78,7 +78,7 @@ export function useNavigation(isInUrl: boolean) {
       go: (change: Partial<UrlState>) => move(change, 'pushState'),
       /** Replaces the current entry of the browser's history, for example while the user types. */
       adjust: (change: Partial<UrlState>) => move(change, 'replaceState'),
-      /** Undefined in the element, where views have no address. */
+      /** The address of the view after a change. Undefined in the embedded element, because its views have no address. */
       hrefTo: (change: Partial<UrlState>) =>
         isInUrl ? writeUrlState({ ...state, ...change }, location.search) : undefined,
     }

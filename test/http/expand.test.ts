@@ -105,7 +105,7 @@ test('an expanded invoice shows its remaining amount and whether it can be paid'
   }
 })
 
-test('only the payment part of an expanded invoice depends on the time of the request', () => {
+test('only the payment of an expanded invoice depends on the time of the request', () => {
   const name = '","overdue":"2020-01-01","payable":true,"'
   const summary = JSON.stringify({ display_name: name, a: `${name},"overdue":false,"payable":true,` })
   const document = JSON.stringify({ number: `,"overdue":false,"payable":true,` })
@@ -205,7 +205,7 @@ for (const engine of engines)
       }
     })
 
-    test('takes taxes from the document in the invoice’s currency, or else from the payment platform', async t => {
+    test('shows the document’s taxes when its currency is the invoice’s, and else the payment platform’s', async t => {
       const reason = 'reverse_charge'
       const taxes = [
         { rate_percent: 5.5, base_cents: 10_000, tax_cents: 550, reason: null },

@@ -191,7 +191,7 @@ for (const engine of engines)
 describe('JWTs and customer links', () => {
   const [engine] = engines as readonly [Engine]
 
-  test('share a rate limit by subject, or by key and customer', async t => {
+  test('count for one rate limit per subject of JWTs, and one per key and customer of links', async t => {
     const { service, provider, signer } = await start(t, engine, {
       rateLimit: { requests: 3, seconds: 60 },
     })

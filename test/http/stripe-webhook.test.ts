@@ -221,7 +221,7 @@ it('a webhook that is not stored within two seconds gets 503, and is stored afte
 })
 
 describe('Stripe’s webhooks', beside, () => {
-  it('are stored before they are acknowledged, in any order and repeatedly, and SIGTERM ends sync', async t => {
+  it('are stored before they are acknowledged, also out of order and twice, until SIGTERM ends fatura sync', async t => {
     const world = await createSyncWorld(t, { invoices: 40, seed: 21 })
     const { sandbox, account } = world
     const receiver = await receiveAfterSync(world)

@@ -121,7 +121,7 @@ async function follow(options: Opened): Promise<void> {
         ...(documents === null ? [] : documentQuestions(documents)),
       ]
       const { isListed } = connector
-      // Questions of different lanes run concurrently. Steps of one lane run one after the other.
+      // The questions of one lane run one after the other. Lanes run concurrently.
       const rounds = [
         ...(await createRounds(questions, { store, clocks: realClocks, reportStep: logStep(log), isListed })),
         [every(pruneEveryMs, realClocks, () => pruneChanges(store, options.changesKeptMs))],

@@ -59,7 +59,10 @@ export function rememberFreshness(read: Read<FreshnessRow>): Read<Freshness> {
   }
 }
 
-/** Rejects with `StoreWentBack` when the feed of a server that is no standby ends earlier than in a former answer. */
+/**
+ * Rejects with `StoreWentBack` when the feed ends earlier than in a former answer. The server then holds an older state, for example a
+ * restored backup. A standby may lag behind, so its feed may end earlier.
+ */
 function refuseOlder(read: Read<FreshnessRow>): Read<Freshness> {
   let furthest: Pick<FreshnessRow, 'life' | 'place'> | null = null
   return async () => {

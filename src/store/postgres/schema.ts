@@ -30,7 +30,7 @@ export async function readState(ask: AskSchema): Promise<SchemaState> {
     throw error
   })
   if (state === undefined) return { hashes: [], functions: null, isRewriting: false }
-  // Unreleased versions had no column `hashes`. The list with null makes the check of the schema fail.
+  // Schemas of unreleased versions have no column `hashes`. `[null]` equals no list of hashes, so such a schema is refused.
   const { hashes = [null], functions = null, is_rewriting = false } = state
   return { hashes: hashes ?? [], functions, isRewriting: is_rewriting ?? false }
 }

@@ -14,7 +14,7 @@ export const maxSearchWords = 10
 /** One word of a query in several forms. An invoice is found when one of `parts` occurs in its text, or one of `beginnings` in its IDs. */
 export interface SearchWord {
   parts: readonly string[]
-  /** Beginnings of IDs. Each starts with the mark that stands before such an ID. */
+  /** Beginnings of IDs. In the searched text, a control character stands before each ID. A beginning starts with that character. */
   beginnings: readonly string[]
 }
 

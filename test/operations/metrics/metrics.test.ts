@@ -102,7 +102,7 @@ describe('the metrics of fatura', { concurrency: true }, () => {
     await serving.stop()
   })
 
-  it('have at most 500 series, and alert rules, dashboard and docs name exactly these', async t => {
+  it('of a running fatura up have at most 500 series, and alert rules, dashboard and docs name exactly these', async t => {
     const world = await createSyncWorld(t, { invoices: 40 })
     const documents = createDocuments(world.account)
     const ix = await startInvoiceXpressSandbox({ documents, apiKey: 'canaryKeyOfInvoicexpress' })
