@@ -68,10 +68,9 @@ export class LinkSender {
     const made = await Promise.all(customers.map(customer => this.makeLink(customer, email)))
     const links = made.filter(link => link !== null)
     if (links.length === 0) return
-    await this.transport.sendMail({
-      from: { name: company, address: from },
-      to: email,
-      ...writeMail(company, links),
+    const mail = { from: { name: company, address: from }, to: email, ...writeMail(company, links) }
+    await this.transport.sendMail(mail).catch(error => {
+      throw withoutAddresses(error)
     })
     log.info({ customers: customers.length }, 'links were sent by e-mail')
   }
@@ -100,6 +99,12 @@ export class LinkSender {
     }
     return known.every_customer || store.coversCustomer(kid, customerId)
   }
+}
+
+/** Returns an error that can be logged. A mail server may repeat the address of the customer in its answer. */
+function withoutAddresses({ message, stack = '' }: Error): Error {
+  const clean = message.replace(/[^\s<>]+@[^\s<>]+/g, '…')
+  return Object.assign(new Error(clean), { stack: stack.replace(message, () => clean) })
 }
 
 function openTransport(url: string) {

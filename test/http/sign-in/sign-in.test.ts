@@ -147,13 +147,13 @@ for (const engine of engines)
       assert.deepEqual([get.status, get.headers.get('allow')], [405, 'POST, OPTIONS'])
     })
 
-    test('logs a failure of the mail server, and sends the next mail', async () => {
+    test('logs a failure of the mail server without the address that it names, and sends the next mail', async () => {
       mail.refuse = true
       assert.equal((await ask({ email: 'ana@padaria.example' }, '192.0.2.9')).status, 202)
       while (!service.logs.some(line => line.includes('links could not be sent by e-mail')))
         await new Promise(resolve => setImmediate(resolve))
       mail.refuse = false
       assert.deepEqual(await lastMail('192.0.2.10'), [])
-      for (const line of service.logs) assert.ok(!line.includes('#t='), line)
+      for (const line of service.logs) assert.ok(!/#t=|@padaria/i.test(line), line)
     })
   })

@@ -30,7 +30,8 @@ export async function startMailServer(t: Pick<TestContext, 'after'>): Promise<Ma
       const parts: Buffer[] = []
       stream.on('data', part => parts.push(part))
       stream.on('end', () => {
-        if (mail.refuse) return done(new Error('no mail today'))
+        if (mail.refuse)
+          return done(new Error(`no mail today to ${rcptTo.map(({ address }) => `<${address}>`).join()}`))
         const source = Buffer.concat(parts).toString('latin1')
         const from = mailFrom === false ? '' : mailFrom.address
         mail.mails.push({ from, to: rcptTo.map(({ address }) => address), ...readMail(source) })
