@@ -20,28 +20,30 @@ const meanings: Record<string, string> = {
   'a document without an ID was left out':
     'InvoiceXpress sent a document that Fatura cannot name. Report it to InvoiceXpress.',
   'a record that does not fit was set aside':
-    'A document or client of InvoiceXpress has a form that Fatura does not know. Fatura asks for it again. `fatura status` lists it until it fits.',
-  'a request of MCP was refused': 'The client sent a message that is not MCP, or names another host.',
+    'A document, a client or a list of related documents has a form that Fatura does not know. Fatura asks for it again. `fatura status` counts it until it fits.',
+  'a request of MCP was refused':
+    'The client sent a message that is not MCP, or of a version that is not served.',
   'ADMIN_TOKEN was guessed wrong too often':
-    'The address sent 20 wrong tokens within a minute. Find out who it is; keep the [admin port](admin.md#the-admin-port) private.',
+    'The address sent more than 20 wrong tokens within a minute. Find out who it is; keep the [admin port](admin.md#the-admin-port) private.',
   'an error code':
-    'A request failed because of another system. The message is the [error code](errors.md#codes) that the client got. `err` has the cause.',
+    'A request failed because of Stripe, InvoiceXpress or the rights of the database role. The message is the [error code](errors.md#codes) that the client got. `err` has the cause.',
   'an invoice does not fit and is set aside':
-    'Stripe sent an invoice of a form that Fatura does not know. `fatura status` lists it until it fits.',
+    'Stripe sent an invoice of a form that Fatura does not know. `fatura status` counts it until it fits.',
   'an invoice had changed without an event':
     'A list found a change that no event had announced, and [corrected it](admin.md#corrections). Check the webhook endpoint at Stripe.',
   'another process took over the synchronization of this store':
     'This process was frozen or cut off for over 15 s. It waits for its turn again.',
   'download broken off':
-    'A PDF did not arrive whole. The client sees a broken connection, and may try again.',
+    'A PDF or QR code did not arrive whole. The client sees a broken connection, and may try again.',
   'events reach back … days only; listing everything again':
-    'The store was behind for longer than Stripe keeps events. Nothing is to be done.',
-  'invoices refused': 'Invoices that are [not stored](sync.md#refused-invoices), by reason.',
+    'The newest event that was read and the last list of everything are both over 28 days old. Events may be lost. Nothing is to be done.',
+  'invoices refused': 'Answers about invoices that are [not stored](sync.md#refused-invoices), by reason.',
   'lines unavailable':
-    'A detail was sent without lines, because Stripe did not deliver them in time. The client may ask again.',
+    'A detail was sent without lines, because Stripe failed, was late or could not be asked. The client may ask again.',
   'CUSTOMER_LINK_KEY is unknown or revoked: nobody can sign in by e-mail':
     'Set `CUSTOMER_LINK_KEY` to a key of `fatura key list` that is active, and restart.',
-  'links could not be sent by e-mail': 'Check `SMTP_URL`, and the address in `SMTP_FROM`.',
+  'links could not be sent by e-mail':
+    'The mail server or the store failed. Check `SMTP_URL`, and the address in `SMTP_FROM`.',
   'links were sent by e-mail': 'A customer asked to [sign in](access.md#sign-in-by-e-mail).',
   listening: 'The API is served at this address.',
   'listening for administration': 'The admin port is served at this address.',
@@ -65,12 +67,12 @@ const meanings: Record<string, string> = {
   'STRIPE_API_KEY is not set: serving what is stored, synchronizing nothing':
     'Set `STRIPE_API_KEY` if `fatura up` shall synchronize.',
   'sync failed; trying again':
-    'Stripe, InvoiceXpress or the store failed. `fatura status` shows [the failing stream](sync.md#status).',
+    'Stripe, InvoiceXpress or the store failed. `fatura status` shows [a stream that fails](sync.md#status).',
   synchronized: 'A step of the synchronization ended.',
   'the deletion guard holds back changes that look wrong: …':
     'Too many invoices or documents are gone at once. Judge them: see [the deletion guard](sync.md#the-deletion-guard).',
   'the outgoing webhook …':
-    'A webhook to your program failed. The message says how, and `fatura webhook list` shows it. Changes wait, and are sent again.',
+    'A webhook to your program failed. The message says how, and `fatura webhook list` shows it. Changes wait, and are sent again. When `state` is `disabled`, they wait for `fatura webhook replay`.',
   'the outgoing webhooks could not be read; trying again':
     'The store could not be read. Webhooks wait until it is back.',
   'the invoice where the list was cut off is gone; listing from the beginning':
@@ -86,7 +88,7 @@ const meanings: Record<string, string> = {
   'the store could not be read for the metrics':
     'The figures of the store are missing from this answer of `/metrics`. See [what to do](alerts.md#faturastoreisdown).',
   'the store still cannot be read':
-    'An outage of the store goes on. `failed`: requests that got 503 since the last such message. Sent once a minute.',
+    'An outage of the store goes on. `failed`: requests that got 503 since the last such message. Sent once a minute at most.',
   'unexpected error': 'A fault of Fatura. The client got 500 `internal`. Report `err` and `request_id`.',
   'waiting: another process synchronizes this store':
     'One process [synchronizes a store](sync.md#one-connector-a-store), and this one stands by. Sent every minute.',
@@ -98,11 +100,11 @@ const meanings: Record<string, string> = {
   'webhook failed': 'A webhook could not be stored. Stripe got 503, and sends it again. `err` has the cause.',
   'webhook refused: it is not signed': 'A stranger, or a proxy that drops the header `Stripe-Signature`.',
   'webhook refused: its signature is not ours':
-    'Another secret, a changed body or a stranger. See [the secret](rotation.md#the-secret-of-stripes-webhooks).',
+    'Another secret, a changed body, a clock that is off by over 5 minutes, or a stranger. See [the secret](rotation.md#the-secret-of-stripes-webhooks).',
   'webhook takes long: refused for now, and still being applied':
     'The change took over 2 s to store. Stripe got 503, and sends the webhook again.',
   'webhooks could not be sent; trying again':
-    'Sending this outgoing webhook failed before any request. `err` has the cause. Fatura tries again.',
+    'The store failed while changes were sent to this outgoing webhook. `err` has the cause. Fatura tries again, and may send a change twice.',
 }
 
 /** One row a message, in the order of their letters. */
