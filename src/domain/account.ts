@@ -23,13 +23,13 @@ export type EntryType = (typeof entryTypes)[number]
  * Proof of an account entry.
  * `document`: a certified document.
  * `platform`: a record of the payment platform.
- * `sum`: only totals of the payment platform, which often name no day.
+ * `sum`: only totals of the payment platform. Often the day of such an entry is unknown.
  */
 export const entryProofs = ['document', 'platform', 'sum'] as const
 export type EntryProof = (typeof entryProofs)[number]
 
 export interface AccountEntry {
-  /** Day of the entry, YYYY-MM-DD. An entry without a day of its own gets the latest day of the entries before it. */
+  /** Day of the entry, YYYY-MM-DD. An entry whose own day is unknown gets the latest day of the entries before it. */
   day: string
   type: EntryType
   proof: EntryProof
@@ -74,7 +74,8 @@ function fillMissingDays(entries: readonly ProvedEntry[]): AccountEntry[] {
 }
 
 /**
- * Returns the entry of the invoice and the entry of the balance that it took over. A credit counts only up to the amount of the invoice.
+ * Returns the entry of the invoice, and the entry of the customer's earlier balance that the invoice took over. An earlier credit counts
+ * only up to the amount of the invoice.
  */
 function openingOf(invoice: Invoice, facts: PaymentFacts, document: InvoiceDocument | null): ProvedEntry[] {
   const { total_cents, issued_at } = invoice
@@ -175,13 +176,13 @@ export interface StatementEntry extends Omit<AccountEntry, 'cents'> {
   debit_cents: number
   credit_cents: number
   /**
-   * Balance in the entry's currency after this entry. Negative means in the customer's favour. Exact in the JSON. A JavaScript `number`
-   * rounds values above 2^53.
+   * Balance in the entry's currency after this entry. Negative means in the customer's favour. The JSON holds all digits, but a JavaScript
+   * `number` rounds values above 2^53.
    */
   balance_cents: number
 }
 
-/** Totals of one currency in a statement. Exact in the JSON. A JavaScript `number` rounds values above 2^53. */
+/** Totals of one currency in a statement. The JSON holds all digits, but a JavaScript `number` rounds values above 2^53. */
 export interface StatementSum {
   currency: string
   /** Balance before the first day of the period. */

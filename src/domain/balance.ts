@@ -4,7 +4,7 @@ import { creditedCents, isFullyCredited } from './document-json.ts'
 import type { Invoice, InvoiceDocument } from './invoice.ts'
 import { type PaymentFacts, toPayCents } from './payment.ts'
 
-/** A customer's balance, as the API sends it. Sums are exact in the JSON. A JavaScript `number` rounds values above 2^53. */
+/** A customer's balance, as the API sends it. The JSON holds all digits of the sums, but a JavaScript `number` rounds values above 2^53. */
 export interface CustomerBalance {
   /** UTC day of the answer, YYYY-MM-DD. Days overdue are counted up to this day. */
   day: string
@@ -78,9 +78,9 @@ export const openInvoicesShown = 100
 type Billed = Pick<Invoice, 'status' | 'total_cents' | 'currency'>
 
 /**
- * Returns the credit that an open invoice leaves in the customer's favour. One part is a negative total, less what the customer owed
- * before. The other part is certified credit notes that the payment platform does not know. Credit notes that the platform knows have
- * already reduced the amount to pay.
+ * Returns the credit that an open invoice leaves in the customer's favour. The credit is the sum of two parts. The first part is the amount
+ * of a negative total, less what the customer owed before. The second part is certified credit notes that the payment platform does not
+ * know. Credit notes that the platform knows have already reduced the amount to pay.
  */
 export function inFavourCents(
   { status, total_cents, currency }: Billed,
@@ -93,7 +93,7 @@ export function inFavourCents(
   return ofTotal + Math.max(0, certified - pre_payment_credit_cents)
 }
 
-/** Returns the whole days from the due day to `day`. Returns 0 without a due day and before the due day has passed. */
+/** Returns the whole days from the due day to `day`. Returns 0 when there is no due day, or when the due day has not passed. */
 export function daysOverdue(dueDate: string | null, day: string): number {
   if (dueDate === null) return 0
   return Math.max(0, Math.round((Date.parse(day) - Date.parse(dueDate)) / dayMs))

@@ -9,7 +9,7 @@ export function isCalendarDay(text: string): boolean {
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
 }
 
-/** Limits of the years with four digits. Texts of these years sort in the order of time. */
+/** First moment of the year 0000, and first moment after the year 9999. A moment between the two is written with a year of four digits. */
 const writableMs = { from: Date.parse('0000-01-01'), before: Date.parse('9999-12-31') + dayMs }
 
 /**

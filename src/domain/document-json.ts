@@ -35,7 +35,7 @@ export function currencyOf(name: string | null): string | null {
   return codes.get(name?.normalize('NFC').trim().replace(/\s+/g, ' ').toLowerCase() ?? '') ?? null
 }
 
-/** Tells whether document and invoice have different currencies. Only `multicurrency` then holds the invoice's total. */
+/** Tells whether document and invoice have different currencies. If so, only `multicurrency` holds the total in the invoice's currency. */
 export function isForeign(document: Amounts, invoice: Pick<Invoice, 'currency'>): boolean {
   const currency = currencyOf(document.currency)
   return currency !== null && currency !== invoice.currency

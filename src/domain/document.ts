@@ -94,7 +94,7 @@ export const wholeFields = [
   'exemption_code',
 ] as const satisfies readonly (keyof Document)[]
 
-/** Fields that any answer may omit. A document fetched by itself may lack those that are not in `wholeFields`. */
+/** Fields that an answer may omit. A list may omit any of them. A document fetched by itself always has those in `wholeFields`. */
 export const optionalFields = [
   ...wholeFields,
   'retention',
@@ -146,7 +146,7 @@ export function printedNumberOf(number: PrintedNumber): string | null {
   return code === null || /^[A-Z]{2,3} /.test(series_number) ? series_number : `${code} ${series_number}`
 }
 
-/** Returns a text for people, such as "document 7 of 2026-03-01". */
+/** Returns the document's ID and day as a text for people, such as "document 7 of 2026-03-01". */
 export function nameDocument({ id, date }: Pick<Document, 'id' | 'date'>): string {
   return `document ${id} of ${date ?? 'an unknown day'}`
 }
@@ -215,7 +215,7 @@ export const noClaim: Claim = {
   error: null,
 }
 
-/** Status of a second print of a document. It certifies the same as its original, and nothing by itself. */
+/** Status of a second print of a document. Whether a second print is in force depends on its original. */
 export const copyStatus = 'second_copy'
 
 /** Statuses of documents that certify nothing. A draft does not certify yet, and a canceled document no longer does. */

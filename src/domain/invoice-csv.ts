@@ -8,7 +8,7 @@ import { sumBases, writeTaxes } from './taxes.ts'
 /** UTF-8's byte order mark. Without it, Excel shows accents wrongly. A line such as `sep=;` would disable the mark. */
 export const byteOrderMark = '\ufeff'
 
-/** Tells whether an invoice belongs in the books. A draft does so only when drafts were asked for. */
+/** Tells whether an invoice belongs in the books. A draft belongs there only when the caller asked for drafts. */
 export function isForBooks({ status }: Pick<Invoice, 'status'>, asked: string | undefined): boolean {
   return status !== 'draft' || asked === 'draft'
 }
@@ -71,7 +71,7 @@ export function createInvoiceCsv(language: 'pt' | 'en', dayOf: (moment: number) 
   }
 }
 
-/** Characters that begin a formula in spreadsheets. Some programs convert the wide forms to the plain characters. */
+/** Characters that begin a formula in spreadsheets. Some programs convert the full-width signs to the plain ones. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/
 
 /** Puts an apostrophe before a formula, so that spreadsheets treat it as text. */

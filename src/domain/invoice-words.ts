@@ -35,7 +35,7 @@ const syncState: Record<SyncState, Translated> = {
   not_synced: ['Ainda por emitir', 'Not issued yet'],
   creating: ['Em emissão', 'Being issued'],
   synced: ['Emitido', 'Issued'],
-  // The creator of documents retries after a failure. The customer only has to wait, so the words are those of `creating`.
+  // After a failed creation, the creator of documents tries again. The customer only has to wait, so `failed` has the words of `creating`.
   failed: ['Em emissão', 'Being issued'],
   ignored: ['Não necessário', 'None needed'],
 }

@@ -153,7 +153,9 @@ export interface InvoiceList {
 export type InvoiceSum = Record<'currency' | 'month', string> &
   Omit<StatusSum, 'total_cents'> & { total_cents: bigint }
 
-/** Sum of the invoices of one status, as the API sends it. Exact in the JSON. A JavaScript `number` rounds values above 2^53. */
+/**
+ * Sum of the invoices of one status, as the API sends it. The JSON holds all digits, but a JavaScript `number` rounds values above 2^53.
+ */
 export type StatusSum = { status: InvoiceStatus; count: number; total_cents: number }
 
 /** A customer's sums, as the API sends them: for each currency by status, and by month and status. */
@@ -222,7 +224,7 @@ export const onlyLine = (line: Line): Line => ({
 
 const fieldsOf = <Row extends object>(only: (row: Row) => Row) =>
   Object.keys(only({} as Row)) as (string & keyof Row)[]
-// The annotations let the bundler leave both constants out of the billing page, which does not use them.
+// The PURE annotations let the bundler leave these two constants out of the billing page, which does not use them.
 export const invoiceFields = /* @__PURE__ */ fieldsOf(onlySummary)
 export const lineFields = /* @__PURE__ */ fieldsOf(onlyLine)
 
@@ -234,7 +236,7 @@ const invoiceId = new RegExp(invoiceIdPattern)
 export const isCustomerId = (value: string) => customerId.test(value)
 export const isInvoiceId = (value: string) => invoiceId.test(value)
 
-/** Maximum length in characters. The status stands in indexes, and index entries have a size limit. */
+/** Maximum length of an `ix_status` in characters. Indexes contain the status, and index entries have a size limit. */
 export const longestIxStatus = 255
 
 export function isIxStatus(value: string): boolean {

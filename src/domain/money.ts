@@ -1,4 +1,4 @@
-/** Writes amounts for people. Records count in a currency's smallest unit. Uses no floating-point numbers. Imports nothing. */
+/** Writes amounts for people. Stored amounts count a currency's smallest unit. Uses no floating-point numbers. Imports nothing. */
 
 /**
  * Currencies that the payment platform counts in whole units. ISK and UGX are missing on purpose: the platform counts them in hundredths.

@@ -3,7 +3,7 @@ import type { Change } from '../domain/change.ts'
 
 /** A change as it is stored. `at` is in milliseconds. */
 export type StoredChange = Omit<Change, 'at' | 'cursor'> & {
-  /** Position in the feed from which the change was read. */
+  /** Position of the change in the feed from which it was read. */
   seq: number
   at: number
 }
@@ -12,7 +12,7 @@ export interface ChangePage {
   changes: StoredChange[]
   /** Position behind the last change of the page. */
   next: number
-  /** Life of the store to which the positions belong. */
+  /** Life of the store to which the positions belong. A restored store begins a new life. */
   life: string
 }
 

@@ -34,7 +34,7 @@ export interface SetAside {
   kind: string
   id: string
   reason: string
-  /** Stamp before the last question about the record. 0 when unknown. */
+  /** Stamp taken before the record was last requested. 0 when unknown. */
   asked_stamp: number
   /** Time in milliseconds when the connector asks for the record again. Null when it does not do so by itself. */
   due_at: number | null
@@ -67,7 +67,7 @@ export const overlappedKind = 'overlapped'
 export const invoiceRecordKinds = ['invoice', waitingKind, overlappedKind] as const
 export const documentRecordKinds = ['document', 'client', 'relations', 'field'] as const
 
-/** Kinds of set-aside records by system, without the refused kinds. */
+/** Kinds of set-aside records by system. The refused kinds are not among them. */
 export const setAsideKinds = {
   stripe: invoiceRecordKinds,
   invoicexpress: documentRecordKinds,
@@ -82,9 +82,7 @@ export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
 /** Systems whose records are checked again by lists of all records. */
 export const recheckedSystems = ['stripe', 'invoicexpress'] as const
 
-/**
- * Result of checking a system's records again within a day. `corrected` counts the records that had changed although no event announced it.
- */
+/** Result of checking a system's records again. `corrected` counts the records that had changed although no event announced it. */
 export interface Recheck {
   system: string
   checked: number
@@ -103,7 +101,7 @@ export type Loss = (typeof setAsideKinds.deletion_guard)[number]
 export interface SetAsideCount {
   system: string
   kind: string
-  /** The reason of a refused kind. Null for all other kinds. */
+  /** The reason of records of a refused kind. Null for records of all other kinds. */
   reason: string | null
   count: number
 }
@@ -120,7 +118,7 @@ export interface ConnectorReads {
     system?: string,
     options?: Partial<Pick<SetAside, 'kind' | 'id' | 'reason'>> & { dueAt?: number; newestFirst?: boolean },
   ): Promise<SetAside[]>
-  /** Returns the sums of the hour that contains `at` and of the 23 hours before it, by system. */
+  /** Returns the results of checks, summed by system. They cover the hour that contains `at` and the 23 hours before it. */
   readRechecks(at: number): Promise<Recheck[]>
   listCorrections(): Promise<Correction[]>
   /** Counts paid invoices that need a document but have none in force, issued before a moment in milliseconds. */
@@ -143,16 +141,16 @@ export interface LeaseWrites {
 
 export interface ConnectorWrites {
   /**
-   * Adds a beat. No other process can do so until the transaction ends. Returns the number of beats, or null when another process holds the
-   * lease.
+   * Shows that the holder lives, and raises the number of heartbeats by one. No other process can raise it until the transaction ends.
+   * Returns the number of heartbeats, or null when another process holds the lease.
    */
   beatLease(epoch: number): Promise<number | null>
   saveBoundAccount(account: BoundAccount): Promise<void>
   /** Counts what a loss could affect: all drafts, or all invoices with a document. */
   countAtRisk(loss: Loss): Promise<number>
-  /** Adds to the sums of the hour that contains `at`. Removes sums that are older than a week. */
+  /** Adds the result of a check to the sums of the hour that contains `at`. Removes sums that are older than a week. */
   addRecheck(recheck: Recheck, at: number): Promise<void>
-  /** Saves corrections. An invoice that has a correction already gets the new time. */
+  /** Saves corrections. If an invoice has a stored correction already, its time is replaced. */
   saveCorrections(corrections: readonly Correction[]): Promise<void>
   /** Removes corrections that were found up to a moment. Returns the removed corrections. */
   removeCorrections(ids: readonly string[], foundUntil?: number): Promise<InvoiceKey[]>

@@ -12,8 +12,8 @@ export interface Kind {
   /** Number of leading columns that form the key. Items are sorted by this key. */
   keyLength: number
   /**
-   * True when an item that only the target of a copy holds may have been deleted in the source. Without it, such an item is foreign and the
-   * copy is refused.
+   * True when items of this kind may be deleted from a store. The target of a copy may then hold items that the source no longer has.
+   * Without it, such an item is foreign and the copy is refused.
    */
   mayGo?: true
 }

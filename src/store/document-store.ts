@@ -66,7 +66,10 @@ export interface DatedDocument {
   invoices: readonly Invoice[]
 }
 
-/** A document with the documents that refer to it. At least one of them may be dated in the requested month. */
+/**
+ * A document with the documents that refer to it. A store returns it when one of them seems to be dated in the requested month, so the
+ * caller checks their dates.
+ */
 export interface RelatedDocuments extends Omit<DatedDocument, 'isGone' | 'invoices'> {
   relations: Relations
   invoices: readonly { invoice: Invoice; payment: PaymentFacts }[]
@@ -84,7 +87,10 @@ export interface DocumentWrites {
    * document are read again. Returns the documents that were new or differed from the stored ones.
    */
   saveDocuments(documents: readonly Document[], observedAt: number): Promise<ReplacedDocument[]>
-  /** Records the answer that there is no such document. Does not count it when the document was missed after `unlessSince` already. */
+  /**
+   * Records the answer that there is no such document, which counts as a miss. Counts no miss when the document was already missed after
+   * the stamp `unlessSince`.
+   */
   missDocument(id: number, observedAt: number, unlessSince?: number): Promise<void>
   saveClient(id: number, taxId: string | null, observedAt: number): Promise<void>
   /**
@@ -124,7 +130,7 @@ export interface DocumentReads {
   ): Promise<DocumentKey[]>
   /** Returns the documents that invoices claim or are linked to, sorted by ID, starting behind `after`. */
   readClaimed(after: number, limit: number): Promise<ClaimedDocument[]>
-  /** Returns wanted clients that were not read since `readBefore`, sorted by ID, starting behind `after`. */
+  /** Returns clients that are marked to be read and were not read since `readBefore`, sorted by ID, starting behind `after`. */
   readClients(readBefore: number, after: number, limit: number): Promise<number[]>
   /**
    * Returns issued documents of invoices whose relations were not read since `readBefore`. Changed documents come first, then the newest.

@@ -1,9 +1,9 @@
 import { observationStamp } from './store.ts'
 
 /**
- * Returns the stamp of the next question. Stamps only grow, and they begin above all stored stamps. A clock that was set back therefore
- * makes no observation look old. While stamps are ahead of the clock, they grow as fast as time passes, so that the difference of two
- * stamps stays a duration.
+ * Returns a stamp for the next question to an upstream system. A stamp is a time in microseconds. Stamps only grow, and they begin above
+ * all stored stamps. A clock that was set back therefore makes no observation look old. While stamps are ahead of the clock, they grow as
+ * fast as time passes, so that the difference of two stamps stays a duration.
  */
 export type NextStamp = () => number
 

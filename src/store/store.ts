@@ -105,7 +105,7 @@ export interface KnownInvoice extends InvoiceKey {
   /** JSON text of the summary. Null when the invoice was seen deleted. */
   summary: string | null
   observed_stamp: number
-  /** Stamp taken after the answer had arrived. An overlapping question may have an older or a newer answer. */
+  /** Stamp taken after the answer had arrived. If another question was asked before this stamp, its answer may be older or newer. */
   answered_stamp: number
   /** The payment platform's record of the document. Null when the invoice did not come from the payment platform. */
   claim: Claim | null
@@ -239,7 +239,7 @@ export interface WriteStore extends OperatorStore, LeaseWrites, WebhookCommands 
 /** Reports how many invoices were checked so far and how many there are. The second number is null when unknown. */
 export type OnRecounted = (invoices: number, of: number | null) => void
 
-/** Converts milliseconds to a stamp in microseconds, so that each of many fast questions has a stamp of its own. */
+/** Converts milliseconds to a stamp in microseconds. Each of many quick requests can then have a stamp of its own. */
 export function observationStamp(milliseconds = Date.now()): number {
   return milliseconds * 1000
 }

@@ -22,7 +22,10 @@ export interface Comparison {
   source: SourceIdentity
   bound: string | null
   found: string
-  /** `kept`: the same account. `new`: to be bound, or named for the first time. `other`: another account. */
+  /**
+   * `kept`: the store is bound to this account. `new`: the store is not bound to the account yet, or does not know its full name. `other`:
+   * the store is bound to another account.
+   */
   verdict: 'kept' | 'new' | 'other'
 }
 

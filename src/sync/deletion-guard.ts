@@ -1,7 +1,7 @@
 /**
- * Holds back losses that come in large numbers: drafts that are gone at the platform, and invoices that lose
- * their documents. A wrong key or a fault of the platform looks the same. Losses stay held back until an operator
- * lets them through, or until the lost records are found again. README.md of this room lists four other defences.
+ * Holds back losses that come in large numbers: drafts that are gone at the platform, and invoices that lose their documents. A wrong key
+ * or a fault of the platform looks the same. Losses stay held back until an operator lets them through, or until the lost records are found
+ * again. `src/sync/README.md` lists four other defences.
  */
 import type { Logger } from 'pino'
 import { type InvoiceKey, keyOf } from '../domain/invoice.ts'
@@ -32,7 +32,7 @@ export async function createDeletionGuard(store: WriteStore, log: Logger, letThr
   const losses = { deletion: new LossCounter('deletion'), lost_document: new LossCounter('lost_document') }
 
   async function isPlausible(tx: WriteTransaction, loss: Loss, names: readonly string[]): Promise<boolean> {
-    // While losses are held back, an operator has to decide about new losses as well, even in a new hour.
+    // While losses are held back, all new losses are held back too, even in a new hour. An operator has to decide about them.
     const held = await tx.listSetAsideIds(guardSystem, loss)
     if (held.some(name => !through[loss].has(name))) return false
     return losses[loss].add(tx, names)
@@ -97,7 +97,7 @@ class LossCounter {
   async add(tx: WriteTransaction, names: readonly string[]): Promise<boolean> {
     if (performance.now() - this.beganMs > hourMs) this.begin(tx)
     for (const name of names) this.names.add(name)
-    // Several transactions may add losses at the same time, so the count is taken before the wait.
+    // The count is taken before the wait, because other transactions may add losses during the wait.
     const count = this.names.size
     return count <= plausibleLosses(await this.atRisk)
   }

@@ -32,7 +32,7 @@ export function nameProcess(): string {
 }
 
 export interface LeaseOptions {
-  /** The last commit of this process. The caller keeps it when it opens the store again. */
+  /** The last commit of this process. The caller passes the same object again when it opens the store again. */
   place: WrittenPlace
   holder: string
   /** True waits for a living holder. False throws a `StoreError` as soon as the holder shows a heartbeat. */

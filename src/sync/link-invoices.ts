@@ -26,7 +26,7 @@ interface Linked extends Link {
   document: InvoiceDocument | null
 }
 
-/** Documents that both given and other stored invoices may have, and these other invoices. */
+/** Documents that a given invoice and another stored invoice may both have, and these other invoices. */
 type ClaimedTwice = Pick<InvoiceNames, 'documents' | 'invoices'>
 
 /** Derives the links of the given invoices, without saving. A link whose loss is held back stays as it is. */
@@ -119,7 +119,9 @@ function findClaimedTwice(
   }
 }
 
-/** Links the invoices with one of the wanted names again. Returns the invoices whose link changed. `cause` goes into the journal. */
+/**
+ * Links the invoices again that have one of the names in `wanted`. Returns the invoices whose link changed. `cause` goes into the journal.
+ */
 export async function relinkInvoices(
   tx: WriteTransaction,
   wanted: Partial<InvoiceNames>,

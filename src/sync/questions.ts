@@ -10,7 +10,7 @@ import type { Applied } from './invoices/apply-answers.ts'
 import type { Connector } from './invoices/connector.ts'
 import { everyMs } from './schedule.ts'
 
-/** Time for which a round waits for lists of whole customers. Longer lists continue after the round. */
+/** Milliseconds for which a round waits for lists of all invoices of a customer. Longer lists continue after the round. */
 export const customerPatienceMs = 2_000
 
 /**

@@ -82,7 +82,7 @@ export function formatReason(reason: string): string {
 
 type WaitingKind = Exclude<SetAsideKind, RefusedKind>
 
-/** `%` is replaced by " of" and the name of the system. */
+/** In each text, " of" and the name of the system replace the `%`. */
 const waitingWords: Record<WaitingKind, readonly [one: string, many: string]> = {
   invoice: ['invoice% could not be read', 'invoices% could not be read'],
   waiting: ['invoice% waits for a part of the database', 'invoices% wait for a part of the database'],
@@ -99,7 +99,10 @@ const waitingWords: Record<WaitingKind, readonly [one: string, many: string]> = 
   field: ['document% has a field that could not be read', 'documents% have a field that could not be read'],
 }
 
-/** Describes waiting records, for example "3 invoices of ACME could not be read". A kind that a newer version wrote is named as it is. */
+/**
+ * Describes waiting records, for example "3 invoices of ACME could not be read". A kind without words, which a newer version wrote, appears
+ * under its stored name.
+ */
 export function formatWaiting(
   { kind, count }: Pick<WaitingRecords, 'kind' | 'count'>,
   system: string,

@@ -24,7 +24,7 @@ const pausesMs: Record<SetAsideKind, number> = {
   [overlappedKind]: 0,
   [waitingKind]: minuteMs / 2,
   invoice: 5 * minuteMs,
-  // Most refused invoices stay refused, and every full list shows them again.
+  // Most refused invoices stay refused, and every full list reads them anyway. So they are seldom fetched singly.
   refused: 60 * minuteMs,
   outdated: 60 * minuteMs,
   // Records of documents are fetched again in the following round over documents.
@@ -46,7 +46,10 @@ export interface Wanted {
   reason: string
 }
 
-/** Tells how an answer changes the set-aside rows of its record. `wanted` is the row that it shall have, and null for an answer that passed the checks. */
+/**
+ * Tells how an answer changes the set-aside rows of its record. `wanted` is the row that the record gets. It is null when the answer passed
+ * the checks.
+ */
 export function replaceSetAside(
   rows: readonly SetAside[],
   askedAt: number,

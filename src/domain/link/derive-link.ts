@@ -23,7 +23,7 @@ export interface Link {
   why: string
   /** IDs of all documents that fit, when more than one fits. */
   candidates: readonly number[]
-  /** Reason why the recorded document belongs to another invoice. Null when it does not. */
+  /** Reason why the recorded document belongs to another invoice. Null when it may belong to this invoice. */
   refusal: LinkRefusal | null
 }
 
@@ -72,7 +72,10 @@ interface Candidate {
   names: readonly Naming[]
 }
 
-/** Returns the documents that certify the invoice, the best first. A second print counts only when its original is not in the list. */
+/**
+ * Returns the documents that certify the invoice, the best first. A second print is left out when its original is in the list, unless the
+ * payment platform's record of the invoice names the second print.
+ */
 function findCandidates(
   invoice: Invoice,
   claimedId: number | null,

@@ -123,8 +123,8 @@ export function findRefusal(
 }
 
 /**
- * Tells whether an invoice loses the document at once. It does when another invoice owns the document or the document names several
- * invoices. Other losses may be held back when many happen together, for example when only the client's tax ID differs.
+ * Tells whether an invoice loses the document at once. It does when another invoice owns the document, or when the document names several
+ * invoices. Any other loss, such as a different tax ID of the client, may be held back when many losses happen together.
  */
 export function isLostAtOnce(
   known: KnownDocument,

@@ -25,8 +25,8 @@ export interface Name {
 
 export interface Naming extends Name {
   /**
-   * The template that matched. Null for a plain invoice ID that no template allows. Such an ID ties the document to no invoice, but other
-   * names in the document no longer count.
+   * The template that matched. Null for a plain invoice ID that no template allows. Such an ID ties the document to no invoice. All other
+   * names in the document are ignored even so.
    */
   template: string | null
   field: 'reference' | 'proprietary_uid'

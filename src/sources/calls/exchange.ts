@@ -61,7 +61,7 @@ export function createExchange({ name, base, setting, refusal }: ExchangeOptions
       const fail = (error: unknown) => reject(explain(error))
       const headers = { ...(options.headers as object), ...traceHeaders() }
       const outgoing = request(url, { ...options, agent, headers })
-      // Runs when the connection is open, so that a pause that began meanwhile still stops the request.
+      // Sends the request only now that the connection is open. A pause that began meanwhile therefore still stops it.
       const send = () => {
         const refused = refusal?.() ?? null
         if (refused === null) outgoing.end(body)
@@ -74,7 +74,7 @@ export function createExchange({ name, base, setting, refusal }: ExchangeOptions
       })
       outgoing.on('timeout', () => {
         const late = overdue(name)
-        // Rejects before `destroy`, because the error of a half-read answer explains less than a timeout.
+        // Rejects before `destroy` is called. Otherwise `destroy` may cause another error, which explains less than the timeout.
         fail(late)
         outgoing.destroy(late)
       })

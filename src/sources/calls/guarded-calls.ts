@@ -25,7 +25,7 @@ const breakMs = 10_000
 /** Default `Retry-After` after a failure that may pass. */
 const retryAfterSeconds = 5
 
-/** Share of time above which this process is too busy to judge whether an upstream was late. */
+/** Largest share of time that this process may be busy during a call. Above it, the process cannot judge whether the upstream was late. */
 const busyShare = 0.9
 
 /** The upstream did not answer in time, although this process was not too busy to listen. */
@@ -43,7 +43,10 @@ class Unwanted extends Error {}
  */
 export function createGuardedCall(failures: Failures) {
   const upstream = new GuardedUpstream(failures)
-  /** `given` is aborted at the timeout. A failure after `wanted` was aborted does not count against the upstream. */
+  /**
+   * Calls the upstream. The signal `given` is aborted at the timeout. The signal `wanted` is aborted when the client no longer waits. A
+   * failure after that does not count against the upstream.
+   */
   const guarded = <T>(timeoutMs: number, wanted: AbortSignal, call: (given: AbortSignal) => Promise<T>) =>
     upstream.call(timeoutMs, wanted, call)
   return Object.assign(guarded, { refusal: () => upstream.refusal() })

@@ -15,7 +15,9 @@ import { type Rates, Throttle } from './throttle.ts'
 
 export interface Pace extends Rates {
   attempts: number
-  /** Timeout of one call with its whole answer, in milliseconds. A client's own timeout may limit only the silence between two bytes. */
+  /**
+   * Timeout of one call with its whole answer, in milliseconds. The HTTP client's own timeout may limit only the silence between two bytes.
+   */
   patienceMs: number
 }
 
@@ -31,7 +33,8 @@ export type PacedCall = <T>(
  */
 export function createPacedCall(pace: Pace, failures: Failures) {
   const throttle = new Throttle(pace)
-  // No call uses the policy's signal, and aborting it costs more than the rest of the policy.
+  // By default, cockatiel aborts its signal after every call. No call uses the signal, and aborting it costs more than the rest of the
+  // policy.
   const bounded = timeout(pace.patienceMs, { strategy: TimeoutStrategy.Aggressive, abortOnReturn: false })
   const policy = retry(
     handleWhen(error => error instanceof TaskCancelledError || failures.mayPass(error)),

@@ -1,4 +1,7 @@
-/** Limits the rate of calls to an upstream and how many run at once. Urgent calls go first. */
+/**
+ * Limits the rate of calls to an upstream and how many run at once. Urgent calls go first. A slot is a moment at which one call may be
+ * sent.
+ */
 import type { Urgency } from '../source.ts'
 
 const urgencies: readonly Urgency[] = ['now', 'soon', 'slowly']
@@ -13,7 +16,7 @@ export interface Rates {
 }
 
 const defaultInFlight = 64
-/** Extra calls at once for urgency `now`, so that lists cannot block urgent calls. */
+/** Number of calls of urgency `now` that may run in addition to the others. So lists cannot block urgent calls. */
 const urgentInFlight = 16
 /** Tolerated delay of a timer. Slots missed during the delay are given out at once. */
 const latenessMs = 5

@@ -45,8 +45,8 @@ export function createClient(
 }
 
 /**
- * Runs `work` with a time limit. Rejects with `late` after the limit, and with a
- * `SourceError` after the caller's signal was aborted. `waiting` is aborted in both cases.
+ * Runs `work` with a time limit. Rejects with `late` when the limit has passed. Rejects with a `SourceError` when the caller aborted
+ * `signal`. The signal `waiting` is aborted in both cases.
  */
 export async function withDeadline<T>(
   timeoutMs: number,

@@ -41,7 +41,7 @@ export function createDocumentSource(options: InvoiceXpressOptions, pace: Pace =
   const ask = createClient(options, call.refusal)
   return {
     ...createRequests(ask, call),
-    // The same requests at half the rate, for work that can wait.
+    // Sends requests at half the rate, for work that can wait.
     atHalfPace: createRequests(ask, request => call(request, { urgency: 'slowly' })),
   }
 }

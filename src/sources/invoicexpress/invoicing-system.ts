@@ -11,8 +11,8 @@ const defaultPatience = { budget: 10_000, answer: 5_000 }
 export type Patience = typeof defaultPatience
 
 /**
- * Calls per second. With the connector's 8 they make 720 of the 780 requests per minute
- * that an account may send. Repeated requests for an unfinished PDF are not counted.
+ * Calls per second. The connector makes 8 more per second. Together they make 720 of the 780 requests per minute that an account may send.
+ * Repeated requests for an unfinished PDF are not counted.
  */
 const perSecond = 4
 

@@ -183,8 +183,8 @@ function mapMultibanco(value: unknown): Multibanco | null {
 }
 
 /**
- * Sums the items by tax rate. A missing rate is unknown, not 0. A discount on the whole document is
- * in no item: one rate then gets the document's totals, and with several rates the result is null.
+ * Sums the items by tax rate. A missing rate is unknown, not 0. A discount on the whole document is in no item. If all items have one rate,
+ * this rate gets the document's totals. With several rates, the result is null unless the items add up to the totals.
  */
 function mapTaxes(value: unknown, { before_taxes, taxes }: Payload): readonly DocumentTax[] | null {
   if (!items(value)) throw unfit('items')

@@ -110,8 +110,8 @@ export function unfit(what: string, field = ''): SourceError {
 }
 
 /**
- * Pause after a 429 without `Retry-After`. InvoiceXpress counts requests by
- * the minute, and the retries of one call then last longer than a minute.
+ * Pause after a 429 without `Retry-After`. InvoiceXpress counts requests by the minute. With this pause, the retries of one call last
+ * longer than a minute.
  */
 const defaultPauseMs = 15_000
 

@@ -13,7 +13,7 @@ import { isPublicAddress, NoResponse, refuseAddress, requestOnce } from './publi
 const signatures = {
   'application/pdf': Buffer.from('%PDF-'),
   'image/png': Buffer.from('89504e470d0a1a0a', 'hex'),
-  /** Any content. The file's reader checks the content. */
+  /** A file with any content. Whoever reads the file checks its content. */
   '*/*': Buffer.alloc(0),
 }
 type FileType = keyof typeof signatures
@@ -123,7 +123,7 @@ function readSize({ statusCode, headers }: IncomingMessage, maximumBytes: number
   if (!/^(identity)?$/i.test(headers['content-encoding'] ?? ''))
     throw new SourceError('failed', 'The PDF was sent in an encoding that was not requested.')
   const length = headers['content-length']
-  // Without both headers, the body ends with the connection. A PDF that was cut off would then look complete.
+  // Without Content-Length and Transfer-Encoding, the body ends with the connection. A PDF that was cut off would then look complete.
   if (length === undefined && headers['transfer-encoding'] === undefined)
     throw new SourceError('failed', 'The PDF was sent without a length or chunks, so it may be incomplete.')
   if (length === undefined) return null
@@ -131,7 +131,7 @@ function readSize({ statusCode, headers }: IncomingMessage, maximumBytes: number
   return Number(length)
 }
 
-/** Only 429 and 5xx may pass, so every other status gets no `Retry-After`. */
+/** Only a failure with status 429 or 5xx may pass, so the error for any other status gets no `Retry-After`. */
 function refuseStatus(status = 0, retryAfter: string | undefined): SourceError {
   const message = `The server of the PDF answered ${status}.`
   if (status < 500 && status !== 429) return new SourceError('failed', message)

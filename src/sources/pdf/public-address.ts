@@ -1,4 +1,4 @@
-/** Tells public IP addresses by IANA's special-purpose registries, and sends requests that connect only to public addresses. */
+/** Tells whether an IP address is public, by IANA's special-purpose registries. Sends requests that connect only to public addresses. */
 import { type LookupAddress, lookup } from 'node:dns'
 import type { IncomingMessage, RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'

@@ -70,7 +70,8 @@ export class BillingCalls {
       this.recordAllowed('payments')
       return whole
     }
-    // This request fails when the key lacks another permission. Success shows that only the payments were forbidden.
+    // The same request without payments. If it succeeds, only the permission to read payments is missing. If another permission is missing,
+    // it fails too.
     const rest = await this.getPlain<T>(path, withCustomer)
     this.recordForbidden('payments')
     return rest

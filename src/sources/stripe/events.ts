@@ -63,7 +63,7 @@ const allFollow = ['business_name']
 
 /** Tells which invoices a change of their customer concerns. An event without previous values may concern all of them. */
 function invoicesToFollow(type: string, previous: unknown): 'all' | 'draft' | 'none' {
-  // The names of a deleted customer stay as they are stored.
+  // Any other event concerns drafts only. Issued invoices keep the stored names, even of a deleted customer.
   if (type !== 'customer.updated') return 'draft'
   if (typeof previous !== 'object' || previous === null) return 'all'
   const changed = Object.keys(previous)

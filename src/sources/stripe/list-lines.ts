@@ -12,7 +12,7 @@ type LinePage = ReturnType<typeof readLinePage>
 export function readLinePage(answer: unknown) {
   const { data, has_more } = readAs(partPageShape, answer, 'a list of lines')
   const lines = data.map(line => mapLine(readAs(lineShape, line, 'a line')))
-  // A decimal quantity or price may round to more than `Number.MAX_SAFE_INTEGER`.
+  // The rounded value of a decimal quantity or price may exceed `Number.MAX_SAFE_INTEGER`. Such a line is refused.
   if (!lines.every(hasWholeNumbers)) throw unfit()
   return { lines, has_more }
 }

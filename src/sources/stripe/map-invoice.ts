@@ -87,7 +87,7 @@ function taxIdOf({ customer_tax_ids }: InvoiceHead): string | null {
 /** Whether the lines add up to the invoice's total. If not, the invoice changed between two answers, or has a charge that is on no line. */
 export function addsUp(source: InvoiceHead, lines: readonly Line[]): boolean {
   const { total_discount_amounts, total_pretax_credit_amounts, total_taxes, amount_shipping, total } = source
-  // Stripe's list of credits contains the discounts again.
+  // Stripe's list of credits contains the discounts too. They are left out here, because they are subtracted already.
   const grants = (total_pretax_credit_amounts ?? []).filter(({ type }) => type !== 'discount')
   const added = (total_taxes ?? []).filter(({ tax_behavior }) => tax_behavior === 'exclusive')
   const net = subtotalOf(lines) - sumOf(total_discount_amounts) - sumOf(grants)

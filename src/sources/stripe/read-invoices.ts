@@ -106,7 +106,9 @@ export class InvoiceReader {
     return this.map(invoice, lines, payments)
   }
 
-  /** Returns all payments of an invoice, or only the `carried` ones when the key may not read payments. */
+  /**
+   * Returns all payments of an invoice. When the key may not read payments, returns only `carried`, the payments in the invoice's record.
+   */
   private async readPayments(invoiceId: string, carried: readonly PaymentItem[], urgency: Urgency) {
     const { calls } = this
     if (calls.isForbidden('payments')) return carried

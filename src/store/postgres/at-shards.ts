@@ -8,8 +8,8 @@ import type { PostgresDb } from './shared-db.ts'
 /**
  * Returns the result of each call with its items. On Citus, the call is part of a query for one customer, which brings it to the right
  * shard. The query returns one row even when the customer has no row.
- * Citus takes the call for a read. Writers must therefore lock the customers before, with a statement that Citus knows as a write. Both
- * then use the same connections, which commit in two phases.
+ * Citus takes the call for a read. Writers must therefore lock the customers first, with a statement that Citus knows as a write. The lock
+ * and the call then use the same connections, which commit in two phases.
  */
 export async function callAtShards<Item, Result>(
   db: PostgresDb,

@@ -1,9 +1,15 @@
-/** Reads the freshness a few times per second and shares it among answers. On Citus, its row may lie at another node. */
+/**
+ * Reads up to which time the records are known to match their sources (the freshness). Answers share a read of it for half a second,
+ * because on Citus it may lie at another node.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Freshness, StoreWentBack } from '../store.ts'
 
 const keepMs = 500
-/** Longest wait in milliseconds for a new freshness. After this time the older one is used, which is also true. */
+/**
+ * Longest wait in milliseconds for a new freshness. After this time the older one is used. It is still true, because records only become
+ * fresher.
+ */
 const patienceMs = 250
 
 export interface FreshnessRow extends Freshness {
@@ -33,7 +39,7 @@ export function rememberFreshness(read: Read<FreshnessRow>): Read<Freshness> {
         return fresh
       })
       .catch(error => {
-        // After any other failure, the known freshness stays in use.
+        // Any failure other than `StoreWentBack` leaves the known freshness in use.
         if (error instanceof StoreWentBack) known = null
         throw error
       })

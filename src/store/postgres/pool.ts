@@ -104,7 +104,10 @@ export function openWritePool(url: string, lockPatienceMs?: number): pg.Pool {
 
 const writerName = 'fatura-writer'
 
-/** Opens a pool. A broken connection is replaced when it is needed. Without an error listener, it would end the process. */
+/**
+ * Opens a pool. A broken connection is replaced when a query needs one. Without the error listeners, a broken connection would end the
+ * process.
+ */
 function openPool(url: string, options: string, more: pg.PoolConfig): pg.Pool {
   const hosts = splitHosts(url)
   const configs = (hosts?.urls ?? [url]).map(each => ({ ...configureOne(each, options), ...more }))

@@ -211,7 +211,7 @@ type SumsRow = {
 type OpenRow = { sums: string | null; invoices: string | null; version: number | null }
 type AccountRow = Record<'opening' | 'period' | 'earlier' | 'entries', string | null> &
   Record<'page' | 'version', number | null>
-/** Row with a page. Null for a search among too many invoices. */
+/** Row with the text of a page. The text is null when a search would go through too many invoices. */
 type PageRow = { page: string | null }
 
 /**

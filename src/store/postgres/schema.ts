@@ -30,7 +30,8 @@ export async function readState(ask: AskSchema): Promise<SchemaState> {
     throw error
   })
   if (state === undefined) return { hashes: [], functions: null, isRewriting: false }
-  // Schemas of unreleased versions have no column `hashes`. `[null]` equals no list of hashes, so such a schema is refused.
+  // A schema of an unreleased version has no column `hashes`. It gets `[null]`, which differs from the hashes of every known schema, so it
+  // is refused.
   const { hashes = [null], functions = null, is_rewriting = false } = state
   return { hashes: hashes ?? [], functions, isRewriting: is_rewriting ?? false }
 }

@@ -74,7 +74,7 @@ async function transactOnce<T>(
     client.release()
     return result
   } catch (error) {
-    // A server that no longer takes writes loses its connection. With several hosts, the next connection goes to another one.
+    // When a server refuses writes, its connection is closed. With several hosts, the next connection goes to another one.
     await rollBack(client, isReadOnlyRefusal(error) ? (error as Error) : undefined)
     throw error
   }

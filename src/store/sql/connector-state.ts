@@ -43,7 +43,7 @@ export function connectorReads(db: Db): ConnectorReads {
       if (lease === undefined) throw new Error('The lease has no row: the store is damaged.')
       return lease
     },
-    // A time in the future comes from a clock that was ahead. Such a record sorts as the oldest, so that it does not wait for that time.
+    // A last try in the future was dated by a clock that was ahead. Its record sorts as the oldest, so that it does not wait for that time.
     listSetAside: (limit, system, { kind, id, reason, dueAt, newestFirst = false } = {}) =>
       db.query<SetAside>(
         `SELECT ${setAsideColumns} FROM fatura.set_aside

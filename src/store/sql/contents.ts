@@ -113,7 +113,7 @@ function answeredAtOf([, , , , , answeredAt]: Content): number {
   return Number(answeredAt)
 }
 
-/** Writes rows without changes, in place of the rows with the same keys. */
+/** Writes the items as plain rows, in place of the rows with the same keys. Records no changes in the feed. */
 export async function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promise<void> {
   const { columns, keyLength }: Kind = kinds[name]
   const key = columns.slice(0, name === 'boundAccounts' ? 1 : keyLength)

@@ -71,7 +71,7 @@ export function toCredits(rows: readonly CreditRow[]): Map<string, bigint> {
   return new Map(rows.map(([currency, creditedCents]) => [currency, BigInt(creditedCents)]))
 }
 
-/** Converts sums of account entries by currency. Their rows have the same form as rows of credits. */
+/** Converts sums of account entries by currency. Their rows have the form of `CreditRow`, so `toCredits` converts them. */
 export const toSums = toCredits
 
 /** Number of account entries of a currency, with the sum of debits and the sum of credits. */

@@ -41,7 +41,7 @@ export async function check(db: Db, customers: readonly string[]) {
   const rows = await db.query<{ customer_id: string; n: number | null }>(checkCustomers(db), [customers])
   return {
     invoices: rows.reduce((sum, { n }) => sum + (n ?? 0), 0),
-    /** Customer of each wrong total and counter. */
+    /** The customers with a wrong total or counter. A customer with several wrong ones is in the list several times. */
     wrong: rows.flatMap(({ customer_id, n }) => (n === null ? customer_id : [])),
   }
 }
@@ -57,7 +57,10 @@ export async function repairCustomer(db: Db, counters: Counters, customerId: str
   return wrong.length
 }
 
-/** Returns how many totals and counters are wrong. `repair` is called for each affected customer and returns how many it found then. */
+/**
+ * Returns how many totals and counters are wrong. `repair` is called for each customer with a wrong one. It checks the customer again, and
+ * returns how many were wrong at that time.
+ */
 export async function recount(
   db: Db,
   checkSome: (customers: readonly string[]) => ReturnType<typeof check>,

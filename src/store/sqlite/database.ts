@@ -194,7 +194,7 @@ function createFile(path: string): void {
     db.close()
     linkSync(draft, path)
   } catch (error) {
-    // Either another process has created the file meanwhile, or the file system has no hard links.
+    // `link` fails when another process has created the file meanwhile. It also fails on a file system without hard links.
     const { code, syscall } = error as NodeJS.ErrnoException
     if (syscall !== 'link') throw error
     if (code !== 'EEXIST') renameSync(draft, path)

@@ -19,7 +19,7 @@ export function openSnapshots(db: DatabaseSync) {
         end.run()
       }
     },
-    /** Reads a customer's snapshot. `counted` is 1 for a customer with counters. */
+    /** Reads a customer's total, and the version and freshness of the customer's data. `counted` is 1 for a customer with counters. */
     customer(customerId: string) {
       return find.get(customerId) as unknown as Snapshot & { total: number; counted: number | null }
     },

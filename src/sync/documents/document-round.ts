@@ -31,7 +31,9 @@ export interface Round {
   missedBefore: number
   /** Records that were set aside when the round began. */
   aside: Aside
-  /** First day of the lists of recent documents, for a sweep that counts corrections. Null for a round that counts none. */
+  /**
+   * First day that the lists of recent documents cover. A round that counts corrections needs this day. Null for a round that counts none.
+   */
   recentFrom: string | null
   counts: RoundCounts
 }

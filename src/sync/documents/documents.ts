@@ -1,12 +1,13 @@
 /**
- * Copies an invoicing system's documents into the store. The system reports no changes, so lists are read again and again: recent and
- * open documents often, all documents month by month. Other folders call only this file, except for the type `Swept`.
+ * Copies an invoicing system's documents into the store. The system reports no changes, so lists are read again and again: recent and open
+ * documents often, all documents month by month (a sweep). Other folders call only this file, except for the type `Swept`.
  *
- * Each of the three questions is a round. A round reads lists (`read-list.ts`) and fetches documents that are missing from the lists
- * (`fetch-documents.ts`). The same transaction links the invoices that a document concerns (`link-invoices.ts` beside this folder).
+ * Each run over recent documents, over open documents or over a month is a round. A round reads lists (`read-list.ts`) and fetches
+ * documents that are missing from the lists (`fetch-documents.ts`). The same transaction links the invoices that a document concerns
+ * (`link-invoices.ts` beside this folder).
  *
- * Promises: a round fetches each document at most once and counts it as missed at most once. A document is gone after two misses that
- * lie apart. A stream's success is as old as the beginning of its round. The payment platform is never called here.
+ * Promises: a round fetches each document at most once and counts it as missed at most once. A document is gone after two misses that lie
+ * apart. A stream's success is as old as the beginning of its round. The payment platform is never called here.
  * Tests: `test/sync/documents.test.ts`, `document-rounds.test.ts` and `references.test.ts` over engines, `test/sim/`.
  */
 import type { Logger } from 'pino'
@@ -44,7 +45,7 @@ export interface DocumentSyncOptions extends Linking {
   store: WriteStore
   log: Logger
   signal: AbortSignal
-  /** Makes the stamps of all questions for this store. */
+  /** Makes the stamps of requests. The connector for invoices uses the same function. */
   nextStamp: NextStamp
   /** Maximum number of single documents, and of clients, that one run fetches. The following run continues. Default: 200. */
   fetchesPerRun?: number
@@ -115,7 +116,7 @@ export class DocumentSync {
       const isDone = next < (await this.firstMonth(round))
       await this.end(stream, round, isDone ? null : next)
       if (!isDone) return round.counts.read()
-      // Lists may have left out fields that comparisons need.
+      // Reads relations, and fetches documents by their ids when a list left out fields that comparisons need.
       await this.refreshRelations(round)
       return null
     })
@@ -165,7 +166,10 @@ export class DocumentSync {
     return { source, at, stamp, missedBefore, aside, recentFrom, counts: new RoundCounts() }
   }
 
-  /** Stores the success of a round with the time of its beginning, or the cursor with which the following run continues. */
+  /**
+   * Ends a round. A finished round is stored as a success at the time of its beginning. Otherwise the cursor `next` is stored, with which
+   * the following run continues.
+   */
   private async end(stream: Stream, { at }: Round, next: string | null): Promise<void> {
     const since = Math.min(readRoundCursor(stream)?.since ?? at, at)
     await this.context.store.transaction(tx =>
@@ -208,7 +212,7 @@ export class DocumentSync {
     const limit = Math.min(this.fetchesPerRun, maxRelations)
     const due = await this.context.store.readDueRelations(before, limit)
     const keys = due.filter(({ id }) => !round.aside.has(asideName('relations', id)))
-    // Uses the pace of sweeps, and counts no corrections.
+    // These requests may be slow like those of a sweep, and they count no corrections.
     await fetchRelations(this.context, { ...round, source: this.sweepSource, recentFrom: null }, keys)
   }
 

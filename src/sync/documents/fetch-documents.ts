@@ -12,7 +12,7 @@ import { readList } from './read-list.ts'
 import { asideName, reportAside, saveAside } from './set-aside-documents.ts'
 import { isSweptAlone } from './swept-documents.ts'
 
-/** Number of requests at once, so many that the rate limit and not the response time bounds the speed. */
+/** Number of requests that run at once. It is so high that only the rate limit bounds the speed, and not the response time. */
 export const atOnce = 16
 /** Number of failures in one run after which the system is at fault, and not its documents. */
 const maxFailures = 5
@@ -146,7 +146,9 @@ function leftOut({ left_out }: Document): Wanted | null {
 interface AnsweredDocuments {
   documents: readonly Pick<Document, 'id' | 'reference' | 'uid'>[]
   cause: string
-  /** Results by record id. Each sets its record aside, or clears an earlier entry. */
+  /**
+   * What the answers say, by record id. A record that failed the checks is set aside. The entry of a record that passed them is removed.
+   */
   said: ReadonlyMap<number, AskedRecord>
   write(tx: WriteTransaction): Promise<readonly ReplacedDocument[]>
 }

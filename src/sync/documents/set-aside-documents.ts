@@ -53,7 +53,10 @@ export function reportAside(log: Logger, records: readonly SetAsideRecord[]): vo
     log.warn({ kind, id, reason }, 'a record that does not fit was set aside')
 }
 
-/** Returns the ids tried longest ago, and not after `since`. A try that a wrong clock dated in the future does not count. */
+/**
+ * Returns the ids of due records, those tried longest ago first. A record that was tried after `since` is left out, unless a wrong clock
+ * dated its try in the future.
+ */
 export async function readDueDocuments({ store, system }: Stored, since: number) {
   const oldest = await store.listSetAside(triesPerRound, system, { dueAt: Date.now() })
   const due = oldest.filter(({ last_at }) => last_at <= since || last_at > Date.now())

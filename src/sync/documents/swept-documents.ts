@@ -1,4 +1,4 @@
-/** Tells which documents that a full sweep replaced count as corrected. Pure. */
+/** Tells which documents count as corrected after a sweep of all documents. Pure. */
 import { isDeepStrictEqual } from 'node:util'
 import { type Document, openDocumentStatuses } from '../../domain/document.ts'
 import type { ReplacedDocument } from '../../store/document-store.ts'

@@ -40,7 +40,8 @@ const linesBeforeJson = 1_000
 async function checkAll(bytes: AsyncIterable<Uint8Array>, { onRefusal, onProgress }: ImportOptions) {
   let valid = 0
   let refused = 0
-  // Problems are held until one line is JSON, because the lines of another kind of file, such as a PDF, are not reported one by one.
+  // Problems are held back until one line is JSON. A file of another kind, such as a PDF, would otherwise cause a report for each of its
+  // lines.
   let held: [line: number, problems: readonly Problem[]][] | null = []
   for await (const line of readLines(bytes)) {
     if (valid + refused === 0 && line.text?.startsWith('[')) throw new JsonArray()

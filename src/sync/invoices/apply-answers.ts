@@ -186,8 +186,8 @@ async function linkRecords(tx: WriteTransaction, saved: readonly Saved[], option
 }
 
 /**
- * Keeps the stored document while links cannot be derived. The claim of an invoice
- * with a document is not saved, because a claim is compared with its document.
+ * Keeps the stored document while links cannot be derived. A new claim is saved only for an invoice without a document, because a claim and
+ * its document are compared with each other.
  */
 function keepDocument({ record: { claim, ...record }, before }: Saved): InvoiceRecord {
   if (claim !== undefined && record.invoice.ix_id === null) return { ...record, claim }
@@ -199,8 +199,8 @@ function toClaimed({ invoice, claim, payment }: InvoiceRecord): Claimed | null {
 }
 
 /**
- * Returns the documents and invoices that must be linked again after invoices
- * lost names. A document with such a name may belong to another invoice now.
+ * Returns the documents and invoices that must be linked again because invoices lost the names `lost`. A document that refers to such a
+ * name may belong to another invoice now.
  */
 async function findLost(
   tx: WriteTransaction,

@@ -36,7 +36,7 @@ export interface ConnectorOptions extends Linking {
   store: WriteStore
   log: Logger
   signal: AbortSignal
-  /** Makes the stamps of all questions for this store. */
+  /** Makes the stamps of requests and answers. The connector for documents uses the same function. */
   nextStamp: NextStamp
   onProgress?: SyncContext['reportProgress']
 }
@@ -66,7 +66,7 @@ export async function createConnector(options: ConnectorOptions) {
     forceRelist: () => lists.forceRelist(),
     relist: (isForced: boolean, maxPages?: number) => lists.relist(isForced, maxPages),
     rereadUnsettled: (unlessSince?: number) => lists.rereadUnsettled(unlessSince),
-    /** Applies the events since the last call. Waits for lists of whole customers at most `patienceMs`. Longer lists continue. */
+    /** Applies the events since the last call. Waits at most `patienceMs` for lists of a customer's invoices. Longer lists continue. */
     async catchUp(patienceMs?: number): Promise<Applied> {
       await lists.begun()
       return events.read(patienceMs)

@@ -14,7 +14,7 @@ import type { WriteStore, WriteTransaction } from '../../store/store.ts'
 /** Time after which an event is visible at the latest, in milliseconds. */
 export const lateEventsMs = 5 * 60_000
 
-/** Called once a transaction is committed, so that memory follows the store. */
+/** Must be called once the transaction is committed. It repeats the transaction's changes in memory. */
 export type AfterCommit = () => void
 
 /** Opens the corrections of one connector. `system`: the system under which the counts are stored. */

@@ -100,7 +100,7 @@ function showsTheSame({ customer_id, found }: StampedAnswer, stored: readonly Pr
   return record.invoice.status !== 'draft' && !isDifferent(known, record)
 }
 
-/** Builds the record for the owner, even when the platform no longer names a customer. */
+/** Builds the record to store under this customer, even when the platform no longer names a customer. */
 function recordOf(found: PlatformInvoice, customer_id: string, own: PriorInvoice | null): InvoiceRecord {
   const { invoice, ...rest } = found
   return completeRecord({ ...rest, invoice: { ...invoice, customer_id } }, own?.previous ?? null)

@@ -36,7 +36,7 @@ export class EventReader {
     this.lists = lists
   }
 
-  /** Applies the events since the last call. Waits for lists of whole customers, at most `patienceMs` when it is given. */
+  /** Applies the events since the last call. Waits for lists of a customer's invoices, at most `patienceMs` when it is given. */
   read(patienceMs: number | undefined): Promise<Applied> {
     const { streams, names } = this.context
     return streams.run(names.events, stream => this.readFrom(stream, patienceMs))
@@ -124,7 +124,8 @@ export class EventReader {
     if (error !== null && error !== stream.error) log.warn(error)
     const failed_at = error === null ? null : begun.at
     const isListed = await this.lists.isListed()
-    // After a long time without a success, events may have expired unread. A full list has then corrected their invoices.
+    // After a long time without a success, events may have expired unread. In this case a full list was read and has corrected their
+    // invoices.
     const isAfterGap = (stream.succeeded_at ?? 0) < earliestEventMs(source)
     const afterCommit = await store.transaction(async tx => {
       await tx.saveStream({ ...stream, cursor: String(newest), succeeded_at: begun.at, failed_at, error })

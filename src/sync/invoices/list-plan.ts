@@ -23,8 +23,8 @@ export class RangePass {
   /** Creation time of the last invoice that was read, stored or not. Null before the first page. */
   reached: number | null = null
   /**
-   * Seconds of creation time on the range's last page. Before the first
-   * page: seconds on the page at which the range was cut, or 0 when unknown.
+   * Seconds between the creation times of the first and the last invoice on the range's last page. Before the first page, the value of the
+   * page after which the range was cut, or 0 when unknown.
    */
   pageSpan: number
   private readonly starts = new Set<string>()
@@ -96,7 +96,7 @@ export class ListPlan {
       ? cutByAge(pass.range, page.reached, this.pages * pass.pageSpan)
       : cutInParts(pass.range, page.reached)
     pass.range = own
-    // A period may hold far fewer invoices than newer ones, so its page span is unknown.
+    // An older period may hold far fewer invoices than the page just read. How many seconds one of its pages covers is therefore unknown.
     for (const other of others) this.add(other, other.isCut ? pass.pageSpan : 0)
   }
 

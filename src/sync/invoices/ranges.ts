@@ -6,7 +6,7 @@ export interface Range {
   before: number | null
   /** The last stored invoice of the range, which is read from its newest invoice. Null when none is stored. */
   after: string | null
-  /** True: the range is a part already and is not cut again. */
+  /** True when the range is a part of a period. A part is not cut again. */
   isCut: boolean
 }
 

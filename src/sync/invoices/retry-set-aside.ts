@@ -16,7 +16,10 @@ const batches: readonly [kind: SetAsideKind, size: number][] = [
   ['refused', 10],
   ['outdated', 10],
 ]
-/** Time after which the row of records without an id is removed, when no list held such a record. These records cannot be fetched. */
+/**
+ * Time after which the common row of all records without an id is removed, when no list has shown such a record meanwhile. Records without
+ * an id cannot be fetched.
+ */
 const forgetNamelessMs = 3 * 24 * 60 * 60_000
 
 /**
