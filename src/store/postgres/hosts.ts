@@ -1,6 +1,4 @@
-/** Addresses with several hosts, in the format of libpq. Each new connection goes to the first host that fits. */
-import pg from 'pg'
-import { StoreUnavailable } from '../store.ts'
+/** Addresses with several hosts, in the format of libpq. A process on SQLite reads this file too, so it does not load the driver. */
 
 /**
  * SQL conditions for a host, by `target_session_attrs`. The API's sessions are read-only on every host, so a primary is a host that is not
@@ -30,27 +28,4 @@ export function splitHosts(url: string) {
   parameters.delete('target_session_attrs')
   const end = `${path}${parameters.size === 0 ? '' : `?${parameters}`}`
   return { urls: hosts.split(',').map(host => login + host + end), fits: fitness.get(wanted ?? 'any') }
-}
-
-/** Tries the hosts in their order. They share the time limit of one connection. */
-export function chooseHosts(configs: readonly pg.ClientConfig[], fits: string) {
-  return async () => {
-    let failure: unknown = new StoreUnavailable(`None of the hosts in the address fits: ${fits}.`)
-    for (const config of configs) {
-      const patience = (config.connectionTimeoutMillis ?? 0) / configs.length
-      const limits = { connectionTimeoutMillis: patience, query_timeout: patience }
-      const client = new pg.Client({ ...config, ...limits }).on('error', () => {})
-      const { host, port } = client
-      try {
-        await client.connect()
-        const { rows } = await client.query(`SELECT ${fits} AS fits`)
-        if (rows[0].fits) return { host, port }
-      } catch (error) {
-        failure = Object.assign(error as Error, { triedAddress: `${host}:${port}` })
-      } finally {
-        client.end().catch(() => {})
-      }
-    }
-    throw failure
-  }
 }

@@ -3,7 +3,8 @@ import { availableParallelism } from 'node:os'
 import pg from 'pg'
 import { changedBelow } from '../migrations.ts'
 import { StoreBusy, StoreError, StoreUnavailable } from '../store.ts'
-import { chooseHosts, splitHosts, takesWrites } from './hosts.ts'
+import { chooseHosts } from './choose-host.ts'
+import { splitHosts, takesWrites } from './hosts.ts'
 import { writeOptions } from './write-limits.ts'
 
 /** PostgreSQL's type of counts and times. All of their values fit into a JavaScript number. */
