@@ -64,12 +64,12 @@ const meanings: Record<string, string> = {
     'The process serves for `delay_ms` more, while `/ready` answers 503. See [stopping](run.md#stopping).',
   'Stripe refused the key to read …':
     'Give the key [the permission](install.md#connect-stripe-and-invoicexpress) that the message names.',
-  'STRIPE_API_KEY is not set: serving what is stored, synchronizing nothing':
+  'STRIPE_API_KEY is not set, so stored invoices are served and nothing is synchronized':
     'Set `STRIPE_API_KEY` if `fatura up` shall synchronize.',
   'sync failed; trying again':
     'Stripe, InvoiceXpress or the store failed. `fatura status` shows [a stream that fails](sync.md#status).',
   synchronized: 'A step of the synchronization ended.',
-  'the deletion guard holds back changes that look wrong: …':
+  'the deletion guard holds back changes that look wrong. …':
     'Too many invoices or documents are gone at once. Judge them: see [the deletion guard](sync.md#the-deletion-guard).',
   'the outgoing webhook …':
     'A webhook to your program failed. The message says how, and `fatura webhook list` shows it. Changes wait, and are sent again. When `state` is `disabled`, they wait for `fatura webhook replay`.',

@@ -54,24 +54,24 @@ const examples: Readonly<Record<string, string | null>> = {
 
 const program = new Command('fatura')
   .description(
-    "A customer's invoices over HTTP: the payment platform's state and the certified document's, side by side.",
+    'Give customers their invoices over HTTP. Each invoice shows its state in the payment platform beside the state of its certified document.',
   )
   .version(version)
   .addHelpText(
     'after',
     `
 First minutes:
-  Try it with sample data; it leaves nothing behind:
+  Try it with sample data, which is removed at the end:
     fatura demo
   Load your own invoices:
     fatura import invoices.ndjson
-  Make a token; it is printed once:
+  Make a token, which is printed only once:
     fatura token create --customer cus_… --name app
   Serve them on http://127.0.0.1:3000:
     fatura serve
 
-Settings are environment variables, or lines of a file .env.
-"fatura serve --help" lists them.`,
+Settings are environment variables, or lines of the file .env.
+"fatura serve --help" lists the settings of the service.`,
   )
 
 // A reader of the pipe that ends early, such as `head`, closes the pipe (EPIPE). That is not a failure.
@@ -87,7 +87,7 @@ try {
     if (example) command.addHelpText('after', `\nExample:\n  ${example}`)
     command
       .exitOverride()
-      .showHelpAfterError(`(${nameOf(command)} --help shows what it takes)`)
+      .showHelpAfterError(`(${nameOf(command)} --help lists its arguments and options)`)
       .configureOutput({ writeErr: text => process.stderr.write(hideSecrets(text)) })
   }
   program.hook('preAction', (_, command) => refuseFlagAsValue(command))

@@ -41,7 +41,7 @@ export async function createDeletionGuard(store: WriteStore, log: Logger, letThr
   async function hold(tx: WriteTransaction, loss: Loss, names: readonly string[]): Promise<void> {
     const reason = `${reasons[loss]}: more were lost within an hour than is plausible`
     if (losses[loss].isToBeLogged())
-      log.error({ loss }, `the deletion guard holds back changes that look wrong: ${advice}`)
+      log.error({ loss }, `the deletion guard holds back changes that look wrong. ${advice}`)
     for (const id of names)
       await tx.setAside({ system: guardSystem, kind: loss, id, reason, due_at: null }, Date.now())
   }
@@ -122,7 +122,7 @@ class LossCounter {
 }
 
 export const advice =
-  'check the key and its account first; if these losses are right, stop sync and let them through with fatura sync --once --let-through'
+  'First check the key and its account. If the losses are correct, stop "fatura sync" and run: fatura sync --once --let-through'
 
 const reasons: Record<Loss, string> = {
   deletion: 'the draft is gone at the payment platform',
@@ -135,7 +135,7 @@ export function formatHeld({ deletion, lost_document }: Record<Loss, number>): s
     lost_document > 0 &&
       `${lost_document} invoices keep documents that are gone, or whose client has another tax ID`,
   ].filter(part => part !== false)
-  return parts.length === 0 ? null : parts.join('; ')
+  return parts.length === 0 ? null : parts.join(', and ')
 }
 
 function readKey(name: string): InvoiceKey {

@@ -60,8 +60,8 @@ test('an invalid brand setting stops the start with one line', async t => {
   const cli = await createCli(t)
   await writeFile(join(cli.folder, 'large.png'), Buffer.alloc(300_000))
   for (const [name, value, problem] of [
-    ['PAGE_ACCENT', '#ffcc00', /^fatura: PAGE_ACCENT must be a darker colour: its contrast .* is 1\.\d/],
-    ['PAGE_ACCENT', 'red', /PAGE_ACCENT must be a colour like #0a6650/],
+    ['PAGE_ACCENT', '#ffcc00', /^fatura: PAGE_ACCENT must be a darker colour \(its contrast .* is 1\.\d/],
+    ['PAGE_ACCENT', 'red', /PAGE_ACCENT must be a colour such as #0a6650/],
     ['PAGE_LOGO', 'none.svg', /PAGE_LOGO must be the path of a file/],
     ['PAGE_LOGO', 'large.png', /PAGE_LOGO must be a file of at most 256 KB/],
     ['PAGE_LOGO', 'logo.html', /PAGE_LOGO must be a file \.svg, \.png, \.jpg or \.webp/],

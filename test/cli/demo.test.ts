@@ -301,7 +301,7 @@ async function startDemo(
   await program.waitFor(/Ctrl-C stops the demo[^\n]*\n/)
   const { stdout } = program
   const [link = ''] = /http:\S+#t=\S+/.exec(stdout) ?? []
-  const [, address = ''] = /Serving at (http:\/\/\S+); Ctrl-C/.exec(stdout) ?? []
+  const [, address = ''] = /Serving at (http:\/\/\S+)\. Ctrl-C/.exec(stdout) ?? []
   const [, token = ''] = /\n {2}export TOKEN=(fat_\w{48})\n/.exec(stdout) ?? []
   const [, api = ''] = /\n {2}export API=(http:\S+)\n/.exec(stdout) ?? []
   const exports = [...stdout.matchAll(/^ +(export .*\n)/gm)].map(([, line = '']) => line).join('')

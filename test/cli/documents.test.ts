@@ -194,7 +194,7 @@ describe('commands over Stripe and InvoiceXpress', { concurrency: 6 }, () => {
         await world.fill()
         const { code, stdout } = await world.look(['explain', id])
         assert.equal(code, 0)
-        assert.match(stdout, /It is synced, because there is a document claimed as \d+/)
+        assert.match(stdout, /The document's state is synced, because there is a document claimed as \d+/)
         assert.match(stdout, /applied +invoice\.(paid|payment_succeeded|updated|finalized)/)
         assert.match(stdout, /ignored +invoice\.\S+ +evt_\w+ +read together with evt_/)
       })
@@ -207,11 +207,11 @@ describe('commands over Stripe and InvoiceXpress', { concurrency: 6 }, () => {
         world.documents.change('vanish', Number(metadata.ix_id))
         const explained = async () => (await world.look(['explain', id])).stdout
         await world.sync()
-        assert.match(await explained(), /It is synced/)
+        assert.match(await explained(), /state is synced/)
         await world.sync()
         assert.match(
           await explained(),
-          /It is failed, because document \d+ is recorded, but .* no longer has it/,
+          /state is failed, because document \d+ is recorded, but .* no longer has it/,
         )
       })
     })

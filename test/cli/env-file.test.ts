@@ -47,7 +47,7 @@ describe('the file .env', { concurrency: 3 }, () => {
     assert.equal(code, 0)
     assert.equal(
       stderr,
-      'The file .env has names that are not settings, and are ignored: EMPTY, OTHER,\na.b-c.\n',
+      'The file .env has names that are not settings of Fatura. They are ignored:\nEMPTY, OTHER, a.b-c.\n',
     )
     assert.ok(cli.hasStore('a #b.db'))
   })
@@ -59,7 +59,7 @@ describe('the file .env', { concurrency: 3 }, () => {
     await program.stop()
     assert.equal(
       program.stderr,
-      'The file .env has names that are not settings, and are ignored: STRIPE_KEY\n(STRIPE_API_KEY?).\n',
+      'The file .env has names that are not settings of Fatura. They are ignored:\nSTRIPE_KEY (did you mean STRIPE_API_KEY?).\n',
     )
     const { stderr } = await cli.run(['doctor', '--sample', '0', '--json'])
     assert.equal(stderr, program.stderr)

@@ -20,15 +20,15 @@ describe('the settings of an identity provider', { concurrency: 3 }, () => {
   test('stop the start with one line that names them, when they are wrong', async t => {
     const cli = await createCli(t)
     const wrong: [env: Record<string, string>, message: RegExp][] = [
-      [{ AUTH_JWKS_URL: 'login.example.com' }, /^fatura: AUTH_JWKS_URL must be an address like https/],
+      [{ AUTH_JWKS_URL: 'login.example.com' }, /^fatura: AUTH_JWKS_URL must be an address such as https/],
       [{ AUTH_SCOPE: 'two scopes' }, /^fatura: AUTH_SCOPE must be one scope/],
-      [{ AUTH_TYP: 'at jwt' }, /^fatura: AUTH_TYP must be a type/],
+      [{ AUTH_TYP: 'at jwt' }, /^fatura: AUTH_TYP must be a token type/],
       [{ PUBLIC_URL: 'http://billing.example.com' }, /^fatura: PUBLIC_URL must begin with https/],
       [
         { PUBLIC_URL: 'https://example.com/billing' },
-        /^fatura: PUBLIC_URL must be an address like \S+, without a path: .*, not 'https:\/\/example.com\/billing'/,
+        /^fatura: PUBLIC_URL must be an address such as \S+, without a path, .*, not 'https:\/\/example.com\/billing'/,
       ],
-      [{ AUTH_ISSUER: '' }, /^fatura: AUTH_ISSUER must be set as well: /],
+      [{ AUTH_ISSUER: '' }, /^fatura: AUTH_ISSUER must also be set\. /],
     ]
     for (const [env, message] of wrong)
       assertOneLine(await cli.run(['serve', '--migrate'], { env: { PORT: '0', ...good, ...env } }), message)
@@ -36,12 +36,12 @@ describe('the settings of an identity provider', { concurrency: 3 }, () => {
       ['AUTH_JWKS_URL', 'http://login.example.com/', /^AUTH_JWKS_URL must begin with https/],
       ['AUTH_JWKS_URL', 'http://127.0.0.1.example.com/', /^AUTH_JWKS_URL must begin with https/],
       ['AUTH_JWKS_URL', 'https://user:canary@login.example.com/', /^AUTH_JWKS_URL must be(?!.*canary)/],
-      ['PUBLIC_URL', 'https://billing.example.com/?a=b', /^PUBLIC_URL must be an address like/],
+      ['PUBLIC_URL', 'https://billing.example.com/?a=b', /^PUBLIC_URL must be an address such as/],
     ]
     for (const [setting, value, message] of others) assert.match(refusalOf(setting, value), message)
     assertOneLine(
       await cli.run(['serve'], { env: { AUTH_AUDIENCE: 'x' } }),
-      /^fatura: AUTH_JWKS_URL and AUTH_ISSUER must be set as well: AUTH_JWKS_URL, AUTH_ISSUER and AUTH_AUDIENCE configure an identity provider together\.$/m,
+      /^fatura: AUTH_JWKS_URL and AUTH_ISSUER must also be set\. An identity provider needs all three of AUTH_JWKS_URL, AUTH_ISSUER and AUTH_AUDIENCE\.$/m,
     )
     assertOneLine(await cli.run(['up'], { env: { AUTH_SCOPE: 'x' } }), /^fatura: AUTH_JWKS_URL and /)
   })

@@ -206,7 +206,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     const one = JSON.stringify(makeInvoice())
     for (const input of [`[${one}]`, `[\n${one},\n${one}\n]`, ` [\n  {\n  }]`]) {
       const expected =
-        "fatura: Nothing was imported: standard input is a JSON array, not NDJSON: one object a line. With jq: jq -c '.[]' | fatura import -\n"
+        "fatura: Nothing was imported: standard input is a JSON array, not NDJSON (one JSON object per line). Convert it with jq: jq -c '.[]' | fatura import -\n"
       assert.equal((await cli.run(['import', '-'], { input })).stderr, expected)
     }
   })
@@ -230,7 +230,7 @@ describe('fatura import', { concurrency: 3 }, () => {
         const file = join(cli.folder, 'some.file')
         await writeFile(file, input)
         const outcome = await cli.run(['import', file, ...options])
-        assertOneLine(outcome, /^fatura: Nothing was imported: .*some\.file is not NDJSON, .*\(line 1: /)
+        assertOneLine(outcome, /^fatura: Nothing was imported: .*some\.file is not NDJSON\. .*\(line 1: /)
         assert.doesNotMatch(outcome.stderr.trimEnd(), /\p{Cc}/u, what)
       }
     const store = await openWriteStore(`sqlite:${cli.database}`)

@@ -57,7 +57,7 @@ describe('fatura key', { concurrency: 3 }, () => {
     assert.match(rows[1] ?? '', new RegExp(`^${first.kid} +active +\\S+Z +cus_ana, cus_rui +shop$`))
     const revoked = await cli.run(['key', 'revoke', first.kid])
     assert.deepEqual([revoked.code, revoked.stderr], [0, ''])
-    assert.match(revoked.stdout, new RegExp(`^Revoked ${first.kid}:.*\n$`))
+    assert.match(revoked.stdout, new RegExp(`^Revoked ${first.kid}\\..*\n$`))
     const [, { revoked_at }] = await listKeys(cli)
     assert.equal((await cli.run(['key', 'revoke', first.kid])).code, 0)
     assert.deepEqual(
@@ -79,9 +79,9 @@ describe('fatura key', { concurrency: 3 }, () => {
       [['add', 'shop', '--customers', 'ana'], /--customers/, /cus_/, /'ana'/],
       [['add', 'shop', '--customers', 'cus_ana,'], /--customers/, /''/],
       [['revoke', 'key_doesnotexist'], /There is no key key_doesnotexist/, /key list/],
-      [['revoke', text], /not the id of a key/, /key list/],
+      [['revoke', text], /not the ID of a key/, /key list/],
       // One key in 64 begins with a dash.
-      [['revoke', '--', `-${key.d}`], /not the id of a key/],
+      [['revoke', '--', `-${key.d}`], /not the ID of a key/],
     ]
     for (const [args, ...patterns] of refused) {
       const outcome = await cli.run(['key', ...args])
@@ -136,7 +136,7 @@ describe('fatura link', { concurrency: 3 }, () => {
       [['--customer', 'cus_ana'], { ...env, PUBLIC_URL: '' }, /PUBLIC_URL/, /https:/],
       [['--customer', 'cus_ana', '--key', 'none.json'], env, /'none\.json'/, /ENOENT/, /key add/],
       [['--customer', 'cus_ana', '--key', 'bad.json'], env, /'bad\.json'/, /key add/],
-      [['--customer', 'cus_ana', '--key', text], env, /--key names a file/, /CUSTOMER_LINK_KEY/],
+      [['--customer', 'cus_ana', '--key', text], env, /--key must name a file/, /CUSTOMER_LINK_KEY/],
     ]
     for (const [args, given, ...patterns] of refused) {
       const outcome = await cli.run(['link', ...args], { env: given })

@@ -102,7 +102,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     const cli = await createWithFile(t, 'rk_test_canary')
     await chmod(cli.file, 0)
     const outcome = await cli.run(['sync', '--once'], { env: { STRIPE_API_KEY_FILE: cli.file } })
-    assertOneLine(outcome, /cannot be read \(EACCES\)\. Let this user read it\./)
+    assertOneLine(outcome, /cannot be read \(EACCES\)\. Give this user permission to read it\./)
   })
 
   it('is checked by fatura doctor, which also reports misspelt names', async t => {

@@ -43,14 +43,14 @@ for (const engine of engines)
         /^Documents listed again: +5 of 300 in 24 h had changed, as only the sweep of all shows$/m,
       )
       assert.match(stdout, /^Invoices listed again: +2 of 12000 in 24 h had changed without an event$/m)
-      assert.match(shown, /^Set aside, and asked for again: 8\.$/m)
+      assert.match(shown, /^Set aside and asked for again: 8\.$/m)
       assert.match(
         stdout,
-        /1 document of InvoiceXpress could not be read\. Next try within 5 min\. The last one: 9: no id \(1 try, 8 min ago\)/,
+        /1 document of InvoiceXpress could not be read\. Next try within 5 min\. The newest is 9: no id \(1 try, 8 min ago\)/,
       )
       assert.match(
         stdout,
-        /7 invoices of Stripe could not be read\. Next try in 4 min\. The last one: in_6: no total {1,2}\(1 try, 10 min ago\)/,
+        /7 invoices of Stripe could not be read\. Next try in 4 min\. The newest is in_6: no total {1,2}\(1 try, 10 min ago\)/,
       )
       assert.doesNotMatch(stdout, /in_1|deletion guard/)
 

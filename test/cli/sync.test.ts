@@ -221,7 +221,10 @@ describe('fatura sync', { concurrency: 12 }, () => {
     )
     const port = ['sync', '--webhooks']
     assertOneLine(await attempt({}, [...port, '65536']), /--webhooks must be a port/)
-    assertOneLine(await attempt({ STRIPE_WEBHOOK_SECRET: '' }, [...port, '0']), /STRIPE_WEBHOOK_SECRET must/)
+    assertOneLine(
+      await attempt({ STRIPE_WEBHOOK_SECRET: '' }, [...port, '0']),
+      /--webhooks needs STRIPE_WEBHOOK_SECRET/,
+    )
     assertOneLine(
       await attempt({ STRIPE_WEBHOOK_SECRET: 'canarySecret' }, [...port, '0']),
       /begins with whsec_/,
@@ -236,7 +239,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
     await until(() => world.sandbox.requests.has('list_lines'))
     assertOneLine(
       withoutProgress(await program.stop()),
-      /Stopped before the end; the next run continues from there/,
+      /Stopped before everything was synchronized\. The next run continues from there/,
     )
     world.sandbox.faults.clear()
     await succeed(world)
@@ -517,7 +520,7 @@ describe('fatura status', () => {
     assertFits(stdout)
     assert.match(
       stdout.replaceAll('\n', ' '),
-      /^Nothing was synchronized or imported yet\. Start with: fatura sync --once, or fatura import FILE $/,
+      /^Nothing was synchronized or imported yet\. Start with "fatura sync --once" or "fatura import FILE"\. $/,
     )
     assert.equal((await succeed(world, ['status', '--json'])).stdout, '')
   })

@@ -46,7 +46,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     const cli = await createCli(t)
     await cli.load(makeInvoice({ customer_id: 'cus_ana' }))
     const known = await cli.run(['token', 'create', '--customer', 'cus_ana'])
-    assert.match(known.stderr, /^Token fat_.{12} may read cus_ana; .*\n$/)
+    assert.match(known.stderr, /^Token fat_.{12} may read cus_ana\. .*\n$/)
     const ids = ['ana', 'rui', 'eva', 'gil', 'ivo', 'leo', 'zoe'].flatMap(name => [
       '--customer',
       `cus_${name}`,
@@ -73,7 +73,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     assert.ok(!existsSync(cli.database))
     const { code, stderr } = await cli.run(['key', 'add', 'shop', '--create'])
     assert.equal(code, 0)
-    assert.match(stderr, /^There was no store: made sqlite:data\/fatura\.db\.$/m)
+    assert.match(stderr, /^There was no store\. sqlite:data\/fatura\.db was created\.$/m)
     assert.ok(existsSync(cli.database))
   })
 
@@ -202,7 +202,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     const kept = await make(cli, '--all-customers', '--name', 'kept')
     const { code, stdout, stderr } = await cli.run(['token', 'revoke', ` ${token}\n`])
     assert.deepEqual([code, stderr], [0, ''])
-    assert.match(stdout, new RegExp(`^Revoked ${token.slice(0, 16)}:.*\n$`))
+    assert.match(stdout, new RegExp(`^Revoked ${token.slice(0, 16)}\\..*\n$`))
     assertHidden(stdout, token)
     const listed = await readList(cli.run(['token', 'list', '--json']))
     assert.deepEqual(
@@ -224,7 +224,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     const last = token.endsWith('a') ? 'b' : 'a'
     for (const wrong of [token.slice(0, -1), token.slice(0, -1) + last]) {
       const outcome = await cli.run(['token', 'revoke', wrong])
-      assertOneLine(outcome, /neither a whole token nor the id/, /token list/)
+      assertOneLine(outcome, /not a token and not the ID/, /token list/)
       assertHidden(outcome.stderr, token)
     }
     for (const wrong of [
@@ -241,9 +241,7 @@ describe('fatura token', { concurrency: 3 }, () => {
         () => readId(wrong),
         (error: CliError) => {
           assertHidden(error.message, token)
-          return (
-            error instanceof CliError && /neither a whole token nor the id.*token list/.test(error.message)
-          )
+          return error instanceof CliError && /not a token and not the ID.*token list/.test(error.message)
         },
       )
     assert.deepEqual(

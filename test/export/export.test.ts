@@ -575,7 +575,7 @@ describe('the files of fatura export', { concurrency: 2 }, () => {
       [{ month: '2026-13' }, /^--month must be a calendar month/],
       [{ month: '2026-10', to: '2026-10-02' }, /^Use --month, or --from and --to/],
       [{ timezone: 'Lisbon' }, /^--timezone must be the name of a time zone/],
-      [{ customer: ['cus_ana', 'in_1'] }, /^--customer must be an ID like cus_.*, not 'in_1'\.$/],
+      [{ customer: ['cus_ana', 'in_1'] }, /^--customer must be an ID such as cus_.*, not 'in_1'\.$/],
       [{ q: 'x'.repeat(201) }, /^--q must be text of at most 200 characters, without NUL\.$/],
       [{ q: 'a b c d e f g h i j k' }, /^--q must have at most 10 different words/],
     ]
@@ -590,9 +590,9 @@ describe('the files of fatura export', { concurrency: 2 }, () => {
       [['--status', 'payed'], /--status must be one of/],
       [['--output', 'nowhere/out.csv'], /nowhere\/out\.csv was not written: there is no such folder/],
       [['--output', '.'], /\. was not written: it is a folder/],
-      [['--kind', 'ix'], /--kind goes with --pdfs/],
-      [['--pdfs', 'x', '--lines'], /Use --pdfs, or --output and --lines, not both/],
-      [['--pdfs', 'x', '--format', 'parquet'], /With --pdfs, --format is that of the index/],
+      [['--kind', 'ix'], /--kind can only be used together with --pdfs/],
+      [['--pdfs', 'x', '--lines'], /--pdfs cannot be used together with --output or --lines/],
+      [['--pdfs', 'x', '--format', 'parquet'], /With --pdfs, --format sets the format of index/],
       [['--pdfs', 'x'], /INVOICEXPRESS_API_KEY is not set, .* --kind payments/],
     ]
     // One after the other, so that one program host is enough.

@@ -69,7 +69,7 @@ describe('fatura export --pdfs', { concurrency: 2 }, () => {
     assert.equal(failed.code, 1)
     assert.match(
       failed.stderr,
-      /^Failed: the ix PDF of \S+ in_\w+: .+\nPDFs in .+ 0 saved, \d+ there already, .+ 1 failed;.+\nfatura: 1 PDF failed\. Run the same again/,
+      /^Failed: the ix PDF of \S+ in_\w+: .+\nPDFs in .+ 0 saved, \d+ already there, .+ 1 failed;.+\nfatura: 1 PDF failed\. Run the same command again/,
     )
     const [failure, ...others] = (await index()).filter(({ outcome }) => outcome === 'failed')
     assert.deepEqual([failure?.kind, failure?.file, others.length], ['ix', '', 0])
@@ -103,7 +103,7 @@ describe('fatura export --pdfs', { concurrency: 2 }, () => {
     stripe.faults.clear()
     const { code: last, stderr } = await run('--kind', 'ix')
     assert.equal(last, 0, stderr)
-    assert.match(stderr, new RegExp(`${left.length} there already`))
+    assert.match(stderr, new RegExp(`${left.length} already there`))
     for (const name of await files()) assert.match(name, /_ix\.pdf$/)
   })
 })

@@ -153,18 +153,21 @@ for (const engine of engines)
       assert.match(shown, /^state +synced, created 2026-03-02T00:00:00\.000Z$/m)
       assert.match(
         shown,
-        /Seen at Stripe 2026-03-10T12:00:00\.000Z\. Recorded there: state synced, ix_id 10\./,
+        /Last read from Stripe: 2026-03-10T12:00:00\.000Z\. Its metadata there names: state synced, ix_id 10\./,
       )
-      assert.match(shown, /^It is synced, because there is a document claimed as 10, and it is final\.$/m)
       assert.match(
         shown,
-        /^ {2}10: InvoiceReceipt 6\/G, final, 123\.0 Euro \(tied, recorded at Stripe, refers to it by \{id\}\); last answer 2026-03-10T12:00:00\.000Z$/m,
+        /^The document's state is synced, because there is a document claimed as 10, and it is final\.$/m,
+      )
+      assert.match(
+        shown,
+        /^ {2}10: InvoiceReceipt 6\/G, final, 123\.0 Euro \(tied, named in the metadata at Stripe, refers to it by \{id\}\); last answer 2026-03-10T12:00:00\.000Z$/m,
       )
       assert.match(
         shown,
         /2026-03-10T12:00:01\.002Z +ignored +invoice\.paid +evt_2 +because 2 \(happened 2026-03-10T11:59:00\.000Z\)\n.*overlapped.*\n.*applied.*\n.*applied +document +list \d+ +synced: there is a document/,
       )
-      assert.match(shown, /Looked at next:\n {2}The invoice is looked at when an event reports/)
+      assert.match(shown, /Next checks:\n {2}The invoice is looked at when an event reports/)
       assert.doesNotMatch(shown, /null|undefined|secret/)
 
       const [object, ...others] = await json()
@@ -181,19 +184,25 @@ for (const engine of engines)
     it('reports an unknown document and a missing journal', async t => {
       const { store, text, textHere, save } = await createWorld(t, engine)
       await save({ status: 'open', display_name: 'ana@lima.example' })
-      assert.match(await textHere(), /^It is not_synced, because no invoicing system is connected/m)
+      assert.match(
+        await textHere(),
+        /^The document's state is not_synced, because no invoicing system is connected/m,
+      )
       await store.transaction(tx =>
         tx.saveStream({ name: 'ix:all', cursor: null, succeeded_at: null, failed_at: now, error: 'E' }),
       )
       const shown = await text()
-      assert.match(shown, /^It is not_synced, because no document claims it, and none is recorded\.$/m)
-      assert.match(shown, /Recorded there: nothing\./)
       assert.match(
         shown,
-        /^Documents: no known document is recorded, tied, or has one of these references\.$/m,
+        /^The document's state is not_synced, because no document claims it, and none is recorded\.$/m,
+      )
+      assert.match(shown, /Its metadata there names: nothing\./)
+      assert.match(
+        shown,
+        /^Documents: none\. No known document has one of these references or is named by the invoice\.$/m,
       )
       assert.match(shown, /^ {2}\{id\} +in_why\n {2}\{payment\} +none$/m)
-      assert.match(shown, /^Journal: empty\. It came with a list or an import/m)
+      assert.match(shown, /^Journal: empty\. The invoice came from a list or an import/m)
       assert.match(shown, /every draft, open and uncollectible one \(stripe:unsettled, last success never\)/)
       assert.doesNotMatch(shown, /ana@/, 'an address that stands for a name is left out too')
       assert.match(await text({ DOCUMENT_REFERENCE: 'Stripe {id}' }), /^ {2}Stripe \{id\} +Stripe in_why$/m)
@@ -225,7 +234,7 @@ for (const engine of engines)
       const numbers = await text({ DOCUMENT_REFERENCE: '{id},Order #{payment},{number}' })
       assert.match(
         numbers,
-        /^Stored as synced, but by what is known now it is not_synced, because document 12 names number A-1, but the customer has no tax ID to compare\./m,
+        /^The stored state is synced, but the state should now be not_synced, because document 12 names number A-1, but the customer has no tax ID to compare\./m,
       )
       assert.match(numbers, /^ {2}Order #\{payment\} +Order #pi_1, Order #pi_2\n {2}\{number\} +A-1$/m)
       const [{ references, names }] = await json()
@@ -239,9 +248,9 @@ for (const engine of engines)
       const { text, save } = await createWorld(t, engine)
       await save({ ix_sync_state: 'synced', ix_id: 99, ix_status: 'settled' }, null)
       const shown = await text()
-      assert.match(shown, /It did not come from Stripe: it was imported/)
+      assert.match(shown, /The invoice was imported together with the state of its document/)
       assert.match(shown, /^status +paid +settled$/m)
-      assert.doesNotMatch(shown, /Looked at next|because/)
+      assert.doesNotMatch(shown, /Next checks|because/)
     })
 
     it('reports a stored link that differs from the current rules, and names the fitting documents', async t => {
@@ -255,7 +264,7 @@ for (const engine of engines)
       const shown = await text()
       assert.match(
         shown,
-        /^Stored as not_synced, but by what is known now it is synced with document 12, final, because there is a document referring to in_why, and it is final\./m,
+        /^The stored state is not_synced, but the state should now be synced with document 12, final, because there is a document referring to in_why, and it is final\./m,
       )
       assert.match(shown, /^Several documents fit: 12, 11\./m)
       assert.match(shown, /ix:all, last success 2026-03-10T12:00:00\.000Z/)
@@ -271,12 +280,15 @@ for (const engine of engines)
       await miss(10)
       await relink()
       const once = await textHere()
-      assert.match(once, /^ {2}9: never seen \(recorded at Stripe\); last answer .*, missed once in a row$/m)
+      assert.match(
+        once,
+        /^ {2}9: never seen \(named in the metadata at Stripe\); last answer .*, missed once in a row$/m,
+      )
       assert.match(
         once,
         /^ {2}10: InvoiceReceipt .* \(tied, refers to it by \{id\}\); .*, missed once in a row$/m,
       )
-      assert.match(once, /It is synced, because/)
+      assert.match(once, /The document's state is synced, because/)
       await miss(9)
       await miss(10)
       await relink()
@@ -284,7 +296,7 @@ for (const engine of engines)
       assert.match(twice, /^ {2}9: never seen .*, missed 2 times in a row: gone$/m)
       assert.match(
         twice,
-        /^It is failed, because document 9 is recorded, but the invoicing system no longer/m,
+        /^The document's state is failed, because document 9 is recorded, but the invoicing system no longer/m,
       )
     })
 
@@ -299,9 +311,12 @@ for (const engine of engines)
       )
       const until = new Date(Date.parse(attempted_at) + 7_200_000).toISOString()
       const shown = await text({ LINK_CREATING_TIMEOUT: '2h' })
-      assert.match(shown, /It is creating, because it is recorded as creating since/)
+      assert.match(shown, /The document's state is creating, because it is recorded as creating since/)
       assert.match(shown, new RegExp(`counts as failed from ${until} on`))
-      assert.match(await text({ LINK_CREATING_TIMEOUT: '10s' }), /Stored as creating, but .* it is failed/)
+      assert.match(
+        await text({ LINK_CREATING_TIMEOUT: '10s' }),
+        /The stored state is creating, but .* now be failed/,
+      )
     })
 
     it('shows every customer’s invoice with the same ID, and a deleted draft', async t => {
@@ -317,7 +332,7 @@ for (const engine of engines)
       const shown = await text()
       assert.match(
         shown,
-        /Invoice in_why of cus_b was a draft, and is deleted: seen 2026-03-10T12:00:05\.000Z\./,
+        /Invoice in_why of cus_b was a draft and is deleted\. Last seen: 2026-03-10T12:00:05\.000Z\./,
       )
       assert.match(shown, /applied +invoice\.deleted +evt_9 +deleted/)
       assert.deepEqual(
@@ -339,9 +354,9 @@ for (const engine of engines)
 
     it('shows control characters of stored texts harmlessly', async t => {
       const { text, save } = await createWorld(t, engine)
-      const evil = '\x1b[2J\nIt is synced'
+      const evil = "\x1b[2J\nThe document's state is synced"
       await save({ display_name: evil, number: evil }, { state: 'failed', error: evil })
       const shown = await text()
-      assert.doesNotMatch(shown, /\x1b|^It is synced/m)
+      assert.doesNotMatch(shown, /\x1b|^The document's state is synced/m)
     })
   })

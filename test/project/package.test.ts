@@ -157,7 +157,7 @@ describe('the npm package', { concurrency: 2 }, () => {
     // npx itself ends by the signal; the program says that it came to its end.
     const { stdout, stderr } = await exited
     assert.equal(stderr, '')
-    assert.match(stdout, /nothing is left behind/)
+    assert.match(stdout, /Its data is removed/)
   })
 
   it('is also a library: fatura/client can be imported, and fatura/link signs a link', async () => {

@@ -96,14 +96,14 @@ describe('fatura copy', { concurrency: 2 }, () => {
       assert.equal(first.code, 0, first.stderr)
       assert.match(
         first.stdout,
-        /^Copied: \d+ written, \d there already, 0 removed .*\nCompared, equal on both sides: /,
+        /^Copied: \d+ written, \d already there, 0 removed .*\nCompared, equal on both sides: /,
       )
       const [left, right] = [await digestOf(source), await digestOf(target)]
       assert.deepEqual(right, left)
       for (const name of kindNames)
         assert.ok(left.counts[name] > 0, `the source has no ${kinds[name].names[1]}`)
       const again = await cli.run(['copy', source, target])
-      assert.match(again.stdout, /^Copied: 0 written, \d+ there already, 0 removed/, again.stderr)
+      assert.match(again.stdout, /^Copied: 0 written, \d+ already there, 0 removed/, again.stderr)
 
       const stamps = 'SELECT last_stamp FROM fatura.observation'
       assert.equal(

@@ -86,13 +86,13 @@ describe('the account that a store is bound to', { concurrency: 3 }, () => {
       })
       assertOneLine(
         await world.run(once, { env }),
-        /holds what came from the Stripe account acct_1SandboxFatura, test mode, and STRIPE_API_KEY leads to the Stripe account acct_1Other, test mode\. .*fatura account change/,
+        /holds records of the Stripe account acct_1SandboxFatura, test mode, but STRIPE_API_KEY leads to the Stripe account acct_1Other, test mode\. .*fatura account change/,
       )
       await assertRefused(world, live, /leads to the Stripe account acct_1Other, live mode/)
       await assertRefused(world, same, /leads to the Stripe account acct_1SandboxFatura, live mode/)
       const up = await world.run(['up', '--port', '0'], { env })
       assert.equal(up.code, 1)
-      assert.match(up.stderr, /^fatura: This store holds what came from [^\n]+\n$/)
+      assert.match(up.stderr, /^fatura: This store holds records of [^\n]+\n$/)
       assert.deepEqual(await readStored(world.url), before)
       assert.ok(!other.requests.has('list_invoices'), 'not even read')
 
@@ -120,7 +120,10 @@ describe('the account that a store is bound to', { concurrency: 3 }, () => {
       const before = await readStored(world.url)
       const nameless = await openOther(t, { forbidden })
       const named = await openOther(t)
-      assertOneLine(await world.run(once, { env: nameless.env }), /may not name, test mode.*finds none of it/)
+      assertOneLine(
+        await world.run(once, { env: nameless.env }),
+        /may not name, test mode.*finds none of them/,
+      )
       await assertRefused(world, named, /leads to the Stripe account acct_1Other/)
       assert.deepEqual((await readStored(world.url)).records, before.records)
 
@@ -150,10 +153,10 @@ describe('the account that a store is bound to', { concurrency: 3 }, () => {
       await fillStore(world)
       const { other, env } = await openOther(t)
       const change = ['account', 'change']
-      assert.match((await world.run(change)).stdout, /nothing to change/)
+      assert.match((await world.run(change)).stdout, /Nothing to change/)
       const asked = await world.run(change, { env })
       assert.equal(asked.code, 1)
-      assert.match(asked.stdout, /The whole new account is listed.*old account stay.*DATABASE_URL/s)
+      assert.match(asked.stdout, /All invoices of the new account are read.*old account stay.*DATABASE_URL/s)
       assert.match(asked.stderr, /^fatura: Nothing was changed\. .*--confirm\.\n$/)
       await assertRefused(world, { other }, /STRIPE_API_KEY leads to the Stripe account acct_1Other/)
 
@@ -195,7 +198,7 @@ describe('the account that a store is bound to', { concurrency: 3 }, () => {
     )
     assertOneLine(
       await world.run(once, { env: { ...settings, INVOICEXPRESS_ACCOUNT: 'rui' } }),
-      /the InvoiceXpress account ana, and INVOICEXPRESS_ACCOUNT leads to the InvoiceXpress account rui/,
+      /the InvoiceXpress account ana, but INVOICEXPRESS_ACCOUNT leads to the InvoiceXpress account rui/,
     )
     await fillStore(world)
   })

@@ -79,7 +79,7 @@ describe('the deletion guard', { concurrency: 3 }, () => {
         findings.find(({ check }) => check === 'Deletion guard') ?? assert.fail()
       assert.equal(result, 'FAIL')
       assert.match(detail, /^holds back .* 15 drafts /)
-      assert.match(next ?? '', /^Check the key and its account first; /)
+      assert.match(next ?? '', /^First check the key and its account\. /)
 
       // A restart lets nothing through, nor does a single deletion more.
       account.change('delete', gone[40])

@@ -128,7 +128,7 @@ for (const engine of engines)
       assert.doesNotMatch(text, /\n\n\n/)
       assert.match(
         text,
-        new RegExp(`^Refused and not stored, asked for again hourly: ${without.length + 3}\\.$`, 'm'),
+        new RegExp(`^Refused and not stored, asked for again every hour: ${without.length + 3}\\.$`, 'm'),
       )
       assert.match(text, new RegExp(`^ {2}1: the status is not draft, .*\\n {4}\\(${odd.id}\\)$`, 'm'))
       assert.doesNotMatch(text, /Out of date|Set aside/)
@@ -159,12 +159,12 @@ for (const engine of engines)
       )
       assert.match(
         await run(['status']),
-        new RegExp(`^Out of date, .*: 1\\.\n {2}1: .*\n {4}\\(${changing.id}\\)$`, 'm'),
+        new RegExp(`^Out of date because .*: 1\\.\n {2}1: .*\n {4}\\(${changing.id}\\)$`, 'm'),
       )
       assert.match((await clinic.wrong())['Out of date'] ?? '', new RegExp(`^FAIL: .*${changing.id}`))
       const explained = await run(['explain', changing.id])
       assert.match(explained, /^status +paid/m)
-      assert.match(explained, /^Out of date\. Refused: the status .*; since \S+Z, /m)
+      assert.match(explained, /^The stored version is out of date\. Refused: the status .*; since \S+Z, /m)
 
       // Good again, by a list; and gone, though nothing told of it.
       for (const invoice of [odd, foreign, changing]) spoil(invoice, {})

@@ -21,13 +21,15 @@ const usedByChange = [
 
 export function accountCommand() {
   const show = new SettingsCommand('show')
-    .description('Show the accounts that the store was filled from.')
-    .option('--json', 'one JSON object a line')
+    .description('Show the Stripe and InvoiceXpress accounts whose records are in the store.')
+    .option('--json', 'print one JSON object per line')
     .settings(['DATABASE_URL'])
     .action(showAccounts)
   const change = new SettingsCommand('change')
-    .description('From now on, synchronize the accounts of the settings instead of those before.')
-    .option('--confirm', 'do it; without this flag it only shows what would happen')
+    .description(
+      'Synchronize the accounts of the current settings, and no longer the accounts that the store was filled from.',
+    )
+    .option('--confirm', 'make the change (without this flag, the command only shows what would change)')
     .settings(usedByChange)
     .action(changeAccounts)
   return new SettingsCommand('account')
@@ -41,7 +43,7 @@ async function showAccounts(options: { json?: true } & Options): Promise<void> {
   const accounts = await useStore(openOperatorStore(url), store => store.listBoundAccounts())
   if (options.json === true) process.stdout.write(accounts.map(jsonLine).join(''))
   else if (accounts.length === 0)
-    process.stdout.write('No account is known yet: the first fatura sync stores it.\n')
+    process.stdout.write('The store knows no account yet. The first "fatura sync" saves the account.\n')
   else {
     const rows = accounts.map(bound => [bound.system, bound.account, new Date(bound.bound_at).toISOString()])
     process.stdout.write(formatTable([['SYSTEM', 'ACCOUNT', 'SINCE'], ...rows]))
@@ -59,14 +61,12 @@ async function changeAccounts(options: { confirm?: true } & Options): Promise<vo
     })
     const others = compared.filter(({ verdict }) => verdict === 'other')
     if (others.length === 0) {
-      process.stdout.write(
-        'The settings are for the accounts that this store holds; there is nothing to change.\n',
-      )
+      process.stdout.write('Nothing to change: the settings name the same accounts as the store.\n')
       return
     }
     for (const other of others) process.stdout.write(describeChange(other))
     if (options.confirm !== true)
-      throw new CliError('Nothing was changed. To do this, run it again with --confirm.')
+      throw new CliError('Nothing was changed. To make this change, run the command again with --confirm.')
     const lease = await waitForLease(store, {
       holder: nameProcess(),
       wait: false,
@@ -79,7 +79,7 @@ async function changeAccounts(options: { confirm?: true } & Options): Promise<vo
     } finally {
       await lease.release()
     }
-    process.stdout.write('Changed. The next fatura sync reads everything.\n')
+    process.stdout.write('The accounts were changed. The next "fatura sync" reads everything again.\n')
   })
 }
 
@@ -88,12 +88,12 @@ function describeChange({ source, bound, found }: Comparison): string {
   const common = `From ${before}\nto ${formatAccount(source, found)}:\n`
   if (source.system !== knownSources.billing.system)
     return `${common}  - Everything is read again from the new account.
-  - Invoices whose documents are not there turn failed or not_synced, unless the deletion guard holds that back.
-  - What is known of the old account's documents stays in the store.
+  - An invoice whose document is not in the new account becomes failed or not_synced. The deletion guard may hold this back.
+  - The old account's documents stay in the store.
 `
-  return `${common}  - The whole new account is listed. Until that is done, answers have no Fatura-Synced-At header.
-  - Invoices of the old account stay in the store as they are, and are served; no event changes them any more.
-  - Drafts of the old account are deleted, unless the deletion guard holds that back.
-  - For a store without the old account's invoices, point DATABASE_URL at a new one instead.
+  return `${common}  - All invoices of the new account are read. Until then, answers have no header Fatura-Synced-At.
+  - Invoices of the old account stay in the store and are served. They do not change any more.
+  - Drafts of the old account are deleted. The deletion guard may hold this back.
+  - To have a store without the old account's invoices, set DATABASE_URL to a new store instead.
 `
 }

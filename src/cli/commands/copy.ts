@@ -19,24 +19,26 @@ import { createProgress, printResult, printWaiting } from '../terminal/progress.
 export const copyCommand = () =>
   new SettingsCommand('copy')
     .description(
-      'Copy a store to another, on any engine, and compare the two. Run it again to continue after a stop.',
+      'Copy one store to another (SQLite or PostgreSQL), and compare the two. If it stops early, run it again to continue.',
     )
-    .argument('<from>', 'the address of the store to read, like sqlite:data/fatura.db')
-    .argument('<to>', 'the address of the store to fill, like postgres://user:password@host:5432/name')
-    .option('--json', 'one JSON object when both are equal: what was written, counts and the hash')
-    .notes(`Everything is copied: invoices and lines, documents and what ties them to invoices, the journal, deleted invoices, tokens, streams.
-First both stores are compared: if the target holds anything that the source does not have, nothing is written. Then only what is missing or different is written, so a copy that was stopped continues where it was. At the end both stores are read completely, and their counts and hashes are compared. A token that is revoked in one store stays revoked.
-Stop other programs that write to one of the stores first.`)
+    .argument('<from>', 'the address of the store to read, for example sqlite:data/fatura.db')
+    .argument('<to>', 'the address of the store to fill, for example postgres://user:password@host:5432/name')
+    .option(
+      '--json',
+      'when both stores are equal, print one JSON object with the numbers of written and stored records and the hash',
+    )
+    .notes(`Before you start, stop all programs that write to one of the two stores.
+Everything is copied: invoices and their lines, documents and their ties to invoices, the journal, deleted invoices, tokens and streams.
+First the stores are compared. If the target holds a record that the source does not have, nothing is written. Then only missing and different records are written, so a copy that stopped early continues where it was. At the end both stores are read completely, and their counts and hashes are compared. A token that is revoked in one of the stores is revoked in the target.`)
     .action(runCopy)
 
 async function runCopy(fromUrl: string, toUrl: string, options: { json?: true }): Promise<void> {
-  if (fromUrl === toUrl) throw new CliError('The two addresses are the same; there is nothing to copy.')
+  if (fromUrl === toUrl) throw new CliError('Nothing to copy: the two addresses are the same.')
   for (const [name, url] of Object.entries({ from: fromUrl, to: toUrl })) {
     const problem = findAddressProblem(url)
     if (problem !== null) throw new CliError(`<${name}> ${problem}.`, { exitCode: 2 })
   }
-  if (isSameFile(fromUrl, toUrl))
-    throw new CliError('The two addresses are of the same file; there is nothing to copy.')
+  if (isSameFile(fromUrl, toUrl)) throw new CliError('Nothing to copy: the two addresses name the same file.')
   // The `.env` file may hold PostgreSQL variables such as PGPASSWORD. The driver reads such variables for the parts that an address leaves
   // out.
   loadEnvFile()
@@ -62,13 +64,13 @@ async function copyAndCompare(from: OperatorStore, to: WriteStore, asJson: boole
     const { written, alike, removed } = await copyStore(from, to, report('copied'))
     if (!asJson)
       printResult(
-        `Copied: ${written} written, ${alike} there already, ${removed} removed (${progress.pace(written + alike)}).\n`,
+        `Copied: ${written} written, ${alike} already there, ${removed} removed (${progress.pace(written + alike)}).\n`,
       )
     const source = await digestStore(from, report('of the source compared'))
     const target = await digestStore(to, report('of the target compared'))
     if (source.sha256 !== target.sha256)
       throw new CliError(
-        `The stores differ: ${describe(source)} in the source, ${describe(target)} in the target. Another program may have written to one of them. Run it again.`,
+        `The stores differ: ${describe(source)} in the source, ${describe(target)} in the target. Another program may have written to one of them. Run the same command again.`,
       )
     printResult(
       asJson

@@ -18,10 +18,10 @@ export async function withStore<Store extends { close(): Promise<void> }, T>(
   const isNew = isMissing(url)
   if (isNew && options.create !== true)
     throw new CliError(
-      `There is no store at ${url}. Run the command where the store is, or set DATABASE_URL. "fatura migrate" makes a new one, and so does --create of "token create" and "key add".`,
+      `There is no store at ${url}. Set DATABASE_URL to the address of your store. To create a new store, run "fatura migrate", or add --create to "token create" or "key add".`,
     )
   await prepareStore(url, { onWait: printWaiting })
-  if (isNew) process.stderr.write(`There was no store: made ${url}.\n`)
+  if (isNew) process.stderr.write(`There was no store. ${url} was created.\n`)
   return useStore(open(url, { onWait: printWaiting }), work)
 }
 
@@ -38,7 +38,7 @@ interface Listed<Row> {
 export function listCommand<Row>(kind: Listed<Row>): SettingsCommand {
   return new SettingsCommand('list')
     .description(kind.description)
-    .option('--json', 'one JSON object a line')
+    .option('--json', 'print one JSON object per line')
     .settings(['DATABASE_URL'])
     .action(async (options: { json?: true } & Options) => {
       const rows = await withStore(options, openOperatorStore, kind.list)
@@ -67,15 +67,15 @@ export function credentialCommand<Row>(kind: Credential<Row>) {
   const { noun } = kind
   const list = listCommand({
     ...kind,
-    description: `List the ${noun}s, newest first. ${kind.secret} are not kept and cannot be shown.`,
+    description: `List the ${noun}s, newest first. ${kind.secret} are not stored and cannot be shown.`,
     none: `There are no ${noun}s yet. Make one with: ${kind.example}`,
   })
   const revoke = new SettingsCommand('revoke')
-    .description(`End a ${noun} at once: every running process refuses ${kind.refused} within a second.`)
+    .description(`Revoke a ${noun}. All running processes refuse ${kind.refused} within a second.`)
     .argument(...kind.id)
-    .option('--json', 'one JSON object')
+    .option('--json', 'print one JSON object')
     .action(revokeOne)
-  kind.make.option('--create', 'create the store, where there is none yet')
+  kind.make.option('--create', 'create the store if there is none yet')
   return new SettingsCommand(noun)
     .description(kind.description)
     .addCommand(kind.make.settings(['DATABASE_URL']))
@@ -89,7 +89,7 @@ export function credentialCommand<Row>(kind: Credential<Row>) {
     process.stdout.write(
       options.json === true
         ? jsonLine(kind.show(row))
-        : `Revoked ${id}: every process refuses ${kind.refused} within a second.\n`,
+        : `Revoked ${id}. All running processes refuse ${kind.refused} within a second.\n`,
     )
   }
 }
@@ -107,7 +107,7 @@ export async function saveCredential(
     if (unknown.length === 0) return
     const others = unknown.length > maxNamed ? ` and ${unknown.length - maxNamed} more` : ''
     process.stderr.write(
-      `The store holds no invoice of ${unknown.slice(0, maxNamed).join(', ')}${others}. Check the ID, unless the first invoice is still to come.\n`,
+      `The store holds no invoice of ${unknown.slice(0, maxNamed).join(', ')}${others}. Check the ID. It is correct if the customer has no invoices yet.\n`,
     )
   })
 }
@@ -121,7 +121,7 @@ export function checkName(what: string, name: string, shortest: number): void {
       `${what} must be one line of ${shortest === 0 ? 'at most' : `${shortest} to`} 100 characters.`,
     )
   if (hideSecrets(name) !== name)
-    throw new CliError(`${what} must not hold a token, a key or a password: lists show it.`)
+    throw new CliError(`${what} must not contain a token, a key or a password, because lists show it.`)
 }
 
 export function describeScope(customers: readonly string[] | null): string {

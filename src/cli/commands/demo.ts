@@ -13,7 +13,7 @@ const used = ['HOST', 'PORT', 'RATE_LIMIT', 'LOG_LEVEL'] as const
 export const demoCommand = () =>
   new SettingsCommand('demo')
     .description(
-      'Run a local Stripe and a local InvoiceXpress, synchronize and serve them, all in a temporary folder; Ctrl-C removes all of it. Requests are logged with LOG_LEVEL=info.',
+      'Start Fatura with sample data from a local Stripe and a local InvoiceXpress. All files are in a temporary folder, and Ctrl-C removes it. Set LOG_LEVEL=info to log requests.',
     )
     .settings(used)
     .action(demo)
@@ -50,7 +50,7 @@ async function demo(options: Options): Promise<void> {
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
-  printResult('\nStopped; nothing is left behind.\n')
+  printResult('\nThe demo stopped. Its data is removed.\n')
 }
 
 /** The introduction fits a screen of 40 rows with 80 characters. */
@@ -66,20 +66,20 @@ function introduce(address: string, { token, customers, sample }: DemoSystems): 
   const lastYear = new Date().getUTCFullYear() - 1
   const invoice = `${sample.customer_id}/invoice/${sample.id}`
   return `
-Look at this page and leave it open; after 20 seconds things begin to happen:
+Open this page. After 20 seconds, its invoices begin to change:
   ${address}/#t=${token}&c=${first}
-Behind c= any of these customers can stand:
+After c= you can write any of these customers:
 ${lines.join('')}The API's reference, with requests to try:
   ${address}/docs#t=${token}&c=${first}
-To ask it yourself, paste these into another terminal, the exports first:
+To send requests, paste these lines into another terminal, the exports first:
   export API=${address}/api/v1/client
   export TOKEN=${token}
 A billing history, newest first:
 ${curl(`${first}/invoices?page_size=3`)}Paid in ${lastYear}, with a settled certified document:
 ${curl(`${first}/invoices?status=paid&ix_status=settled&date_from=${lastYear}-01-01&date_to=${lastYear}-12-31`)}Search that ignores case, accents and separators:
-${curl(`${sample.customer_id}/invoices?q=${encodeURIComponent(plainName(customers, sample.customer_id))}&page_size=3`)}One invoice with its lines, its PDF from Stripe, and its certified document's:
-${curl(invoice)}${curl(`${invoice}/payments/download`, ' -o invoice.pdf')}${curl(`${invoice}/ix/download`, ' -o document.pdf')}Somebody else's invoice does not exist for you:
-${curl(`${other?.customer_id}/invoice/${sample.id}`)}Serving at ${address}; Ctrl-C stops the demo and removes its data.
+${curl(`${sample.customer_id}/invoices?q=${encodeURIComponent(plainName(customers, sample.customer_id))}&page_size=3`)}One invoice with its lines, its PDF, and the PDF of its certified document:
+${curl(invoice)}${curl(`${invoice}/payments/download`, ' -o invoice.pdf')}${curl(`${invoice}/ix/download`, ' -o document.pdf')}An invoice of another customer is answered with 404:
+${curl(`${other?.customer_id}/invoice/${sample.id}`)}Serving at ${address}. Ctrl-C stops the demo and removes its data.
 `
 }
 
@@ -94,7 +94,7 @@ function showEvents(): (event: string) => void {
     count++
     const [kind = ''] = event.split(':')
     if (movingLine.canMove) movingLine.draw(`${count} changes so far; ${event}`.slice(0, 79))
-    else if (!shown.has(kind)) process.stdout.write(`${event}; more follow in silence\n`)
+    else if (!shown.has(kind)) process.stdout.write(`${event}. More changes follow and are not printed\n`)
     shown.add(kind)
   }
 }

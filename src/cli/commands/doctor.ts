@@ -21,15 +21,18 @@ const maxSample = 1_000
 export const doctorCommand = () =>
   new SettingsCommand('doctor')
     .description(
-      'Check settings, database, keys and their permissions, clocks, and a sample of the invoices against both systems.',
+      'Check the settings, the database, the keys and their permissions, and the clocks. Compare a sample of the invoices with both systems.',
     )
-    .option('--sample <count>', 'number of invoices to compare with both systems; 0 for none', '10')
-    .option('--repair', 'replace totals and counters that are wrong')
-    .option('--deep', "check a SQLite file's indexes against its tables, too: takes several times as long")
-    .option('--json', 'one JSON object a line')
+    .option('--sample <count>', 'number of invoices to compare with both systems (0 compares none)', '10')
+    .option('--repair', 'correct wrong totals and counters in the database')
+    .option(
+      '--deep',
+      'also compare the indexes of a SQLite file with its tables, which takes several times as long',
+    )
+    .option('--json', 'print one JSON object per line')
     .settings(settingNames)
-    .notes(`For each check: ok, warn, FAIL or skip, what was found, and after an arrow what to do. Exit code 0 when nothing fails, else 1.
-Without --repair it changes nothing. It shows no secret. On PostgreSQL it needs the address of a role that may write.`)
+    .notes(`Each check prints ok, warn, FAIL or skip, and what it found. After an arrow it prints what to do. The exit code is 0 when no check fails, else 1.
+Without --repair the command changes nothing. It prints no secrets. On PostgreSQL, DATABASE_URL must name a role that may write.`)
     .action(runDoctor)
 
 async function runDoctor(options: Options): Promise<void> {
@@ -69,7 +72,8 @@ export function readChecked(report: Report, options: Options): Checked {
       return readAll()
     } catch (error) {
       if (!(error instanceof CliError)) throw error
-      if (!reported.has(error.message)) report(check).fail(error.message.replace(/\.$/, ''), 'Correct it.')
+      if (!reported.has(error.message))
+        report(check).fail(error.message.replace(/\.$/, ''), 'Correct the setting.')
       reported.add(error.message)
       return null
     }
@@ -77,8 +81,8 @@ export function readChecked(report: Report, options: Options): Checked {
   loadEnvFile()
   for (const { name, nearest } of findMisspelt())
     report('Settings').warn(
-      `${printable(name)} is not a setting, and is ignored`,
-      `If ${nearest} was meant, rename it.`,
+      `${printable(name)} is not a setting of Fatura and is ignored`,
+      `If you mean ${nearest}, rename it.`,
     )
   const given = settingNames.filter(name => isSet(name, options))
   const right = given.filter(name => read(() => readSettings(options, [name]), `Setting ${name}`) !== null)
@@ -124,7 +128,7 @@ function checkMix(report: Report, { stripe, invoiceXpress }: Omit<Checked, 'url'
     )
   if (invoiceXpress !== null && isReal !== isInvoiceXpressOwn(invoiceXpress.base))
     report('Settings').warn(
-      'one of Stripe and InvoiceXpress is a sandbox, the other is not: their records cannot fit',
+      'one of Stripe and InvoiceXpress is a sandbox and the other is not, so their records do not belong together',
       'Remove STRIPE_API_BASE or INVOICEXPRESS_API_BASE, or set both.',
     )
 }

@@ -31,10 +31,10 @@ const used = ['DATABASE_URL', ...settingGroups.link] as const
 export const explainCommand = () =>
   new SettingsCommand('explain')
     .description(
-      'Show everything that is known about one invoice: both sides, its history, and why its document has its state.',
+      'Show everything that is known about one invoice: its data in both systems, its history, and the reason for the state of its document.',
     )
     .argument('<name>', "the invoice's ID or number, or its document's ID, printed number or ATCUD")
-    .option('--json', 'one JSON object a line, one for each customer that has such an invoice')
+    .option('--json', 'print one JSON object per line, one for each customer that has such an invoice')
     .settings(used)
     .action(explain)
 
@@ -61,7 +61,7 @@ export async function explainNamed(
   }
   if (texts.length === 0)
     throw new CliError(
-      `There is no invoice ${printable(name)} in the store. Check the ID and DATABASE_URL; fatura status shows how far the synchronization is.`,
+      `There is no invoice ${printable(name)} in the store. Check the ID and DATABASE_URL. "fatura status" shows how far the synchronization is.`,
     )
   return texts.join(form === 'json' ? '' : '\n')
 }
@@ -98,8 +98,8 @@ function writeText(
 /** Says why the stored invoice is not the payment platform's current version. */
 function describeAside({ kind, reason, first_at, last_at }: SetAside): string {
   const why = isRefusedKind(kind) ? `Refused: ${formatReason(reason)}` : `Set aside: ${reason}`
-  const since = `since ${new Date(first_at).toISOString()}, last seen so ${new Date(last_at).toISOString()}`
-  return printable(`${kind === 'outdated' ? 'Out of date. ' : ''}${why}; ${since}.`)
+  const since = `since ${new Date(first_at).toISOString()}, last seen ${new Date(last_at).toISOString()}`
+  return printable(`${kind === 'outdated' ? 'The stored version is out of date. ' : ''}${why}; ${since}.`)
 }
 
 function describe(
@@ -118,20 +118,20 @@ function describe(
     ...Object.values(dashboardsOf(accounts, explanation)),
     aside && describeAside(aside),
     claim === null
-      ? 'It did not come from Stripe: it was imported, with the state of its document.'
-      : `Seen at Stripe ${moment(observed_stamp)}. Recorded there: ${describeClaim(claim)}.`,
+      ? 'The invoice was imported together with the state of its document. It was not read from Stripe.'
+      : `Last read from Stripe: ${moment(observed_stamp)}. Its metadata there names: ${describeClaim(claim)}.`,
     '',
     ...explainState(explanation),
     ...describeReferences(explanation),
     ...(documents.length === 0
-      ? ['Documents: no known document is recorded, tied, or has one of these references.']
+      ? ['Documents: none. No known document has one of these references or is named by the invoice.']
       : [
           'Documents:',
           ...documents.map((known, i) => describeDocument(known, explanation.names[i], explanation)),
         ]),
     '',
     ...describeJournal(journal),
-    ...(next.length === 0 ? [] : ['', 'Looked at next:', ...next.map(line => `  ${line}`)]),
+    ...(next.length === 0 ? [] : ['', 'Next checks:', ...next.map(line => `  ${line}`)]),
   ])
 }
 
@@ -194,18 +194,18 @@ function explainState({ invoice: { ix_sync_state }, isStale, derived }: Explanat
   const { fields, why, candidates } = derived
   return [
     isStale
-      ? `Stored as ${ix_sync_state}, but by what is known now it is ${fields.ix_sync_state}${fields.ix_id === null ? '' : ` with document ${fields.ix_id}, ${fields.ix_status}`}, because ${printable(why)}. The stored state follows when one of the two is looked at next.`
-      : `It is ${ix_sync_state}, because ${printable(why)}.`,
+      ? `The stored state is ${ix_sync_state}, but the state should now be ${fields.ix_sync_state}${fields.ix_id === null ? '' : ` with document ${fields.ix_id}, ${fields.ix_status}`}, because ${printable(why)}. The stored state is corrected when the invoice or the document is read again.`
+      : `The document's state is ${ix_sync_state}, because ${printable(why)}.`,
     candidates.length === 0
       ? null
-      : `Several documents fit: ${candidates.join(', ')}. The one recorded is taken first, then the lowest ID that is not canceled.`,
+      : `Several documents fit: ${candidates.join(', ')}. The document in the invoice's metadata is used first, then the lowest ID that is not canceled.`,
     '',
   ]
 }
 
 function describeReferences({ references }: Explanation): string[] {
   const rows = references.map(({ template, texts }) => ['', template, texts.join(', ') || 'none'])
-  return ['References that tie a document, by template:', formatRows(rows)]
+  return ['References that tie a document to this invoice, by template:', formatRows(rows)]
 }
 
 function describeDocument(
@@ -216,7 +216,7 @@ function describeDocument(
   const { id, document, misses, observed_stamp } = known
   const ties = [
     id === invoice.ix_id && 'tied',
-    id === (claim ?? noClaim).ix_id && 'recorded at Stripe',
+    id === (claim ?? noClaim).ix_id && 'named in the metadata at Stripe',
     ...(naming?.names ?? []).map(describeNaming),
   ].filter(Boolean)
   const seen =
@@ -238,7 +238,7 @@ function describeNaming({ field, kind, template }: Naming): string {
 
 function describeJournal(journal: readonly JournalEntry[]): string[] {
   if (journal.length === 0)
-    return ['Journal: empty. It came with a list or an import, and no event about it came since.']
+    return ['Journal: empty. The invoice came from a list or an import, and no event about it has arrived.']
   const rows = journal.map(({ at, type, cause, outcome, detail, happened_at }) => [
     '',
     new Date(at).toISOString(),
@@ -258,8 +258,8 @@ function formatRows(rows: readonly string[][]): string {
 function describeDeleted(deleted: NonNullable<Explained['deleted']>): string {
   const { customer_id, id, observed_stamp, journal } = deleted
   return joinLines([
-    `Invoice ${id} of ${customer_id} was a draft, and is deleted: seen ${moment(observed_stamp)}.`,
-    'Nothing else is kept of it, and it does not come back.',
+    `Invoice ${id} of ${customer_id} was a draft and is deleted. Last seen: ${moment(observed_stamp)}.`,
+    'Its other data was removed. It cannot come back.',
     '',
     ...describeJournal(journal),
   ])

@@ -16,21 +16,21 @@ export const filterFlags: Readonly<Record<'customer' | keyof InvoiceFilters | 'm
   {
     customer: new Option(
       '--customer <id>',
-      'only the invoices of this customer, cus_…; give it again for more',
+      'only the invoices of this customer, cus_… (repeat the option for more customers)',
     ).argParser<string[]>((value, before = []) => [...before, value]),
-    status: new Option('--status <status>', `only those of this status: ${invoiceStatuses.join(', ')}`),
+    status: new Option('--status <status>', `only invoices with this status: ${invoiceStatuses.join(', ')}`),
     ix_status: new Option(
       '--ix-status <status>',
-      'only those whose document has this status, such as settled',
+      'only invoices whose document has this status, for example settled',
     ),
-    month: new Option('--month <month>', 'only those issued in this month, YYYY-MM'),
-    date_from: new Option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD'),
-    date_to: new Option('--to <day>', 'only those issued on this day or earlier'),
+    month: new Option('--month <month>', 'only invoices issued in this month, YYYY-MM'),
+    date_from: new Option('--from <day>', 'only invoices issued on this day or later, YYYY-MM-DD'),
+    date_to: new Option('--to <day>', 'only invoices issued on this day or earlier, YYYY-MM-DD'),
     timezone: new Option(
       '--timezone <name>',
-      'the time zone of these days, such as Europe/Lisbon (default: TIME_ZONE)',
+      'the time zone of --month, --from and --to, for example Europe/Lisbon (default: TIME_ZONE)',
     ),
-    q: new Option('--q <text>', "only those that the API's search finds for this text"),
+    q: new Option('--q <text>', "only invoices that the API's search finds for this text"),
   }
 
 /** Values of the command's flags, under commander's names of the flags. */

@@ -39,30 +39,33 @@ interface ExportFlags extends FilterOptions {
 
 export function exportCommand() {
   const command = new SettingsCommand('export').description(
-    'Write invoices to a file, or fetch their PDFs. Changes nothing in the store.',
+    'Write invoices to a file, or download their PDFs. The store is not changed.',
   )
   for (const flag of Object.values(filterFlags)) command.addOption(flag)
   return command
     .addOption(
-      new Option('--format <format>', 'csv; csv-pt for Excel in Portuguese; ndjson; parquet')
+      new Option('--format <format>', 'csv, csv-pt (for Excel in Portuguese), ndjson or parquet')
         .choices(exportFormats)
         .default('csv'),
     )
     .option('--lines', 'one row for each line item instead of one for each invoice')
-    .option('--drafts', 'with csv and csv-pt: drafts, too; --status draft has them anyway')
-    .option('--output <file>', 'the file to write; without it, standard output')
-    .option('--force', 'replace a file that exists; a database never is')
-    .option('--pdfs <folder>', 'fetch the PDFs into this folder instead, with an index.csv of them')
+    .option(
+      '--drafts',
+      'also write drafts to csv and csv-pt files (ndjson, parquet and --status draft always include them)',
+    )
+    .option('--output <file>', 'the file to write (default: standard output)')
+    .option('--force', 'replace the file if it exists (a database file is never replaced)')
+    .option('--pdfs <folder>', 'download the PDFs into this folder instead, with a list of them in index.csv')
     .addOption(
       new Option(
         '--kind <kind>',
-        "with --pdfs: only the certified documents' (ix), or only the payment platform's (payments)",
+        'with --pdfs: only the PDFs of certified documents (ix), or only the PDFs of the payment platform (payments)',
       ).choices(documentKinds),
     )
     .settings(used)
-    .notes(`The filters mean what they mean in the API's list. All rows are of one moment, also while fatura sync writes.
-The file appears under its name when it is complete. Amounts are columns in the smallest unit (total_cents) and as decimals (total). PDFs that are in the folder already are kept, so --pdfs can be run again after a failure.
-Exit code: 0 when all was written, 1 when not, or when a PDF failed.
+    .notes(`The filters have the same meaning as in the API's list of invoices. All rows show the store at one moment, even while "fatura sync" writes.
+The file gets its name when it is complete. Each amount has a column in cents (total_cents) and a decimal column (total). PDFs that are already in the folder are kept, so you can run --pdfs again after a failure.
+The exit code is 0 when everything was written. It is 1 when something was not written or a PDF failed.
 
 Examples:
   All invoices of all customers:
@@ -101,13 +104,20 @@ async function runExport(options: ExportFlags & Options): Promise<void> {
 }
 
 function refuseMixture({ format, output, pdfs, kind, lines }: ExportFlags): void {
-  if (pdfs === undefined && kind !== undefined) throw new CliError('--kind goes with --pdfs.')
+  if (pdfs === undefined && kind !== undefined)
+    throw new CliError('--kind can only be used together with --pdfs.')
   if (pdfs !== undefined && (output !== undefined || lines !== undefined))
-    throw new CliError('Use --pdfs, or --output and --lines, not both: the PDFs have an index of their own.')
+    throw new CliError(
+      '--pdfs cannot be used together with --output or --lines, because it writes its own index.csv.',
+    )
   if (pdfs !== undefined && format !== 'csv' && format !== 'csv-pt')
-    throw new CliError(`With --pdfs, --format is that of the index: csv or csv-pt, not ${format}.`)
+    throw new CliError(
+      `With --pdfs, --format sets the format of index.csv. It must be csv or csv-pt, not ${format}.`,
+    )
   if (format === 'parquet' && output === undefined && process.stdout.isTTY)
-    throw new CliError('Parquet is not for a terminal. Name a file with --output, or pipe it into a program.')
+    throw new CliError(
+      'Parquet cannot be shown on a terminal. Name a file with --output, or pipe the output into a program.',
+    )
 }
 
 async function writeInvoices(task: Task): Promise<void> {
@@ -172,11 +182,11 @@ async function fetchPdfs(task: Task, folder: string): Promise<void> {
     }),
   )
   if (failed > shownFailures) progress.print(`… and ${failed - shownFailures} more.`)
-  const counts = `${saved} saved, ${kept} there already, ${none} not issued${failed === 0 ? '' : `, ${failed} failed`}`
+  const counts = `${saved} saved, ${kept} already there, ${none} not issued${failed === 0 ? '' : `, ${failed} failed`}`
   progress.print(`PDFs in ${folder}: ${counts}; ${indexName} lists them all (${progress.pace(saved)}).`)
   if (failed > 0)
     throw new CliError(
-      `${failed} ${failed === 1 ? 'PDF' : 'PDFs'} failed. Run the same again: it fetches only what is missing.`,
+      `${failed} ${failed === 1 ? 'PDF' : 'PDFs'} failed. Run the same command again. It downloads only the missing PDFs.`,
     )
 }
 
@@ -184,7 +194,7 @@ async function fetchPdfs(task: Task, folder: string): Promise<void> {
 function refuseUnconnected(key: string, kind: DocumentKind, only: DocumentKind | undefined): never {
   const others = kind === 'ix' ? 'payments' : 'ix'
   throw new CliError(
-    `${key} is not set, and the ${kind} PDFs come from there. Set it${only === undefined ? `, or fetch only the others with --kind ${others}` : ''}.`,
+    `${key} is not set, and the ${kind} PDFs need it. Set it${only === undefined ? `, or download only the other PDFs with --kind ${others}` : ''}.`,
   )
 }
 
@@ -223,7 +233,7 @@ function explain(error: unknown, path: string): unknown {
     ENOENT: 'there is no such folder',
     ENOTDIR: 'what should be a folder is a file',
     EEXIST: 'what should be a folder is a file',
-    EISDIR: 'it is a folder; give a file',
+    EISDIR: 'it is a folder, not a file',
     EACCES: 'this user may not write there',
     EROFS: 'nothing can be written there',
     ENOSPC: 'the disk is full',

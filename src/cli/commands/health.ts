@@ -10,9 +10,9 @@ const patienceMs = 3_000
 export const healthCommand = () =>
   new SettingsCommand('health')
     .description(
-      'Ask the service on this machine whether it is ready. Exit code 0 when it is, else 1: for health checks of containers.',
+      'Ask the service on this machine whether it is ready. The exit code is 0 when it is ready, else 1. Use it for health checks of containers.',
     )
-    .option('--json', 'one JSON object')
+    .option('--json', 'print one JSON object')
     .settings(used)
     .action(checkHealth)
 
@@ -33,7 +33,7 @@ async function checkHealth(options: { json?: true } & Options): Promise<void> {
 async function askReady(address: string): Promise<{ status: number | null; problem: string | null }> {
   try {
     const answer = await fetch(address, { signal: AbortSignal.timeout(patienceMs), redirect: 'manual' })
-    const [, message = 'This is not an answer of Fatura.'] =
+    const [, message = 'Another program than Fatura answered.'] =
       /"message":"([^"]*)"/.exec(await answer.text()) ?? []
     const { status } = answer
     return { status, problem: status === 200 ? null : `Not ready: ${address} answered ${status}. ${message}` }

@@ -17,24 +17,27 @@ import { createTemporaryFolder } from './temporary-folder.ts'
 export const importCommand = () =>
   new SettingsCommand('import')
     .description(
-      'Load invoices from NDJSON: one invoice a line. Importing the same file again changes nothing.',
+      'Load invoices from an NDJSON file with one invoice per line. Importing the same file again changes nothing.',
     )
     .argument('<file>', 'the file, or - for standard input')
     .option(
       '--skip-invalid',
-      'import the valid lines of a file that has invalid ones; without it, all or nothing',
+      'import the valid lines even if other lines are invalid (without this flag, one invalid line stops the import)',
     )
-    .option('--json', 'one JSON object: how many were imported, changed, unchanged and invalid')
+    .option(
+      '--json',
+      'print one JSON object with the numbers of imported, changed, unchanged and invalid lines',
+    )
     .settings(['DATABASE_URL'])
-    .notes(`Each line is a JSON object with the fields of an invoice as the API lists it, and "lines" when they are known.
-Fields that may be null may be left out. The shortest line that is valid:
+    .notes(`Each line is a JSON object with the fields of an invoice in the API's list. It may also have "lines", the invoice's line items.
+Fields that may be null can be left out. The shortest valid line is:
 
   {"id":"in_1","customer_id":"cus_1","display_name":"Ana Lima",
    "issued_at":"2026-03-02T09:30:00.000Z","subtotal_cents":1000,
    "discount_cents":0,"tax_cents":230,"total_cents":1230,"currency":"eur",
    "status":"paid","ix_sync_state":"not_synced"}
 
-In the file it stands on one line.`)
+In the file it must be on one line.`)
     .action(runImport)
 
 /** More messages would scroll the first ones off the screen. */
@@ -50,14 +53,16 @@ async function runImport(file: string, options: Options): Promise<void> {
     await useStore(opening, store => importFrom(input.read, store, options))
   } catch (error) {
     if (error instanceof InputChanged)
-      throw new CliError(`Nothing was imported: ${file} changed while it was read.`)
+      throw new CliError(
+        `Nothing was imported: ${file} changed while it was read. Import it again when it no longer changes.`,
+      )
     if (error instanceof JsonArray)
       throw new CliError(
-        `Nothing was imported: ${name} is a JSON array, not NDJSON: one object a line. With jq: jq -c '.[]' ${file === '-' ? '' : `${file} `}| fatura import -`,
+        `Nothing was imported: ${name} is a JSON array, not NDJSON (one JSON object per line). Convert it with jq: jq -c '.[]' ${file === '-' ? '' : `${file} `}| fatura import -`,
       )
     if (error instanceof NotNdjson)
       throw new CliError(
-        `Nothing was imported: ${name} is not NDJSON, no line of it is a JSON object (${describe(error.line, error.problems)}). "fatura import --help" shows a line.`,
+        `Nothing was imported: ${name} is not NDJSON. No line of it is a JSON object (${describe(error.line, error.problems)}). "fatura import --help" shows a valid line.`,
       )
     const { syscall, message } = error as NodeJS.ErrnoException
     if (syscall !== undefined)
@@ -104,7 +109,7 @@ type ReadInput = () => AsyncIterable<Uint8Array>
 async function openInput(file: string): Promise<{ read: ReadInput; close(): void }> {
   const found = file === '-' ? fstatSync(0) : await stat(file).catch(() => null)
   if (found === null) throw new CliError(`There is no file ${file}.`)
-  if (found.isDirectory()) throw new CliError(`${file} is a folder; give a file, or - for standard input.`)
+  if (found.isDirectory()) throw new CliError(`${file} is a folder. Name a file, or - for standard input.`)
   if (file === '-' || !found.isFile()) return keepInput(file === '-' ? process.stdin : createReadStream(file))
   return { read: () => createReadStream(file, { highWaterMark: chunkSize }), close: () => {} }
 }

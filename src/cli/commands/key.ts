@@ -8,12 +8,12 @@ import { checkName, credentialCommand, describeScope, saveCredential } from './c
 export function keyCommand() {
   const add = new SettingsCommand('add')
     .description(
-      'Make a key that signs customer links, and print its private half (a JWK), alone, on standard output. It is shown once: the store keeps the public half.',
+      'Make a key that signs customer links. The private key (a JWK) is printed on standard output, only this one time. The store keeps only the public key.',
     )
-    .argument('<name>', 'the purpose of the key; the list shows it')
+    .argument('<name>', 'the purpose of the key, for example shop-backend (key list shows it)')
     .option(
       '--customers <ids>',
-      'the customers whose links it may sign, separated by commas; default: every customer',
+      'the IDs of the customers for whom it may sign links, separated by commas (default: every customer)',
     )
     .action(addOne)
   const stateOf = (revokedAt: number | null) => (revokedAt === null ? 'active' : 'revoked')
@@ -22,9 +22,9 @@ export function keyCommand() {
     description: 'Make, list and revoke keys that sign customer links.',
     make: add,
     example: 'fatura key add NAME',
-    secret: 'Their private halves',
+    secret: 'Their private keys',
     refused: 'its links',
-    id: ['<id>', 'the id that list shows, key_…'],
+    id: ['<id>', 'the ID of the key, key_… ("fatura key list" shows it)'],
     readId,
     list: store => store.listKeys(),
     revoke: (store, kid, now) => store.revokeKey(kid, now),
@@ -49,7 +49,7 @@ async function addOne(name: string, options: { customers?: string } & Options): 
     store.saveKey({ kid, name, x: String(x), customers, created_at: Date.now(), revoked_at: null }),
   )
   process.stderr.write(
-    `Key ${kid} may sign links for ${describeScope(customers)}. Keep it secret, as CUSTOMER_LINK_KEY of the program that makes links: it is not shown again.\n`,
+    `Key ${kid} may sign links for ${describeScope(customers)}. Keep it secret. Give it as CUSTOMER_LINK_KEY to the program that makes links. It is not shown again.\n`,
   )
   process.stdout.write(`${JSON.stringify({ kty, crv, alg: 'EdDSA', use: 'sig', kid, x, d })}\n`)
 }
@@ -60,7 +60,7 @@ export function readCustomers(text: string | undefined): string[] | null {
   const bad = ids.find(id => !isCustomerId(id))
   if (bad !== undefined)
     throw new CliError(
-      `--customers must be IDs that begin with cus_, separated by commas, like cus_ana,cus_rui; '${bad}' is none.`,
+      `--customers must be IDs that begin with cus_, separated by commas, for example cus_ana,cus_rui. '${bad}' is not such an ID.`,
     )
   return [...new Set(ids)]
 }
@@ -69,6 +69,6 @@ export function readCustomers(text: string | undefined): string[] | null {
 function readId(kid: string): string {
   if (isKeyId(kid)) return kid
   throw new CliError(
-    'This is not the id of a key, which is key_ and 12 more characters. "fatura key list" shows the ids.',
+    'This is not the ID of a key. An ID is key_ and 12 more characters. "fatura key list" shows the IDs.',
   )
 }

@@ -12,14 +12,14 @@ const used = ['PUBLIC_URL', 'CUSTOMER_LINK_KEY'] as const
 export const linkCommand = () =>
   new SettingsCommand('link')
     .description(
-      'Make a link that shows a customer their invoices, and print it, alone, on standard output. Anybody who has the link may read them until it expires.',
+      'Make a link that shows a customer their invoices, and print it on standard output. Everybody who has the link can read the invoices until it expires.',
     )
     .requiredOption('--customer <id>', 'the customer whose invoices it shows, cus_…')
-    .option('--invoice <id>', 'show this one of them and no other, in_…')
-    .option('--ttl <time>', 'lifetime: a number and s, m or h, at most 24h', '1h')
+    .option('--invoice <id>', 'show only this invoice of the customer, in_… (default: all invoices)')
+    .option('--ttl <time>', 'how long the link works: a number and s, m or h, at most 24h', '1h')
     .option(
       '--key <file>',
-      'a file with the private key that "fatura key add" printed; default: CUSTOMER_LINK_KEY',
+      'a file with the private key that "fatura key add" printed (default: the setting CUSTOMER_LINK_KEY)',
     )
     .action(printLink)
     .settings(used)
@@ -35,7 +35,7 @@ async function printLink(options: Record<string, string>): Promise<void> {
   const key = keyFile === undefined ? CUSTOMER_LINK_KEY : await readKeyFile(keyFile)
   if (key === null)
     throw new CliError(
-      'CUSTOMER_LINK_KEY is not set. Set it to the private key that "fatura key add NAME" prints, or name a file of it with --key.',
+      'CUSTOMER_LINK_KEY is not set. Set it to the private key that "fatura key add NAME" prints, or name a file with this key in --key.',
     )
   if (publicUrl === null)
     throw new CliError(
@@ -56,18 +56,18 @@ function readTtlSeconds(text: string): number {
 async function readKeyFile(path: string): Promise<LinkKey> {
   if (path.includes('"'))
     throw new CliError(
-      '--key names a file. To give the key itself, set CUSTOMER_LINK_KEY in the environment.',
+      '--key must name a file, not the key itself. To give the key itself, set CUSTOMER_LINK_KEY in the environment.',
     )
   const text = await readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
     throw new CliError(
-      `The file '${printable(path)}' cannot be read (${code}). --key names a file that holds what "fatura key add" printed.`,
+      `The file '${printable(path)}' cannot be read (${code}). --key must name a file that holds the output of "fatura key add".`,
     )
   })
   try {
     return readLinkKey(text)
   } catch {
     throw new CliError(
-      `The file '${printable(path)}' holds no private key of links. It must hold what "fatura key add" printed: JSON with kty, crv, kid, x and d.`,
+      `The file '${printable(path)}' holds no private key for customer links. It must hold the output of "fatura key add": JSON with kty, crv, kid, x and d.`,
     )
   }
 }

@@ -5,11 +5,11 @@ import { createProgress, printResult, printWaiting } from '../terminal/progress.
 
 export const migrateCommand = () =>
   new SettingsCommand('migrate')
-    .description('Create the store, or bring its schema up to date. Safe to run again.')
-    .option('--json', 'one JSON object: the version before and after')
+    .description('Create the store, or bring its schema up to date. You can run it again at any time.')
+    .option('--json', 'print one JSON object with the schema version before and after')
     .option(
       '--restored',
-      'say that the store comes from a backup: old cursors and ETags are refused from now on',
+      'use this once after you restore the store from a backup: cursors and ETags from before the restore are then refused',
     )
     .settings(['DATABASE_URL'])
     .action(migrate)
@@ -29,6 +29,6 @@ async function migrate(options: { json?: true; restored?: true } & Options): Pro
   )
   if (restored)
     printResult(
-      'The store begins a new life: cursors and ETags that were given before the restore are refused.\n',
+      'The store is marked as restored. Cursors and ETags from before the restore are now refused.\n',
     )
 }

@@ -42,9 +42,9 @@ export async function* reconcileSaft(
       ...{ store, rules, limits, startOf: scope.zone.startOf },
       checkHeader({ from, to, taxId, company: name }) {
         if (company !== undefined && taxId !== company)
-          throw new FileError(`is of another company: ${name} (${taxId}), not ${company}`)
+          throw new FileError(`belongs to another company: ${name} (${taxId}), not ${company}`)
         if (month !== undefined && (from !== `${month}-01` || to !== lastDayOf(month)))
-          throw new FileError(`is of other days: ${from} to ${to}, not ${month}`)
+          throw new FileError(`covers other days: ${from} to ${to}, not ${month}`)
       },
       onProgress: progress.update,
       onRead(documents) {
@@ -63,15 +63,16 @@ export async function* reconcileSaft(
 
 async function openFile(path: string): Promise<AsyncIterable<Uint8Array>> {
   const found = await stat(path).catch(() => null)
-  if (found === null) throw new CliError(`There is no file ${printable(path)}; a month is written YYYY-MM.`)
-  if (found.isDirectory()) throw new CliError(`${printable(path)} is a folder; give a SAF-T file.`)
+  if (found === null)
+    throw new CliError(`There is no file ${printable(path)}. To fetch a month, write it as YYYY-MM.`)
+  if (found.isDirectory()) throw new CliError(`${printable(path)} is a folder. Name a SAF-T file.`)
   return createReadStream(path, { highWaterMark: 256 * 1024 })
 }
 
 async function fetchFile(month: string, options: InvoiceXpressOptions | null) {
   if (options === null)
     throw new CliError(
-      'INVOICEXPRESS_API_KEY must be set to fetch the SAF-T file of a month; or give the file.',
+      'To fetch the SAF-T file of a month, set INVOICEXPRESS_API_KEY. Or name the file itself.',
     )
   const source = knownSources.documents.name
   try {

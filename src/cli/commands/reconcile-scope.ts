@@ -15,7 +15,7 @@ export function readScope(options: Record<string, unknown>, defaultZone = 'UTC')
     if (day !== undefined && !isCalendarDay(day))
       throw new CliError(`${name} must be a calendar day, written YYYY-MM-DD, not '${printable(day)}'.`)
   if (from !== undefined && to !== undefined && from > to)
-    throw new CliError(`--from ${from} is after --to ${to}: there is no day between them.`)
+    throw new CliError(`--from ${from} is after --to ${to}. It must be the same day or an earlier day.`)
   const isBounded = from !== undefined || to !== undefined
   return {
     customer,
@@ -28,7 +28,7 @@ export function readScope(options: Record<string, unknown>, defaultZone = 'UTC')
 
 export function checkCustomer(id: string): void {
   if (!isCustomerId(id))
-    throw new CliError(`--customer must be an ID like cus_PeR0ABnnQ5iOEe, not '${printable(id)}'.`)
+    throw new CliError(`--customer must be an ID such as cus_PeR0ABnnQ5iOEe, not '${printable(id)}'.`)
 }
 
 export type DayFlags = Partial<Record<'month' | 'from' | 'to', string | undefined>>

@@ -41,37 +41,40 @@ type Format = (typeof formats)[number]
 export const reconcileCommand = () =>
   new SettingsCommand('reconcile')
     .description(
-      "List where the payment platform's side of an invoice and its document differ, or both and a SAF-T file. Changes nothing.",
+      'List the differences between invoices of the payment platform and their documents, or between both and a SAF-T file. Nothing is changed.',
     )
     .option('--customer <id>', 'only the invoices of this customer, cus_…')
-    .option('--month <month>', 'only those issued in this month, YYYY-MM')
-    .option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD')
-    .option('--to <day>', 'only those issued on this day or earlier')
-    .option('--timezone <name>', 'the time zone of these days, such as Europe/Lisbon (default: TIME_ZONE)')
-    .option('--unlinked', 'also list documents in force that no invoice is tied to')
-    .option('--tolerance <cents>', 'cents a tax rate up to which a difference is rounding', '1')
-    .option('--all', 'also list rounding')
+    .option('--month <month>', 'only invoices issued in this month, YYYY-MM')
+    .option('--from <day>', 'only invoices issued on this day or later, YYYY-MM-DD')
+    .option('--to <day>', 'only invoices issued on this day or earlier, YYYY-MM-DD')
+    .option(
+      '--timezone <name>',
+      'the time zone of --month, --from and --to, for example Europe/Lisbon (default: TIME_ZONE)',
+    )
+    .option('--unlinked', 'also list valid documents that belong to no invoice')
+    .option('--tolerance <cents>', 'maximum difference, in cents per tax rate, that counts as rounding', '1')
+    .option('--all', 'also list differences that are only rounding')
     .option(
       '--saft <file>',
-      'compare with this SAF-T (PT) file, XML or ZIP; a month, YYYY-MM, is fetched from InvoiceXpress',
+      'compare with this SAF-T (PT) file, XML or ZIP (a month, YYYY-MM, fetches its file from InvoiceXpress)',
     )
-    .option('--company <tax id>', 'refuse a SAF-T file of another company')
+    .option('--company <tax id>', 'the tax ID of your company (a SAF-T file of another company is refused)')
     .addOption(
       new Option(
         '--format <format>',
-        'table for people; csv; csv-pt for Excel in Portuguese; json is one object a line',
+        'table (for reading), csv, csv-pt (for Excel in Portuguese) or json (one object per line)',
       )
         .choices(formats)
         .default('table'),
     )
     .option('--json', 'the same as --format json')
     .settings([...used, ...settingGroups.invoiceXpressFiles])
-    .notes(`Kinds: ${differenceKinds.join(', ')}.
-The last three appear only with --unlinked, and rounding only with --all; rounding is no difference for the exit code.
-With --saft, days are those of Europe/Lisbon, and there are also: ${saftKinds.join(', ')}.
-Before the file of a month is due, on the 5th of the next: fatura reconcile --saft 2026-10
-Exit code: 0 when there is no difference, 1 when there is one, 2 when it could not be checked.
-In csv and csv-pt, a cell that a spreadsheet would take for a formula begins with an apostrophe.`)
+    .notes(`Kinds of differences: ${differenceKinds.join(', ')}.
+The last three kinds appear only with --unlinked. Rounding appears only with --all, and does not change the exit code.
+With --saft, days are days of Europe/Lisbon, and there are more kinds: ${saftKinds.join(', ')}.
+The SAF-T file of a month is due on the 5th of the next month. Check it before: fatura reconcile --saft 2026-10
+The exit code is 0 without differences, 1 with differences, and 2 when the check was not possible.
+In csv and csv-pt, a cell that a spreadsheet would read as a formula begins with an apostrophe.`)
     .action(reconcile)
 
 interface Flags extends Options, DayFlags {
@@ -127,9 +130,12 @@ async function compareAll(options: Flags): Promise<boolean> {
 }
 
 function checkFlags({ saft, company, customer, from, to }: Flags): void {
-  if (saft === undefined && company !== undefined) throw new CliError('--company goes with --saft.')
+  if (saft === undefined && company !== undefined)
+    throw new CliError('--company can only be used together with --saft.')
   if (saft !== undefined && (customer ?? from ?? to) !== undefined)
-    throw new CliError('Use --saft, or --customer, --from and --to, not both: the file has its own days.')
+    throw new CliError(
+      '--saft cannot be used together with --customer, --from or --to, because the file sets the days.',
+    )
 }
 
 interface Tally {
@@ -190,7 +196,7 @@ async function* reconcileInvoices(task: ReconcileTask): AsyncGenerator<Differenc
 async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progress): Promise<void> {
   if (scope.customer !== null && (await store.readLinked(null, 1, scope.customer)).length === 0)
     throw new CliError(
-      `There is no invoice of ${scope.customer}. Check the ID; fatura status shows whether its invoices were synchronized.`,
+      `The store holds no invoice of ${scope.customer}. Check the ID. "fatura status" shows how far the synchronization is.`,
     )
   const streams = await store.listStreams()
   const succeededAt = (name: string) => streams.find(stream => stream.name === name)?.succeeded_at ?? null
@@ -201,7 +207,7 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
       progress.update('looked at', seen)
       if (batch.some(({ claim }) => claim !== null))
         throw new CliError(
-          `The documents were never read completely, so nothing can be compared. Run fatura sync with ${knownSources.documents.name} connected until fatura status shows a success of ${documentNames.all}.`,
+          `The documents were never read completely, so nothing can be compared. Run "fatura sync" with ${knownSources.documents.name} connected until "fatura status" shows a success of ${documentNames.all}.`,
         )
     }
     return
@@ -209,7 +215,7 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
   const last = succeededAt(documentNames.open)
   if (last === null || Math.abs(Date.now() - last) > dayMs)
     print(
-      `Warning: documents were last read ${last === null ? 'at an unknown time' : new Date(last).toISOString()}; later changes are not seen. Is fatura sync running?`,
+      `Warning: documents were last read ${last === null ? 'at an unknown time' : new Date(last).toISOString()}. Later changes are missing. Check that "fatura sync" is running.`,
     )
 }
 

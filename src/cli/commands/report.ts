@@ -28,27 +28,27 @@ type Format = (typeof formats)[number]
 export function reportCommand() {
   const vat = new SettingsCommand('vat')
     .description(
-      "Tax base and tax of a month by rate, exemption code and country: of the certified documents and of Stripe's invoices, side by side. Changes nothing.",
+      "Print tax base and tax of a month by rate, exemption code and country, for the certified documents and for Stripe's invoices. Nothing is changed.",
     )
     .requiredOption('--month <month>', 'the month, YYYY-MM')
     .option('--timezone <name>', `the time zone of the invoices' days (default: ${defaultTimeZone})`)
-    .option('--tolerance <cents>', 'cents a tax rate up to which a difference is rounding', '1')
-    .option('--all', 'also list rounding')
+    .option('--tolerance <cents>', 'maximum difference, in cents per tax rate, that counts as rounding', '1')
+    .option('--all', 'also list differences that are only rounding')
     .addOption(
       new Option(
         '--format <format>',
-        'table for people; csv; csv-pt for Excel in Portuguese; json is one object a line',
+        'table (for reading), csv, csv-pt (for Excel in Portuguese) or json (one object per line)',
       )
         .choices(formats)
         .default('table'),
     )
     .option('--json', 'the same as --format json')
     .settings(used)
-    .notes(`Documents count by their own day, and only those in force: no drafts, no canceled ones, no receipts.
-Credit notes count negative. Tax withheld changes neither base nor tax. Amounts are in euros; an invoice without a rate to euros is shown in its own currency.
-A line of csv and json is a row, a total, a difference with its invoice and document, or what is unread.
-Rounding is what fatura reconcile calls so.
-Exit code: 0 when both sides are equal but for rounding, 1 when they differ or something is unread, 2 when it could not be read.`)
+    .notes(`A document counts in the month of its own date. Drafts, canceled documents and receipts do not count.
+Credit notes count as negative amounts. Withheld tax does not change base or tax. Amounts are in euros. An invoice without an exchange rate to euros is shown in its own currency.
+Each line of csv and json is a row of the report, a total, a difference with its invoice and document, or a record that is not read yet.
+Rounding means the same as in "fatura reconcile".
+The exit code is 0 when both sides are equal except for rounding. It is 1 when they differ or a record is not read yet, and 2 when there is no report.`)
     .action(reportVat)
   return new SettingsCommand('report').description('Reports for the accountant.').addCommand(vat)
 }
@@ -104,12 +104,12 @@ async function refuseUnread(store: OperatorStore): Promise<void> {
   const succeededAt = (name: string) => streams.find(stream => stream.name === name)?.succeeded_at ?? null
   if (succeededAt(documentNames.all) === null)
     throw new CliError(
-      `The documents were never read completely, so there is no report. Run fatura sync with ${knownSources.documents.name} connected until fatura status shows a success of ${documentNames.all}.`,
+      `The documents were never read completely, so there is no report. Run "fatura sync" with ${knownSources.documents.name} connected until "fatura status" shows a success of ${documentNames.all}.`,
     )
   const last = succeededAt(documentNames.open)
   if (last === null || Math.abs(Date.now() - last) > dayMs)
     print(
-      `Warning: documents were last read ${last === null ? 'at an unknown time' : new Date(last).toISOString()}; later changes are not seen. Is fatura sync running?`,
+      `Warning: documents were last read ${last === null ? 'at an unknown time' : new Date(last).toISOString()}. Later changes are missing. Check that "fatura sync" is running.`,
     )
 }
 
@@ -219,7 +219,8 @@ function summarize(
   const all = `${count(documents, 'document')} and ${count(invoices, 'invoice')}`
   const leftOut = [
     ignored > 0 && ` ${count(ignored, 'ignored invoice is', 'ignored invoices are')} left out.`,
-    moss > 0 && ` ${count(moss, 'invoice of MOSS is', 'invoices of MOSS are')} left out: declared apart.`,
+    moss > 0 &&
+      ` ${count(moss, 'invoice of MOSS is', 'invoices of MOSS are')} left out, because they are declared separately.`,
   ].filter(Boolean)
   return `${found.length === 0 ? 'No differences' : found.join(', ')} in ${all}.${leftOut.join('')}`
 }

@@ -10,17 +10,17 @@ const maxCount = 1_000_000
 export const sandboxCommand = () =>
   new Command('sandbox')
     .description(
-      'Run a local Stripe and a local InvoiceXpress with invented invoices and documents, for use without keys. Keeps nothing.',
+      'Run a local Stripe and a local InvoiceXpress with invented invoices and documents, for tests without real keys. The data is lost at the end.',
     )
-    .option('--port <port>', "the local Stripe's port; 0 takes a free one", '4010')
+    .option('--port <port>', 'the port of the local Stripe (0 takes a free port)', '4010')
     .option(
       '--invoicexpress-port <port>',
-      "the local InvoiceXpress's port (default: 4012, or a free one with --port 0)",
+      'the port of the local InvoiceXpress (default: 4012, or a free port with --port 0)',
     )
-    .option('--seed <number>', 'the same number gives the same account', '1')
+    .option('--seed <number>', 'number that the data is made from (the same number gives the same data)', '1')
     .option('--invoices <count>', 'number of invoices at the start', '200')
     .option('--customers <count>', 'number of customers (default: 12, or one for every 25 invoices)')
-    .option('--differences <count>', 'number of differences to plant between the two', '0')
+    .option('--differences <count>', 'number of differences to make between the two systems', '0')
     .action(sandbox)
 
 async function sandbox(options: Record<string, string>): Promise<void> {
@@ -56,13 +56,13 @@ async function sandbox(options: Record<string, string>): Promise<void> {
   process.stdout.write(introduce(stripe.address, invoiceXpress.address, size, account.clock))
   await signal
   await Promise.all([stripe.close(), invoiceXpress.close()])
-  process.stdout.write('\nStopped; nothing is left behind.\n')
+  process.stdout.write('\nThe sandbox stopped. Its data is removed.\n')
 }
 
 function refusePort(option: string, port: number) {
   return (error: NodeJS.ErrnoException): never => {
     if (error.code === 'EADDRINUSE' || error.code === 'EACCES')
-      throw new CliError(`Port ${port} cannot be used (${error.code}); choose another with --${option}.`)
+      throw new CliError(`Port ${port} cannot be used (${error.code}). Choose another port with --${option}.`)
     throw error
   }
 }
@@ -84,11 +84,11 @@ Look at them:
   curl -s -u ${stripeKey}: '${stripe}/v1/invoices?limit=3'
   curl -s '${documents}/invoices.json?per_page=3&api_key=${documentsKey}'
 
-Let a day pass, and have the documents follow:
+Move the clock one day forward, and make the documents follow:
 ${post(stripe, 'advance?seconds=86400')}${post(documents, 'follow')}
-Let something go wrong, twice, and repair it:
+Make requests fail twice, and end the failures:
 ${post(stripe, 'faults?route=list_invoices&fault=error_500&times=2')}${post(stripe, 'clear')}${post(documents, 'faults?route=ix_list&fault=too_many&times=2')}${post(documents, 'clear')}
-Have Stripe's events sent to a webhook, signed:
+Send Stripe's events to a webhook, signed:
 ${post(stripe, 'subscribe?url=http://127.0.0.1:4011/&secret=whsec_sandbox')}${post(stripe, 'deliver?order=shuffled&duplicate=0.2')}
 Ctrl-C stops both.
 `

@@ -12,7 +12,7 @@ export const serveCommand = () =>
   new SettingsCommand('serve')
     .description('Serve the API. It reads the store and never writes to it.')
     .settings(used)
-    .option('--migrate', 'first create the store, or bring its schema up to date')
+    .option('--migrate', 'create the store or bring its schema up to date before serving')
     .action(serve)
 
 async function serve(options: { migrate?: true } & Options): Promise<void> {

@@ -25,9 +25,9 @@ import { formatParagraph, formatTable, printable, type TableOptions } from '../t
 export const statusCommand = () =>
   new SettingsCommand('status')
     .description(
-      'Show the progress of each stream, the accounts, the process that synchronizes, and the records that do not fit.',
+      'Show the progress of each stream, the accounts, the process that synchronizes, and the records that could not be stored.',
     )
-    .option('--json', 'one JSON object a line')
+    .option('--json', 'print one JSON object per line')
     .settings(['DATABASE_URL'])
     .action(showStatus)
 
@@ -85,7 +85,7 @@ function writeText({
 }: Status): string {
   if (streams.length === 0 && accounts.length === 0 && lease.holder === null)
     return formatParagraph(
-      'Nothing was synchronized or imported yet. Start with: fatura sync --once, or fatura import FILE',
+      'Nothing was synchronized or imported yet. Start with "fatura sync --once" or "fatura import FILE".',
     )
   const table = [['STREAM', 'LAST SUCCESS', 'AGO', 'CURSOR', 'FAILURE'], ...streams.map(describe)]
   const paint: TableOptions['paint'] = (text, column, [, lastSuccess, , , failure]) => {
@@ -113,15 +113,15 @@ function writeText({
     formatTable(facts),
     heldBack === null
       ? ''
-      : warning(`The deletion guard holds back changes that look wrong: ${heldBack}; ${advice}.`),
+      : warning(`The deletion guard holds back changes that look wrong: ${heldBack}. ${advice}.`),
     section(
-      `Set aside, and asked for again: ${setAside.count}.`,
+      `Set aside and asked for again: ${setAside.count}.`,
       setAside.waiting.map(waiting => describeWaiting(waiting, lease.holder !== null)),
     ),
-    list('Out of date, since they are refused now, asked for again hourly', 'outdated'),
-    list('Refused and not stored, asked for again hourly', 'refused'),
+    list('Out of date because the new version is refused, asked for again every hour', 'outdated'),
+    list('Refused and not stored, asked for again every hour', 'refused'),
     section(
-      `Outgoing webhooks with changes that wait: ${failing.length}.`,
+      `Outgoing webhooks with changes not yet sent: ${failing.length}.`,
       failing.map(
         ({ id, state, attempts, error }) =>
           `${id} is ${state}, ${attempts} failed attempts${error === null ? '' : `: it ${error}`}`,
@@ -141,11 +141,11 @@ function describeWaiting({ system, due_at, newest, ...records }: WaitingRecords,
   const remainingMs = due_at === null ? 0 : due_at - Date.now()
   const next =
     remainingMs > 0 ? `in ${formatSpan(remainingMs)}` : `within ${formatSpan(lookEveryMs(records.kind))}`
-  const when = isRunning ? next : 'once a process synchronizes'
+  const when = isRunning ? next : 'when a process synchronizes'
   const ago = `${formatSpan(Date.now() - last_at)} ago`
   const tried = tries === 1 ? `1 try, ${ago}` : `${tries} tries, the last ${ago}`
   const name = names.get(system) ?? system
-  return `${formatWaiting(records, name)}. Next try ${when}. The last one: ${id}: ${reason} (${tried})`
+  return `${formatWaiting(records, name)}. Next try ${when}. The newest is ${id}: ${reason} (${tried})`
 }
 
 const names = new Map([stripeIdentity, invoiceXpressIdentity].map(({ system, name }) => [system, name]))

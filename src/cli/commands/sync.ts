@@ -13,7 +13,7 @@ const used = settingsOf('sync')
 
 export const webhooksFlag = [
   '--webhooks <port>',
-  "also receive Stripe's webhooks on this port (needs STRIPE_WEBHOOK_SECRET)",
+  "also receive Stripe's webhooks on this port (needs the setting STRIPE_WEBHOOK_SECRET)",
 ] as const
 
 export const syncCommand = () =>
@@ -22,19 +22,22 @@ export const syncCommand = () =>
       'Bring invoices from Stripe and their documents from InvoiceXpress into the store, and keep them up to date.',
     )
     .settings(used)
-    .option('--once', 'stop when everything is synchronized; without it, continue until a signal')
-    .option('--full', 'first list the whole account again: finds changes that no event reported')
+    .option(
+      '--once',
+      'stop when everything is synchronized (without this flag, the command runs until it gets a signal)',
+    )
+    .option('--full', 'read all invoices of the account again first, to find changes that no event reported')
     .option(...webhooksFlag)
     .option(
       '--no-wait',
-      'with --once: stop within seconds, with exit code 1, when another process synchronizes this store',
+      'with --once: if another process synchronizes this store, stop within seconds with exit code 1',
     )
     .option(
       '--let-through',
-      'apply, this once, the changes that the deletion guard holds back: many drafts or documents that disappeared at once',
+      'apply the changes that the deletion guard holds back now (it holds them back when many drafts or documents disappear at once)',
     )
-    .notes(`The key in STRIPE_API_KEY must be allowed to read invoices, customers, events and tax rates, and nothing else.
-A run that was stopped continues where it was. Without INVOICEXPRESS_API_KEY the documents stay as they are. "fatura status" shows the progress of each stream.`)
+    .notes(`The key in STRIPE_API_KEY needs permission to read invoices, customers, events and tax rates. It needs no other permission.
+A run that was stopped continues where it was. Without INVOICEXPRESS_API_KEY, documents are not synchronized. "fatura status" shows the progress of each stream.`)
     .action(runSync)
 
 async function runSync(options: { webhooks?: string } & Options): Promise<void> {
@@ -43,7 +46,8 @@ async function runSync(options: { webhooks?: string } & Options): Promise<void> 
   if (stripe === null) throw new CliError('Set STRIPE_API_KEY to a Stripe key that may read invoices.')
   const { url, invoiceXpress, webhooks } = synchronized
   if (options.once === true && webhooks !== null) throw new CliError('Use --once or --webhooks, not both.')
-  if (options.once !== true && !options.wait) throw new CliError('--no-wait works only with --once.')
+  if (options.once !== true && !options.wait)
+    throw new CliError('--no-wait can only be used together with --once.')
   const log = createLog(settings.LOG_LEVEL)
   const stop = new AbortController()
   void waitForSignal().then(() => stop.abort())
@@ -81,7 +85,7 @@ async function runOnce(options: Omit<OnceOptions, 'onProgress' | 'onDocuments'>)
   } catch (error) {
     if (options.signal.aborted) {
       leave()
-      throw new CliError('Stopped before the end; the next run continues from there.')
+      throw new CliError('Stopped before everything was synchronized. The next run continues from there.')
     }
     if (error instanceof SourceError)
       throw new CliError(`${error.message}. The next run continues from there.`)

@@ -6,7 +6,7 @@ import { CliError } from '../terminal/cli-error.ts'
 export async function createTemporaryFolder(prefix: string): Promise<string> {
   return mkdtemp(join(tmpdir(), prefix)).catch((error: NodeJS.ErrnoException) => {
     throw new CliError(
-      `Cannot create a folder in ${tmpdir()} (${error.code}). Point TMPDIR at one that can be written to.`,
+      `Cannot create a folder in ${tmpdir()} (${error.code}). Set TMPDIR to a folder that you can write to.`,
     )
   })
 }

@@ -10,13 +10,21 @@ import { checkName, credentialCommand, describeScope, saveCredential } from './c
 export function tokenCommand() {
   const create = new SettingsCommand('create')
     .description(
-      'Make a token and print it, alone, on standard output. It is shown once: only a hash is kept.',
+      'Make a token and print it on standard output. It is shown only this one time, because the store keeps only a hash.',
     )
-    .option('--customer <id>', 'a customer the token may read; give it again for more', collect)
-    .option('--all-customers', 'the token may read every customer')
-    .option('--name <name>', 'the purpose of the token; the list shows it')
-    .option('--expires <when>', 'expiry: a number and h or d, such as 90d; or never', '90d')
-    .option('--json', 'one JSON object with the token in it, instead of the token alone')
+    .option(
+      '--customer <id>',
+      'the ID of a customer that the token may read (repeat the option for more customers)',
+      collect,
+    )
+    .option('--all-customers', 'let the token read every customer')
+    .option('--name <name>', 'the purpose of the token, for example portal (token list shows it)')
+    .option(
+      '--expires <when>',
+      'how long the token works: a number and h or d, for example 90d, or never for no end',
+      '90d',
+    )
+    .option('--json', 'print one JSON object with the token and its details, instead of only the token')
     .action(createOne)
   return credentialCommand({
     noun: 'token',
@@ -25,7 +33,7 @@ export function tokenCommand() {
     example: 'fatura token create --customer cus_…',
     secret: 'The tokens themselves',
     refused: 'it',
-    id: ['<token>', 'the id that list shows, which is the start of the token; or the whole token'],
+    id: ['<token>', 'the ID of the token ("fatura token list" shows it) or the whole token'],
     readId,
     list: store => store.listTokens(),
     revoke: (store, id, now) => store.revokeToken(id, now),
@@ -67,7 +75,7 @@ async function createOne(options: CreateOptions): Promise<void> {
     return
   }
   process.stderr.write(
-    `Token ${id} may read ${describeScope(customers)}; it expires ${describeMoment(expires_at)}. Keep it: it is not shown again.\n`,
+    `Token ${id} may read ${describeScope(customers)}. Expires: ${describeMoment(expires_at)}. Save it now, because it is not shown again.\n`,
   )
   process.stdout.write(`${token}\n`)
 }
@@ -97,7 +105,7 @@ export function readId(idOrToken: string): string {
   if (isToken(idOrToken)) return readTokenId(idOrToken)
   if (/^fat_[0-9A-Za-z]{12}$/.test(idOrToken)) return idOrToken
   throw new CliError(
-    'This is neither a whole token nor the id of one, which is its first 16 characters: fat_ and 12 more. "fatura token list" shows the ids.',
+    'This is not a token and not the ID of a token. An ID is the first 16 characters of a token: fat_ and 12 more. "fatura token list" shows the IDs.',
   )
 }
 

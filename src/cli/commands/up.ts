@@ -13,7 +13,7 @@ const used = settingsOf('up')
 
 export const upCommand = () =>
   new SettingsCommand('up')
-    .description('Serve and synchronize in one process, for one machine. Creates or migrates the store.')
+    .description('Serve the API and synchronize in one process. The store is created or migrated first.')
     .settings(used)
     .option(...webhooksFlag)
     .action(up)
@@ -23,7 +23,9 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   const served = apiOf(settings)
   const { stripe, ...synchronized } = syncOf(settings, options.webhooks)
   if (stripe === null && synchronized.webhooks !== null)
-    throw new CliError('STRIPE_API_KEY is required with --webhooks: changed invoices are fetched with it.')
+    throw new CliError(
+      '--webhooks needs STRIPE_API_KEY, because changed invoices are read with it. Set STRIPE_API_KEY.',
+    )
   const { url, invoiceXpress } = synchronized
   const admin = adminOf(settings)
   const logLevel = settings.LOG_LEVEL
@@ -44,7 +46,8 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
     channel.serves(api)
     channel.count({ serves: api })
     const stopped = serveUntil(delay, api, log)
-    if (stripe === null) log.warn('STRIPE_API_KEY is not set: serving what is stored, synchronizing nothing')
+    if (stripe === null)
+      log.warn('STRIPE_API_KEY is not set, so stored invoices are served and nothing is synchronized')
     else {
       const options = { ...synchronized, stripe, logLevel, isMeasured: admin !== null }
       await syncInThread(options, stop.signal, channel).catch(async error => {

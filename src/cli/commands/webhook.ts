@@ -13,16 +13,16 @@ import { readCustomers } from './key.ts'
 export function webhookCommand() {
   const add = new SettingsCommand('add')
     .description(
-      'Send a webhook to an address for every change from now on, while "fatura sync" or "fatura up" runs. Prints the id, and the keys that verify signatures.',
+      'Send a webhook to an address for every change from now on, while "fatura sync" or "fatura up" runs. The command prints the ID and the keys that verify signatures.',
     )
-    .argument('<url>', 'the address, https')
+    .argument('<url>', 'the https address that gets the webhooks')
     .option(
       '--customers <ids>',
-      'the customers whose changes it gets, separated by commas; default: every customer',
+      'the IDs of the customers whose changes are sent, separated by commas (default: every customer)',
     )
     .action(addOne)
   const list = listCommand({
-    description: 'List the outgoing webhooks with their progress.',
+    description: 'List the outgoing webhooks and the time up to which each has its changes.',
     list: store => store.listWebhooks(),
     none: 'There are no outgoing webhooks yet. Add one with: fatura webhook add URL',
     show: ({ secret: _, private_key, ...webhook }) => ({
@@ -36,23 +36,30 @@ export function webhookCommand() {
     ],
   })
   const pause = new SettingsCommand('pause')
-    .description('Send nothing until "fatura webhook replay". Changes wait, for as long as they are kept.')
+    .description('Stop sending until "fatura webhook replay". Changes wait for CHANGES_KEPT_DAYS.')
     .action(change('Paused', (store, id) => store.changeWebhook(id, { state: 'paused', cursor: null })))
   const replay = new SettingsCommand('replay')
     .description(
-      'Send again from a moment on, or go on where the webhook stopped; a paused or disabled one is active again.',
+      'Continue where the webhook stopped, or send changes again from a given time. A paused or disabled webhook becomes active.',
     )
-    .option('--from <time>', 'a moment, like 2026-11-01T00:00:00Z; or now, which skips what waits')
+    .option(
+      '--from <time>',
+      'the time to start from, for example 2026-11-01T00:00:00Z, or now to skip waiting changes',
+    )
     .action(replayOne)
   const remove = new SettingsCommand('remove')
-    .description('Send nothing more, and forget the webhook and its keys.')
+    .description('Stop sending, and delete the webhook and its keys.')
     .action(change('Removed', (store, id) => store.removeWebhook(id)))
   const command = new SettingsCommand('webhook').description(
-    'Add, list, pause, replay and remove outgoing webhooks: messages to your programs about each change.',
+    'Add, list, pause, replay and remove outgoing webhooks, which tell your programs about each change.',
   )
   command.addCommand(list)
   for (const each of [pause, replay, remove])
-    command.addCommand(each.argument('<id>', 'the id that list shows, wh_…').settings(['DATABASE_URL']))
+    command.addCommand(
+      each
+        .argument('<id>', 'the ID of the webhook, wh_… ("fatura webhook list" shows it)')
+        .settings(['DATABASE_URL']),
+    )
   return command.addCommand(add.settings(['DATABASE_URL', 'OUTGOING_WEBHOOKS_PRIVATE']))
 }
 
@@ -70,7 +77,7 @@ async function addOne(url: string, options: { customers?: string } & Options): P
     })
   })
   process.stderr.write(
-    `Outgoing webhook ${id} gets changes of ${describeScope(customers)} from now on. Keep the secret at the receiver: it is not shown again.\n`,
+    `Outgoing webhook ${id} gets changes of ${describeScope(customers)} from now on. Save the secret at the receiver, because it is not shown again.\n`,
   )
   process.stdout.write(jsonLine({ id, secret: keys.secret, public_key: publicKeyOf(keys) }))
 }
@@ -85,7 +92,7 @@ async function replayOne(id: string, options: { from?: string } & Options): Prom
   await withStore(options, openWriteStore, async store => {
     const cursor = from === 'now' ? await findEnd(store) : at === null ? null : at * 1000
     if (cursor !== null && (await store.readChanges(null, cursor, 1)) === null)
-      throw new CliError(`Changes since ${from} are no longer kept: choose a later moment, or now.`)
+      throw new CliError(`Changes since ${from} are no longer kept. Choose a later time, or now.`)
     if (!(await store.changeWebhook(id, { state: 'active', cursor }))) throw unknown(id)
   })
   process.stdout.write(`Outgoing webhook ${id} goes on from ${from ?? 'where it stopped'}.\n`)
@@ -94,7 +101,7 @@ async function replayOne(id: string, options: { from?: string } & Options): Prom
 function readPast(text: string): number {
   const at = readMoment(isCalendarDay(text) ? `${text}T00:00Z` : text)
   if (at !== null && at >= 0 && at <= Date.now()) return at
-  throw new CliError('--from must be a moment of the past, like 2026-11-01T00:00:00Z, or now.')
+  throw new CliError('--from must be a time in the past, for example 2026-11-01T00:00:00Z, or now.')
 }
 
 /** `work` returns false when no webhook has the id. */

@@ -17,13 +17,13 @@ export const accessSettings = {
   CORS_ORIGINS: optional({
     flag: '--cors-origins <origins>',
     meaning:
-      'Origins (scheme, host and port) whose pages may [call the API](access.md#calls-from-a-browser), separated by commas, like `https://app.example.com`.',
+      'Origins (scheme, host and port) whose pages may [call the API](access.md#calls-from-a-browser), separated by commas, for example `https://app.example.com`. By default, no page of another origin may call it.',
     parse: parseOrigins,
   }),
   TRUSTED_PROXIES: optional({
     flag: '--trusted-proxies <addresses>',
     meaning:
-      'Addresses or networks (CIDR) of [proxies](access.md#behind-a-proxy) in front of the service, separated by commas, like `127.0.0.1,10.0.0.0/8`. The client that they name counts for limits and in the log.',
+      'Addresses or networks (CIDR) of the [proxies](access.md#behind-a-proxy) in front of the service, separated by commas, for example `127.0.0.1,10.0.0.0/8`. Limits and the log use the client address that these proxies send.',
     parse: parseNetworks,
   }),
   ADMIN_PORT: {
@@ -31,19 +31,20 @@ export const accessSettings = {
     flag: '--admin-port <port>',
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'The [admin port](admin.md), 0 to 65535, where 0 takes a free one; or `off`. Needs `ADMIN_TOKEN`.',
+      'Number of the [admin port](admin.md), 0 to 65535. 0 takes a free port. `off` opens no admin port. An admin port needs `ADMIN_TOKEN`.',
     parse: unless('off', parsePort),
   },
   ADMIN_HOST: {
     default: '127.0.0.1',
     flag: '--admin-host <address>',
     commands: ['serve', 'up', 'sync'],
-    meaning: 'Address that the admin port listens on. Clients must not reach it.',
+    meaning: 'Address that the admin port listens on. Choose one that clients cannot reach.',
     parse: (text: string) => text,
   },
   ADMIN_TOKEN: optional({
     commands: ['serve', 'up', 'sync'],
-    meaning: 'Token of the admin port: 20 to 200 visible ASCII characters, without spaces.',
+    meaning:
+      'Token that requests to the admin port must send: 20 to 200 visible ASCII characters, without spaces.',
     isSecret: true,
     parse: parseMatch(/^[!-~]{20,200}$/, 'must be 20 to 200 visible ASCII characters, without spaces'),
   }),
@@ -57,7 +58,7 @@ export const accessSettings = {
     default: 'off',
     flag: '--mcp <on|off>',
     meaning:
-      'Whether assistants may read invoices at `/mcp`, by the [Model Context Protocol](api.md#mcp), with the same tokens. `on` or `off`. Under a name other than `localhost` it needs `PUBLIC_URL`.',
+      'Whether AI assistants may read invoices at `/mcp`: `on` or `off`. They use the [Model Context Protocol](api.md#mcp) and the same tokens as the API. If clients reach the service under a name other than `localhost`, also set `PUBLIC_URL`.',
     parse: parseSwitch,
   },
 } as const
@@ -73,7 +74,7 @@ function parseLinkKey(text: string): LinkKey {
 export function parseNetworks(text: string): readonly string[] {
   return parseList(
     isNetwork,
-    'must be addresses or networks like 127.0.0.1 or 10.0.0.0/8, separated by commas, or none',
+    'must be addresses or networks such as 127.0.0.1 or 10.0.0.0/8, separated by commas, or none',
   )(text)
 }
 

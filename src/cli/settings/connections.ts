@@ -61,10 +61,10 @@ function signInOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>>) {
   const from = given.SMTP_FROM ?? (given.PAGE_SUPPORT?.includes('://') ? null : given.PAGE_SUPPORT)
   if (key === null || publicUrl === null || !given.WEB)
     throw new CliError(
-      'SMTP_URL is set, and customers cannot sign in by e-mail without customer links and the page: set CUSTOMER_LINK_KEY, which "fatura key add" prints, and PUBLIC_URL, and leave WEB on.',
+      'SMTP_URL needs customer links and the billing page, because customers sign in with them. Set CUSTOMER_LINK_KEY (printed by "fatura key add") and PUBLIC_URL, and leave WEB on.',
     )
   if (from === null)
-    throw new CliError('SMTP_URL is set, and the mails have no sender: set SMTP_FROM to a mail address.')
+    throw new CliError('SMTP_URL needs a sender of the mails. Set SMTP_FROM to a mail address.')
   const company = given.PAGE_NAME ?? new URL(publicUrl).hostname
   return { smtpUrl, from, company, key, publicUrl, operatorUrl: given.DATABASE_URL }
 }
@@ -112,7 +112,7 @@ export function providerOf(given: Given<'provider'>) {
   const missing = together.filter(name => given[name] === null)
   if (missing.length === together.length && scope === null && typ === null) return null
   throw new CliError(
-    `${missing.join(' and ')} must be set as well: AUTH_JWKS_URL, AUTH_ISSUER and AUTH_AUDIENCE configure an identity provider together.`,
+    `${missing.join(' and ')} must also be set. An identity provider needs all three of AUTH_JWKS_URL, AUTH_ISSUER and AUTH_AUDIENCE.`,
   )
 }
 
@@ -153,7 +153,7 @@ function readWebhooks(
   if (port === undefined) throw new CliError(`--webhooks must be a port from 0 to 65535, not '${text}'.`)
   if (secret === null)
     throw new CliError(
-      'STRIPE_WEBHOOK_SECRET must be set with --webhooks: to the secret that Stripe shows, which begins with whsec_.',
+      '--webhooks needs STRIPE_WEBHOOK_SECRET. Set it to the secret that Stripe shows, which begins with whsec_.',
     )
   return { host, port, secret }
 }

@@ -30,7 +30,7 @@ export function loadEnvFile(): void {
     process.stderr.write(
       hideSecrets(
         formatParagraph(
-          `The file .env has names that are not settings, and are ignored: ${unknown.map(describeUnknown).join(', ')}.`,
+          `The file .env has names that are not settings of Fatura. They are ignored: ${unknown.map(describeUnknown).join(', ')}.`,
         ),
       ),
     )
@@ -39,7 +39,7 @@ export function loadEnvFile(): void {
 /** Suggests the nearest setting even when up to 40 % of the letters differ. Every name in `.env` is meant for this program. */
 function describeUnknown(name: string): string {
   const nearest = findNearest(name, 0.4)
-  return nearest === null ? name : `${name} (${nearest}?)`
+  return nearest === null ? name : `${name} (did you mean ${nearest}?)`
 }
 
 /**
@@ -70,8 +70,8 @@ function readEnvFile(): string | null {
     if (code === 'ENOENT') return null
     throw new CliError(
       code === 'EISDIR'
-        ? '.env is a folder. Settings are read from a file of this name: rename the folder, or use another working directory.'
-        : `The file .env cannot be read (${code}). Let this user read it, or use another working directory.`,
+        ? '.env is a folder, but settings are read from a file with this name. Rename the folder, or use another working directory.'
+        : `The file .env cannot be read (${code}). Give this user permission to read it, or use another working directory.`,
     )
   }
 }

@@ -19,7 +19,7 @@ export const pageSettings = {
     default: 'on',
     flag: '--pay <on|off>',
     meaning:
-      "Whether customers are led to [Stripe's page](api.md#payment-page) to pay an open invoice: `on` or `off`.",
+      "Whether an open invoice has a link to [Stripe's page](api.md#payment-page) where the customer can pay it: `on` or `off`.",
     parse: parseSwitch,
   },
   PAGE_NAME: optional({
@@ -28,49 +28,51 @@ export const pageSettings = {
   }),
   PAGE_LOGO: optional({
     meaning:
-      'Path of an image for the billing page and its icon: `.svg`, `.png`, `.jpg` or `.webp`, up to 256 KB.',
+      'Path of the image that the billing page shows as logo and icon: `.svg`, `.png`, `.jpg` or `.webp`, up to 256 KB.',
     parse: parseLogo,
   }),
   PAGE_ACCENT: optional({
     meaning:
-      'Colour of buttons and links on the billing page, like `#0a6650`; its contrast with the light background must be at least 4.5.',
+      'Colour of buttons and links on the billing page, for example `#0a6650`. Its contrast with the light background must be at least 4.5.',
     parse: parseAccent,
   }),
   PAGE_SUPPORT: optional({
-    meaning: 'Contact at the end of the billing page: a mail address, or an `https` address.',
+    meaning: 'Contact that the billing page shows at its end: a mail address or an `https` address.',
     parse: parseMatch(
       /^(?:[^\s@/:]+@[^\s@/:]+|https:\/\/[^\s"<>]+)$/,
       'must be a mail address, or an address that begins with https://',
     ),
   }),
   PAGE_TAX_ID: optional({
-    meaning: "The company's tax ID, on every printed page of a [statement](page.md#the-billing-page).",
+    meaning: "The company's tax ID. Each printed page of a [statement](page.md#the-billing-page) shows it.",
     parse: parseMatch(/^[^\p{Cc}]{1,30}$/u, 'must have 1 to 30 characters'),
   }),
   PAGE_ADDRESS: optional({
-    meaning: "The company's address in one line, beside its tax ID.",
+    meaning:
+      "The company's postal address, in one line. Each printed page of a statement shows it beside the tax ID.",
     parse: parseMatch(/^[^\p{Cc}]{1,200}$/u, 'must have 1 to 200 characters'),
   }),
   SMTP_URL: optional({
     meaning:
-      'Mail server, like `smtps://user:password@smtp.example.com`: customers [sign in by e-mail](access.md#sign-in-by-e-mail). It needs `CUSTOMER_LINK_KEY`, `PUBLIC_URL` and a sender.',
+      'Address of a mail server, for example `smtps://user:password@smtp.example.com`. With it, customers can [sign in by e-mail](access.md#sign-in-by-e-mail). It also needs `CUSTOMER_LINK_KEY`, `PUBLIC_URL` and a sender (`SMTP_FROM`).',
     isSecret: true,
     parse: parseMatch(/^smtps?:\/\/[^\s/]+\/?$/, 'must be an address that begins with smtp:// or smtps://'),
   }),
   SMTP_FROM: optional({
-    meaning: 'Mail address that these mails come from; else `PAGE_SUPPORT`, if that is one.',
+    meaning:
+      'Mail address of the sender of sign-in mails. By default it is the value of `PAGE_SUPPORT`, if that is a mail address.',
     parse: parseMatch(mailAddress, 'must be a mail address'),
   }),
   TIME_ZONE: {
     default: 'UTC',
     meaning:
-      "Time zone of the days in the page's CSV files, and default `--timezone` of `export` and `reconcile`, such as `Europe/Lisbon`. The API's days are always UTC.",
+      'Time zone of the days in CSV files of the billing page, for example `Europe/Lisbon`. It is also the default of `--timezone` in `export` and `reconcile`. Days in the API are always UTC.',
     parse: parseTimeZone,
   },
   EMBED_ORIGINS: optional({
     flag: '--embed-origins <origins>',
     meaning:
-      'Origins (scheme, host and port) whose pages may show the [billing page](page.md#in-a-frame) in a frame, separated by commas, like `https://app.example.com`.',
+      'Origins (scheme, host and port) whose pages may show the [billing page](page.md#in-a-frame) in a frame, separated by commas, for example `https://app.example.com`.',
     parse: parseOrigins,
   }),
 } as const
@@ -105,11 +107,11 @@ const minContrast = 4.5
 
 /** Refuses a colour whose contrast with the background is below 4.5, the minimum of WCAG 2.2, 1.4.3. */
 function parseAccent(text: string): string {
-  if (!/^#[\da-f]{6}$/i.test(text)) return refuse('must be a colour like #0a6650')
+  if (!/^#[\da-f]{6}$/i.test(text)) return refuse('must be a colour such as #0a6650')
   const contrast = (luminanceOf(ground) + 0.05) / (luminanceOf(text) + 0.05)
   if (contrast >= minContrast) return text
   return refuse(
-    `must be a darker colour: its contrast with the background is ${contrast.toFixed(1)}, and at least ${minContrast} is readable`,
+    `must be a darker colour (its contrast with the background is ${contrast.toFixed(1)} and must be at least ${minContrast})`,
   )
 }
 

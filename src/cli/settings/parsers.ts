@@ -63,18 +63,23 @@ const unitsMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 
 
 export function parseDurationMs(text: string): number {
   const [, count, unit = ''] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? []
-  return Number(count) * (unitsMs[unit] ?? refuse('must be like 90s, 30m, 1h or 2d'))
+  return (
+    Number(count) *
+    (unitsMs[unit] ?? refuse('must be a number and s, m, h or d, for example 90s, 30m, 1h or 2d'))
+  )
 }
 
 /** Returns milliseconds. The text is from `0s` to `600s`. */
 export function parseDelayMs(text: string): number {
   const seconds = text.endsWith('s') ? readWhole(text.slice(0, -1), 0, 600) : undefined
-  return 1_000 * (seconds ?? refuse('must be a number of seconds and s, from 0s to 600s, like 5s'))
+  return 1_000 * (seconds ?? refuse('must be a number of seconds with s, from 0s to 600s, for example 5s'))
 }
 
 export function parseRateLimit(text: string): RateLimit {
   const [, requests, unit = ''] = /^([1-9]\d{0,8})\/([smh])$/.exec(text) ?? []
-  const windowMs = unitsMs[unit] ?? refuse('must be like 100/s, 6000/m or 50000/h, or off')
+  const windowMs =
+    unitsMs[unit] ??
+    refuse('must be off, or a number of requests per time, for example 100/s, 6000/m or 50000/h')
   return { requests: Number(requests), seconds: windowMs / 1_000 }
 }
 
@@ -82,11 +87,13 @@ export function parseRateLimit(text: string): RateLimit {
 export function parsePublicUrl(text: string): string {
   const example = 'https://billing.example.com'
   const { href, origin } = readSecureUrl(text, example)
-  if (/[?#]/.test(text)) return refuse(`must be an address like ${example}, without a query`)
+  if (/[?#]/.test(text)) return refuse(`must be an address such as ${example}, without a query`)
   const address = href.replace(/\/+$/, '')
   return address === origin
     ? address
-    : refuse(`must be an address like ${example}, without a path: the service needs a host of its own`)
+    : refuse(
+        `must be an address such as ${example}, without a path, because the service needs its own host name`,
+      )
 }
 
 export function parseKeySetUrl(text: string): string {
@@ -99,10 +106,10 @@ export const parseClaimText = parseMatch(/^[^\p{Cc}]{1,500}$/u, 'must be one lin
 function readSecureUrl(text: string, example: string): URL {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== '')
-    return refuse(`must be an address like ${example}`)
+    return refuse(`must be an address such as ${example}`)
   if (url.protocol === 'http:' && !isLoopback(url.hostname))
     return refuse(
-      'must begin with https; http is allowed for this machine alone, as in http://127.0.0.1:3000',
+      'must begin with https (http is allowed only for this machine, for example http://127.0.0.1:3000)',
     )
   return url
 }
@@ -118,6 +125,6 @@ export function parseOrigins(text: string): string[] {
     return url !== null && /^https?:$/.test(url.protocol) && url.origin === item
   }
   const problem =
-    'must be origins as browsers send them, like https://app.example.com, separated by commas: lower case, without a path, a usual port or *'
+    'must be origins such as https://app.example.com, separated by commas, in lower case, without a path, a default port or *'
   return [...new Set(parseList(isExact, problem)(text))]
 }

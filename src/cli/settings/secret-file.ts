@@ -19,13 +19,13 @@ function readText(variable: string, path: string): string {
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
     throw new CliError(
-      `${variable}: the file ${printable(path)} cannot be read (${code}). ${remedies[code] ?? 'Look at that file.'}`,
+      `${variable}: the file ${printable(path)} cannot be read (${code}). ${remedies[code] ?? 'Check this file.'}`,
     )
   }
 }
 
 const remedies: Record<string, string> = {
   ENOENT: 'Create it, or correct the path.',
-  EACCES: 'Let this user read it.',
-  EISDIR: 'It is a folder: name a file in it.',
+  EACCES: 'Give this user permission to read it.',
+  EISDIR: 'It is a folder. Name a file.',
 }

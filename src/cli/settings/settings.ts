@@ -58,7 +58,7 @@ export const settings = {
     flag: '--database-url <url>',
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'Address of the store: `sqlite:` and the path of a file (`sqlite:/var/lib/fatura/fatura.db`, or relative to the working directory); or `postgres://user:password@host:5432/name`, also [with several hosts](postgresql.md#failover).',
+      'Address of the store. For SQLite it is `sqlite:` and the path of a file, for example `sqlite:/var/lib/fatura/fatura.db`. The path may be relative to the working directory. For PostgreSQL it is `postgres://user:password@host:5432/name`, also [with several hosts](postgresql.md#failover).',
     isSecret: true,
     parse: parseAddress,
   },
@@ -66,7 +66,7 @@ export const settings = {
     default: defaultReadUrl,
     flag: '--database-read-url <url>',
     meaning:
-      'Address that the API reads from, if not `DATABASE_URL`: [a replica](postgresql.md#reading-from-a-replica).',
+      'Address of the database that the API reads from, for example [a replica](postgresql.md#reading-from-a-replica). By default the API reads from `DATABASE_URL`.',
     isSecret: true,
     parse: unless(defaultReadUrl, parseAddress),
   },
@@ -74,19 +74,20 @@ export const settings = {
     default: '127.0.0.1',
     flag: '--host <address>',
     commands: ['serve', 'up', 'sync'],
-    meaning: 'Address to listen on, for the API and webhooks; `0.0.0.0` or `::` is every interface.',
+    meaning:
+      'Address that the API and the receiver of webhooks listen on. `0.0.0.0` or `::` listens on all network interfaces.',
     parse: text => text,
   },
   PORT: {
     default: '3000',
     flag: '--port <port>',
-    meaning: 'Port to listen on, 0 to 65535; 0 takes a free one.',
+    meaning: 'Port that the API listens on, 0 to 65535. 0 takes a free port.',
     parse: parsePort,
   },
   PUBLIC_URL: optional({
     flag: '--public-url <url>',
     meaning:
-      'Address at which clients reach the API, like `https://billing.example.com`: scheme and host, without a path. [Customer links](access.md#customer-links) need it.',
+      'Address at which clients reach the API: scheme and host, without a path, for example `https://billing.example.com`. Set it to use [customer links](access.md#customer-links).',
     parse: parsePublicUrl,
   }),
   AUTH_JWKS_URL: optional({
@@ -96,32 +97,34 @@ export const settings = {
     parse: parseKeySetUrl,
   }),
   AUTH_ISSUER: optional({
-    meaning: 'The exact claim `iss` of its tokens.',
+    meaning: 'The exact value of the claim `iss` in the tokens of the identity provider.',
     parse: parseClaimText,
   }),
   AUTH_AUDIENCE: optional({
-    meaning: 'The exact value that the claim `aud` of its tokens is or contains.',
+    meaning: 'The value that the claim `aud` must be or contain in the tokens of the identity provider.',
     parse: parseClaimText,
   }),
   AUTH_CUSTOMER_CLAIM: {
     default: 'customer_id',
-    meaning: 'The claim with the customers that a token may read: an ID, or a list of IDs.',
+    meaning:
+      'Name of the claim that holds the customers that a token of the identity provider may read. The claim holds one customer ID or a list of IDs.',
     parse: parseClaimText,
   },
   AUTH_SCOPE: optional({
-    meaning: 'A scope that each of its tokens must have, in the claim `scope` or `scp`.',
+    meaning:
+      'A scope that each token of the identity provider must have in the claim `scope` or `scp`. By default no scope is needed.',
     parse: parseMatch(/^[!#-[\]-~]{1,200}$/, 'must be one scope, without spaces or quotes'),
   }),
   AUTH_TYP: optional({
     meaning:
-      'The header `typ` that its tokens must have, such as `at+jwt`. Without it, `JWT`, `at+jwt` and none are accepted.',
-    parse: parseMatch(/^[\w!#$&^.+/-]{1,100}$/, 'must be a type, such as at+jwt'),
+      'The header `typ` that each token of the identity provider must have, for example `at+jwt`. By default, tokens with `JWT`, with `at+jwt` and without a `typ` are accepted.',
+    parse: parseMatch(/^[\w!#$&^.+/-]{1,100}$/, 'must be a token type, for example at+jwt'),
   }),
   READY_MAX_LAG: {
     default: 'off',
     flag: '--ready-max-lag <duration>',
     meaning:
-      'Highest age of the records at which `/ready` answers 200, such as `90s`, `30m` or `1h`; or `off`. All processes of a store then answer 503 together: use it where something else serves instead.',
+      'Maximum age of the records at which `/ready` answers 200, for example `90s`, `30m` or `1h`. `off` sets no maximum. Older records make all processes of the store answer 503 together, so use this setting only when something else can serve instead.',
     parse: unless('off', parseDurationMs),
   },
   ...accessSettings,
@@ -129,7 +132,8 @@ export const settings = {
   RATE_LIMIT: {
     default: '6000/m',
     flag: '--rate-limit <limit>',
-    meaning: 'Limit of requests for each token and process: a number, `/`, and `s`, `m` or `h`; or `off`.',
+    meaning:
+      'Maximum number of requests that each token may send to one process per second, minute or hour: a number, `/`, and `s`, `m` or `h`. `off` sets no limit.',
     parse: unless('off', parseRateLimit),
   },
   ...pageSettings,
@@ -137,7 +141,8 @@ export const settings = {
     default: '90',
     flag: '--changes-kept-days <days>',
     commands: ['up', 'sync'],
-    meaning: 'Number of days for which [changes](api.md#changes) are kept, 1 to 3650. Older cursors expire.',
+    meaning:
+      'Number of days for which [changes](api.md#changes) are kept, 1 to 3650. A cursor that is older than this expires.',
     parse: parseWhole(1, 3_650),
   },
   OUTGOING_WEBHOOKS_PRIVATE: {
@@ -145,7 +150,7 @@ export const settings = {
     flag: '--outgoing-webhooks-private <on|off>',
     commands: ['up', 'sync'],
     meaning:
-      'Whether [webhooks](sync.md#webhooks-to-your-programs) may be sent over plain http, and to private and loopback addresses. `on` or `off`.',
+      'Whether [outgoing webhooks](sync.md#webhooks-to-your-programs) may use plain http, and private and loopback addresses: `on` or `off`.',
     parse: parseSwitch,
   },
   LOG_LEVEL: {
@@ -153,14 +158,14 @@ export const settings = {
     flag: '--log-level <level>',
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'Lowest level that is logged: `debug`, `info` (a line for each request), `warn`, `error` or `silent`.',
+      'Lowest level of the lines in the log: `debug`, `info` (with a line for each request), `warn`, `error` or `silent`.',
     parse: parseMatch(/^(debug|info|warn|error|silent)$/, 'must be one of debug, info, warn, error, silent'),
   },
   SHUTDOWN_DELAY: {
     default: '5s',
     flag: '--shutdown-delay <seconds>',
     meaning:
-      'Time to continue serving after SIGTERM, while `/ready` answers 503: `0s` to `600s`. Ctrl-C does not wait. See [stopping](run.md#stopping).',
+      'Time for which the service continues after SIGTERM while `/ready` answers 503, from `0s` to `600s`. Ctrl-C stops it without this delay. See [stopping](run.md#stopping).',
     parse: parseDelayMs,
   },
   REUSE_PORT: {
@@ -168,7 +173,7 @@ export const settings = {
     flag: '--reuse-port <on|off>',
     commands: ['serve'],
     meaning:
-      'Whether [several processes](run.md#several-processes) of one user may serve the same address. `on` or `off`.',
+      'Whether [several processes](run.md#several-processes) of one user may listen on the same address and port: `on` or `off`.',
     parse: parseSwitch,
   },
 } as const satisfies Record<string, SettingDefinition>

@@ -20,13 +20,13 @@ export const sourceSettings = {
   STRIPE_API_KEY: optional({
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'A Stripe key, `rk_…` or `sk_…`. `sync` and `up` read invoices with it; `serve` and `up` fetch PDFs, and lines that are not stored. A [restricted key](sync.md#set-it-up) is enough.',
+      'The key of the Stripe account, `rk_…` or `sk_…`. `sync` and `up` read invoices with it. `serve` and `up` fetch PDFs and missing line items with it. A [restricted key](sync.md#set-it-up) is enough.',
     isSecret: true,
     parse: parseMatch(/^[sr]k_\w+$/, 'must be a key that begins with sk_ or rk_'),
   }),
   STRIPE_WEBHOOK_SECRET: optional({
     commands: ['up', 'sync'],
-    meaning: "Secret of Stripe's webhooks, `whsec_…`. Required with `--webhooks`.",
+    meaning: "The secret that signs Stripe's webhooks, `whsec_…`. `--webhooks` needs it.",
     isSecret: true,
     parse: parseMatch(/^whsec_/, 'must be the secret that Stripe shows, which begins with whsec_'),
   }),
@@ -34,24 +34,24 @@ export const sourceSettings = {
     default: 'https://api.stripe.com',
     commands: ['serve', 'up', 'sync'],
     meaning:
-      "Address of the Stripe API: scheme, host and port. The key is sent there. A host that is not Stripe's counts as a [sandbox](sandbox.md): no rate limit, and PDFs may come from a private address.",
+      "Address of the Stripe API: scheme, host and port. The key is sent to this address. A host that is not Stripe's is treated as a [sandbox](sandbox.md). It then has no rate limit, and PDFs may come from a private address.",
     isSecret: true,
     parse: parseApiBase('https://api.stripe.com', 'stripe.com'),
   },
   INVOICEXPRESS_ACCOUNT: optional({
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'Name of the InvoiceXpress account: the part before `.app.invoicexpress.com` in its address. Required with `INVOICEXPRESS_API_KEY`, unless `INVOICEXPRESS_API_BASE` is set.',
+      'Name of the InvoiceXpress account. It is the part of its address before `.app.invoicexpress.com`. `INVOICEXPRESS_API_KEY` needs it, except when `INVOICEXPRESS_API_BASE` is set.',
     isSecret: true,
     parse: parseMatch(
       /^[a-z0-9-]+$/,
-      'must be the name alone, the part before .app.invoicexpress.com: lower-case letters, digits and hyphens',
+      'must be only the part of the address before .app.invoicexpress.com, in lower-case letters, digits and hyphens',
     ),
   }),
   INVOICEXPRESS_API_KEY: optional({
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'Key of the InvoiceXpress account. `sync` and `up` read documents with it; `serve` and `up` fetch their PDFs.',
+      'The API key of the InvoiceXpress account. `sync` and `up` read documents with it. `serve` and `up` fetch PDFs of documents with it.',
     isSecret: true,
     parse: parseMatch(
       /^[\w-]+$/,
@@ -62,57 +62,59 @@ export const sourceSettings = {
     default: 'https://{account}.app.invoicexpress.com',
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'Address of the InvoiceXpress API: scheme, host and port. The key is sent there. A host outside `invoicexpress.com` counts as a sandbox: no rate limit, and PDFs come from that host, even from a private address.',
+      'Address of the InvoiceXpress API: scheme, host and port. The key is sent to this address. A host outside `invoicexpress.com` is treated as a sandbox. It then has no rate limit, and PDFs come from that host, even if its address is private.',
     isSecret: true,
     parse: parseApiBase('https://{account}.app.invoicexpress.com', 'invoicexpress.com'),
   },
   INVOICEXPRESS_PDF_ORIGINS: {
     default: defaultPdfOrigins,
     meaning:
-      'Allowed origins (scheme, host and port) of the PDFs of documents and of SAF-T files, separated by commas; `*.` at the start of a host means its subdomains.',
+      'Origins (scheme, host and port) from which PDFs of documents and SAF-T files may be downloaded, separated by commas. `*.` at the start of a host means all its subdomains.',
     isSecret: true,
     parse: unless(
       defaultPdfOrigins,
-      parseList(isOrigin, `must be origins like ${defaultPdfOrigins}, separated by commas`),
+      parseList(isOrigin, `must be origins such as ${defaultPdfOrigins}, separated by commas`),
     ),
   },
   DOCUMENT_REFERENCE: {
     default: defaultTemplates.map(({ text }) => text).join(),
     commands: ['serve', 'up', 'sync'],
     meaning:
-      '[References](linking.md#the-reference) that tie a document to its invoice: texts separated by commas, each with `{id}`, `{payment}` or `{number}` once, like `{id},Order #{payment}`. In the file `.env`, a value with `#` needs quotes.',
+      'Texts of the [references](linking.md#the-reference) that tie a document to its invoice, separated by commas, for example `{id},Order #{payment}`. Each contains `{id}`, `{payment}` or `{number}` once. In the file `.env`, a value with `#` needs quotes.',
     parse: parseReferences,
   },
   LINK_METADATA_KEYS: {
     default: 'none',
     commands: ['up', 'sync'],
     meaning:
-      'Metadata keys at Stripe that differ from the [usual ones](linking.md#the-convention): pairs like `state=doc_state,ix_id=doc_id`.',
+      'Names of metadata keys at Stripe that differ from the [usual names](linking.md#the-convention): pairs of usual name and own name, separated by commas, for example `state=doc_state,ix_id=doc_id`.',
     parse: parseMetadataKeys,
   },
   LINK_IGNORE_ZERO: {
     default: 'off',
     commands: ['serve', 'up', 'sync'],
-    meaning: 'Whether invoices with a total of zero need no document: `on` or `off`.',
+    meaning:
+      'Whether invoices with a total of zero are left without a document: `on` (they need none) or `off` (they need one).',
     parse: parseSwitch,
   },
   LINK_IGNORE_BEFORE: optional({
     commands: ['serve', 'up', 'sync'],
-    meaning: 'Invoices issued before this day, YYYY-MM-DD in UTC, need no document.',
+    meaning:
+      'First day from which invoices need a document, YYYY-MM-DD in UTC. Invoices issued before this day need none.',
     parse: parseDay,
   }),
   LINK_CREATING_TIMEOUT: {
     default: '1h',
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'Time after which a document that is `creating` counts as [failed](linking.md#how-the-state-is-found): a number and `s`, `m`, `h` or `d`.',
+      'Time after which a document in the state `creating` is shown as [failed](linking.md#how-the-state-is-found): a number and `s`, `m`, `h` or `d`.',
     parse: parseDurationMs,
   },
   SIMPLIFIED_LIMIT: {
     default: '100',
     commands: [],
     meaning:
-      'The most that a simplified invoice may charge, in whole euros: above it, `fatura reconcile` lists [`simplified_over_limit`](linking.md#comparing-the-two-systems). In retail, 1000.',
+      'Maximum amount of a simplified invoice, in whole euros. `fatura reconcile` lists a larger one as [`simplified_over_limit`](linking.md#comparing-the-two-systems). Set it to 1000 for retail.',
     parse: parseWhole(0, 1_000_000),
   },
 } as const
@@ -127,7 +129,7 @@ function parseReferences(text: string): readonly Template[] {
   return templates.length === texts.length && new Set(texts).size === texts.length
     ? templates
     : refuse(
-        'must be different texts separated by commas, each with {id}, {payment} or {number} once, like {id},Order #{payment}',
+        'must be different texts separated by commas, each with {id}, {payment} or {number} once, for example {id},Order #{payment}',
       )
 }
 
@@ -136,9 +138,11 @@ function parseApiBase(example: string, domain: string): (text: string) => string
   return text => {
     const url = URL.parse(text.replace('{account}', 'name'))
     if (url === null || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
-      return refuse(`must be an address like ${example}, without a path`)
+      return refuse(`must be an address such as ${example}, without a path`)
     if (url.protocol === 'http:' && url.hostname.endsWith(`.${domain}`))
-      return refuse('must begin with https, so that nobody on the way can read the key')
+      return refuse(
+        'must begin with https, because other machines on the network could read the key over http',
+      )
     return text
   }
 }
@@ -157,6 +161,6 @@ function parseMetadataKeys(text: string): MetadataKeys {
   return isRight
     ? keys
     : refuse(
-        `must be pairs like state=doc_state,ix_id=doc_id, or none; each pair names a different one of ${Object.keys(defaultKeys).join(', ')}, and gives it a key that no other has`,
+        `must be none or pairs such as state=doc_state,ix_id=doc_id, each with a different name (${Object.keys(defaultKeys).join(', ')}) and a different key`,
       )
 }

@@ -5,12 +5,12 @@ export function explainListening(
   names: { host: string; port: string },
 ): string {
   if (code === 'EADDRINUSE')
-    return `Port ${port} on ${host} is in use. Stop what uses it, or choose another with ${names.port}.`
+    return `Port ${port} on ${host} is in use. Stop the program that uses it, or choose another port with ${names.port}.`
   if (code === 'ENOTSUP')
-    return 'This system lets no two processes share a port. Set REUSE_PORT=off, and give each process a port of its own.'
+    return 'Two processes cannot share a port on this system. Set REUSE_PORT=off, and give each process its own port.'
   if (code === 'EACCES')
-    return `Port ${port} may not be used by this user. Choose one above 1023 with ${names.port}.`
+    return `Port ${port} may not be used by this user. Choose a port above 1023 with ${names.port}.`
   if (['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN'].includes(code ?? ''))
-    return `${host} is not an address of this machine. Choose another with ${names.host}.`
+    return `${host} is not an address of this machine. Choose another address with ${names.host}.`
   return `Cannot listen on ${host}:${port}: ${message}`
 }

@@ -155,7 +155,7 @@ async function relinkLetThrough(store: WriteStore, guard: DeletionGuard, rules: 
 function describeOther({ source, bound, found }: Comparison): string {
   const settings = source.system === stripeIdentity.system ? 'STRIPE_API_KEY' : 'INVOICEXPRESS_ACCOUNT'
   const holds =
-    bound === null ? 'invoices that this key does not find' : `what came from ${formatAccount(source, bound)}`
-  const leads = bound === found ? 'finds none of it' : `leads to ${formatAccount(source, found)}`
-  return `This store holds ${holds}, and ${settings} ${leads}. Nothing was changed. Use that account's key, or another store (DATABASE_URL); to follow the other account from now on: fatura account change.`
+    bound === null ? 'invoices that this key does not find' : `records of ${formatAccount(source, bound)}`
+  const leads = bound === found ? 'finds none of them' : `leads to ${formatAccount(source, found)}`
+  return `This store holds ${holds}, but ${settings} ${leads}. Nothing was changed. Use the key of the store's account, or set DATABASE_URL to another store. To synchronize the other account with this store from now on, run: fatura account change`
 }

@@ -53,7 +53,7 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
     await pruneChanges(store, options.changesKeptMs)
     const held = formatHeld((await readState(store)).held)
     if (held !== null)
-      throw new CliError(`The deletion guard holds back changes that look wrong: ${held}; ${advice}.`)
+      throw new CliError(`The deletion guard holds back changes that look wrong: ${held}. ${advice}.`)
   } finally {
     await store.close()
   }

@@ -131,10 +131,7 @@ export async function checkConnector(report: Report, store: OperatorStore): Prom
   connector.ok(`${lease.holder ?? 'no process'} synchronizes this store`)
   const heldBack = formatHeld(held)
   if (heldBack !== null)
-    report('Deletion guard').fail(
-      `holds back changes that look wrong: ${heldBack}`,
-      `${advice[0]?.toUpperCase()}${advice.slice(1)}.`,
-    )
+    report('Deletion guard').fail(`holds back changes that look wrong: ${heldBack}`, `${advice}.`)
   const [newest] = setAside.newest
   if (newest !== undefined)
     report('Set aside').warn(

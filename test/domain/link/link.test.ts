@@ -601,7 +601,7 @@ describe('the settings of the link', () => {
       set(t, { DOCUMENT_REFERENCE: references })
       assert.throws(
         () => readLinkRules(true),
-        /DOCUMENT_REFERENCE must be different texts [^\n]+ like \{id\},Order #/,
+        /DOCUMENT_REFERENCE must be different texts [^\n]+ for example \{id\},Order #/,
       )
     })
   for (const keys of [
@@ -619,6 +619,6 @@ describe('the settings of the link', () => {
   ])
     it(`refuse the invalid metadata keys ${keys}`, t => {
       set(t, { LINK_METADATA_KEYS: keys })
-      assert.throws(readMetadataKeys, /^Error: LINK_METADATA_KEYS must be pairs like [^\n]+$/)
+      assert.throws(readMetadataKeys, /^Error: LINK_METADATA_KEYS must be none or pairs such as [^\n]+$/)
     })
 })

@@ -514,8 +514,11 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     assert.deepEqual(
       warnings.map(({ detail, next }) => [detail, next]),
       [
-        ['STRIPE_API_KEYS is not a setting, and is ignored', 'If STRIPE_API_KEY was meant, rename it.'],
-        ['DATABASE_URI is not a setting, and is ignored', 'If DATABASE_URL was meant, rename it.'],
+        [
+          'STRIPE_API_KEYS is not a setting of Fatura and is ignored',
+          'If STRIPE_API_KEY was meant, rename it.',
+        ],
+        ['DATABASE_URI is not a setting of Fatura and is ignored', 'If DATABASE_URL was meant, rename it.'],
       ],
     )
   })

@@ -506,18 +506,21 @@ describe('a SAF-T file', () => {
       [['--saft', 'cut.xml'], /^cut\.xml is cut off: it ends within \w+\.$/],
       [
         ['--saft', 'good.xml', '--month', '2026-09'],
-        /^good\.xml is of other days: 2026-10-01 to 2026-10-31, not 2026-09\.$/,
+        /^good\.xml covers other days: 2026-10-01 to 2026-10-31, not 2026-09\.$/,
       ],
       [
         ['--saft', 'good.xml', '--company', '501234567'],
-        /^good\.xml is of another company: .* \(509442013\), not 501234567\.$/,
+        /^good\.xml belongs to another company: .* \(509442013\), not 501234567\.$/,
       ],
-      [['--saft', 'missing.xml'], /^There is no file missing\.xml; a month is written YYYY-MM\.$/],
-      [['--saft', '.'], /^\. is a folder; give a SAF-T file\.$/],
+      [
+        ['--saft', 'missing.xml'],
+        /^There is no file missing\.xml\. To fetch a month, write it as YYYY-MM\.$/,
+      ],
+      [['--saft', '.'], /^\. is a folder\. Name a SAF-T file\.$/],
       [['--saft', '2026-13'], /must be a calendar month/],
-      [['--saft', '2026-10'], /^INVOICEXPRESS_API_KEY must be set/],
-      [['--saft', 'good.xml', '--customer', 'cus_ana'], /^Use --saft, or --customer/],
-      [['--company', '501234567'], /^--company goes with --saft\.$/],
+      [['--saft', '2026-10'], /^To fetch the SAF-T file of a month, set INVOICEXPRESS_API_KEY/],
+      [['--saft', 'good.xml', '--customer', 'cus_ana'], /^--saft cannot be used together with --customer/],
+      [['--company', '501234567'], /^--company can only be used together with --saft\.$/],
     ]
     for (const [args, message] of cases) {
       const { code, stdout, stderr } = await cli.run(['reconcile', ...args], { env: { DATABASE_URL: url } })

@@ -619,7 +619,7 @@ for (const engine of engines)
       await plant(store, [{ invoice: { id: 'in_1', customer_id: 'cus_a' }, claim: null }])
       assert.equal((await find()).length, 1, 'imported invoices say what they know')
       await plant(store, [{ invoice: { id: 'in_2', customer_id: 'cus_b' } }])
-      const refusal = /never read completely.*fatura sync with InvoiceXpress/
+      const refusal = /never read completely.*fatura sync" with InvoiceXpress/
       assertUnchecked(await run(), refusal)
       await store.transaction(tx =>
         tx.saveStream({ name: 'ix:all', cursor: '2026-01', succeeded_at: null, failed_at: now, error: 'E' }),
@@ -743,7 +743,7 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
   const mistakes: [args: string[], env: Record<string, string>, says: RegExp][] = [
     [['--tolerance', '-1'], {}, /--tolerance must be a whole number from 0 to 1000/],
     [[], { SIMPLIFIED_LIMIT: 'much' }, /SIMPLIFIED_LIMIT must be a whole number/],
-    [['--customer', 'in_1'], {}, /--customer must be an ID like cus_/],
+    [['--customer', 'in_1'], {}, /--customer must be an ID such as cus_/],
     [[], { DATABASE_URL: 'sqlite:nowhere.db' }, /no database at nowhere\.db/],
     [[], { DATABASE_URL: 'mysql://x' }, /DATABASE_URL must be/],
     [[], { LINK_IGNORE_ZERO: 'yes' }, /LINK_IGNORE_ZERO must be on or off, not 'yes'/],
@@ -757,7 +757,7 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
   it('names the allowed values of each setting of the link', () => {
     const wrong: [setting: Setting, value: string, says: RegExp][] = [
       ['LINK_IGNORE_BEFORE', '1.1.2026', /^LINK_IGNORE_BEFORE must be a calendar day/],
-      ['LINK_CREATING_TIMEOUT', '1 hour', /^LINK_CREATING_TIMEOUT must be like 90s/],
+      ['LINK_CREATING_TIMEOUT', '1 hour', /^LINK_CREATING_TIMEOUT must be a number and s, m, h or d/],
       [
         'DOCUMENT_REFERENCE',
         'Stripe',
