@@ -46,7 +46,7 @@ describe('the brand of the page', { concurrency: 2 }, () => {
     },
   )
 
-  test('cannot make a logo in SVG run a script when the logo is opened directly', async () => {
+  test('has an SVG logo that runs no script when it is opened directly', async () => {
     const { text } = await service.get('/', { token: null })
     const [, path = ''] = /rel="icon" href="([^"]+)"/.exec(text) ?? []
     const { headers, status } = await service.get(path, { token: null })

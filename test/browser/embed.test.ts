@@ -157,36 +157,40 @@ describe('the billing page in another page', { concurrency: 3 }, () => {
     assert.deepEqual(watched.problems, [])
   })
 
-  test('the element requests a new token at 80 % of its life or after a refusal', options, async t => {
-    const iat = Math.floor(Date.now() / 1000)
-    const short = signer.token({ iat, exp: iat + 120 })
-    const long = signer.token({ iat, exp: iat + 3_000 })
-    const { page, watched } = await openHost(
-      t,
-      withElement(),
-      `window.asked = 0
+  test(
+    'the element requests a new token at 80 % of the old token’s life, or after a refusal',
+    options,
+    async t => {
+      const iat = Math.floor(Date.now() / 1000)
+      const short = signer.token({ iat, exp: iat + 120 })
+      const long = signer.token({ iat, exp: iat + 3_000 })
+      const { page, watched } = await openHost(
+        t,
+        withElement(),
+        `window.asked = 0
     const tokens = ${JSON.stringify([`${short.slice(0, -4)}AAAA`, short, long])}
     document.querySelector('fatura-invoices').fetchToken = async () => tokens[window.asked++]`,
-      page => page.clock.install(),
-    )
-    // The first token is refused, so the second is asked for.
-    await page.getByRole('button', { name: 'FR A/12', exact: true }).waitFor()
-    await page.locator('.owed-sum').first().waitFor()
-    assert.equal(await page.evaluate('asked'), 2)
-    await page.clock.fastForward(60_000)
-    assert.equal(await page.evaluate('asked'), 2)
-    const before = watched.requests.length
-    await page.clock.fastForward(40_000)
-    assert.equal(await page.evaluate('asked'), 3)
-    // The next request, and none before it, has the new token.
-    const next = page.waitForRequest(request => request.headers().authorization === `Bearer ${long}`)
-    await page.getByRole('button', { name: 'FR A/12', exact: true }).click()
-    assert.match((await next).url(), /\/invoice\/in_0012\b/)
-    const lists = watched.requests.slice(before).filter(url => /\/(invoices|summary|balance)\b/.test(url))
-    assert.deepEqual(lists, [])
-    const balances = watched.requests.filter(url => /\/balance\b/.test(url))
-    assert.equal(balances.length, 2, 'one was refused, one answered')
-  })
+        page => page.clock.install(),
+      )
+      // The first token is refused, so the second is asked for.
+      await page.getByRole('button', { name: 'FR A/12', exact: true }).waitFor()
+      await page.locator('.owed-sum').first().waitFor()
+      assert.equal(await page.evaluate('asked'), 2)
+      await page.clock.fastForward(60_000)
+      assert.equal(await page.evaluate('asked'), 2)
+      const before = watched.requests.length
+      await page.clock.fastForward(40_000)
+      assert.equal(await page.evaluate('asked'), 3)
+      // The next request, and none before it, has the new token.
+      const next = page.waitForRequest(request => request.headers().authorization === `Bearer ${long}`)
+      await page.getByRole('button', { name: 'FR A/12', exact: true }).click()
+      assert.match((await next).url(), /\/invoice\/in_0012\b/)
+      const lists = watched.requests.slice(before).filter(url => /\/(invoices|summary|balance)\b/.test(url))
+      assert.deepEqual(lists, [])
+      const balances = watched.requests.filter(url => /\/balance\b/.test(url))
+      assert.equal(balances.length, 2, 'one was refused, one answered')
+    },
+  )
 
   test('the element requests each resource once at its first load', options, async t => {
     const { page, watched } = await openHost(
@@ -235,7 +239,7 @@ describe('the billing page in another page', { concurrency: 3 }, () => {
   )
 
   test(
-    'the element calls a failing fetchToken less and less often, and at once by a button',
+    'the element calls a failing fetchToken less and less often, and at once when the button is pressed',
     options,
     async t => {
       const { page } = await openHost(
@@ -297,7 +301,7 @@ describe('the billing page in another page', { concurrency: 3 }, () => {
       /the attribute customer must/,
     ],
   ] as const)
-    test(`the element with ${what} reports it in the console and by an event`, options, async t => {
+    test(`the element with ${what} reports this mistake in the console and by an event`, options, async t => {
       const { page, watched } = await openHost(
         t,
         withElement().replace(' customer="cus_ana"', ''),
@@ -350,20 +354,24 @@ describe('the billing page in another page', { concurrency: 3 }, () => {
     },
   )
 
-  test('a page of another origin can neither show the frame nor receive an invoice', options, async t => {
-    const context = await (await browser()).newContext()
-    t.after(() => context.close())
-    const page = await context.newPage()
-    hosted.set('/elsewhere', `<!doctype html>${frame()}<script src="/elsewhere.js"></script>`)
-    hosted.set('/elsewhere.js', listen)
-    const problems: string[] = []
-    page.on('console', message => problems.push(message.text()))
-    await page.goto(`${origin.replace('127.0.0.1', 'localhost')}/elsewhere`)
-    await page.waitForLoadState('networkidle')
-    assert.match(problems.join('\n'), /frame-ancestors/)
-    assert.equal(await page.frameLocator('iframe').getByRole('button').count(), 0)
-    assert.equal(await page.evaluate('window.got'), undefined)
-  })
+  test(
+    'a page of an origin that is not allowed can neither show the frame nor receive an invoice',
+    options,
+    async t => {
+      const context = await (await browser()).newContext()
+      t.after(() => context.close())
+      const page = await context.newPage()
+      hosted.set('/elsewhere', `<!doctype html>${frame()}<script src="/elsewhere.js"></script>`)
+      hosted.set('/elsewhere.js', listen)
+      const problems: string[] = []
+      page.on('console', message => problems.push(message.text()))
+      await page.goto(`${origin.replace('127.0.0.1', 'localhost')}/elsewhere`)
+      await page.waitForLoadState('networkidle')
+      assert.match(problems.join('\n'), /frame-ancestors/)
+      assert.equal(await page.frameLocator('iframe').getByRole('button').count(), 0)
+      assert.equal(await page.evaluate('window.got'), undefined)
+    },
+  )
 
   test('the billing page outside of a frame has no button to choose an invoice', options, async t => {
     const context = await (await browser()).newContext({ locale: 'en-GB' })
@@ -411,7 +419,7 @@ describe('the billing page in another page', { concurrency: 3 }, () => {
     },
   )
 
-  test('a broken link is reported, with advice for a new link', options, async t => {
+  test('a broken link is reported, with the advice to get a new link', options, async t => {
     const context = await (await browser()).newContext({ locale: 'en-GB' })
     t.after(() => context.close())
     const page = await context.newPage()

@@ -59,7 +59,7 @@ describe('the accessible billing page', { concurrency: 3 }, () => {
       viewport: { width: 390, height: 800 },
     },
   } as const))
-    test(`has no finding of axe-core against WCAG 2.2 AA in any view: ${name}`, options, async t => {
+    test(`passes axe-core’s checks of WCAG 2.2 AA in this view: ${name}`, options, async t => {
       const { page, assertClean } = await open(t, { ...look, reducedMotion: 'reduce' })
       for (const [view, [path, sign]] of Object.entries(views)) {
         if (path !== '/') await page.goto(service.address + path)
@@ -171,7 +171,7 @@ describe('the accessible billing page', { concurrency: 3 }, () => {
   })
 
   test(
-    'shows usual states plainly and others strongly, and strikes cancelled totals through',
+    'shows unusual states more strongly than usual states, and strikes cancelled totals through',
     options,
     async t => {
       const { page } = await open(t)
@@ -198,7 +198,7 @@ describe('the accessible billing page', { concurrency: 3 }, () => {
   )
 
   for (const width of [390, 1280])
-    test(`loads the first view at ${width} px without moving its parts`, options, async t => {
+    test(`does not move its parts while the first view loads at a width of ${width} px`, options, async t => {
       const held: Route[] = []
       const { page } = await open(t, {
         viewport: { width, height: 1_600 },
@@ -257,7 +257,7 @@ describe('the accessible billing page', { concurrency: 3 }, () => {
     await screenshot(page, 'forced-colours')
   })
 
-  test('has files of at most 60 KB compressed, together with the element', () => {
+  test('has files of at most 60 KB compressed, including the element', () => {
     const files = loadPage({})
     assert.deepEqual(files.map(({ path }) => path.replace(/-[A-Z0-9]{8}\./, '.')).toSorted(), [
       '/',

@@ -65,93 +65,109 @@ async function take(page: Page, button: string): Promise<{ name: string; bytes: 
 
 // Each has a page of its own, and mostly waits for it.
 describe('exports of the billing page', { concurrency: 3 }, () => {
-  test('CSV has all pages of the filtered list, in the form of the language’s Excel', options, async t => {
-    const { page, assertClean } = await open(t, { path: '/?status=paid', locale: 'pt-PT' })
-    const { name, bytes } = await take(page, 'CSV')
-    assert.equal(name, 'invoices_cus_ana.csv')
-    const text = bytes.toString()
-    assert.ok(text.startsWith('\ufeffFatura;Data;Cliente;NIF;Pagamento;'))
-    const lines = text.trimEnd().split('\r\n')
-    const paid = history.filter(({ invoice }) => invoice.status === 'paid')
-    assert.equal(lines.length, paid.length + 1)
-    assert.match(
-      lines[1] ?? '',
-      /^FT-0123;2026-09-30;Padaria Simões, Lda\.;PT123456789;Paga;Emitido e liquidado;1000;FR A\/123;Fatura-recibo;ABCD1234-123;2026-03-02;;1003,71;0,00;23;230,85;0,00;1234,56;90,00;23% 90,00 20,70;1234,56;0,00;0,00;EUR;in_0123;cus_ana$/,
-    )
-    assert.ok(
-      lines.some(line => /;123468;;;123468;0;0;JPY;/.test(line)) ||
-        lines.some(line => /;1234\d\d;;;1234\d\d;0;0;JPY;/.test(line)),
-    )
-    await page.getByText('Concluído.').waitFor()
-    assertClean()
-  })
-
-  test('CSV in Portuguese equals that of export --format csv-pt byte for byte', options, async t => {
-    const cli = await createCli(t)
-    const env = { TIME_ZONE: brand.timeZone }
-    await cli.load(...[...history, late].map(({ invoice }) => invoice))
-    const store = await openWriteStore(`sqlite:${cli.database}`)
-    await store.transaction(tx => tx.saveInvoices([...history, late]))
-    await store.close()
-    for (const customer of ['cus_ana', 'cus_late']) {
-      const { page } = await open(t, { customer, locale: 'pt-PT' })
-      const { bytes } = await take(page, 'CSV')
-      const { stdout } = await cli.run(['export', '--format', 'csv-pt', '--customer', customer], { env })
-      assert.equal(bytes.toString(), stdout)
-      if (customer === 'cus_late') assert.match(stdout, /;2026-08-01;/)
-    }
-  })
-
-  test('CSV in English has commas and points, and formulas stay text', options, async t => {
-    const { page, assertClean } = await open(t, { customer: 'cus_hostile' })
-    const { bytes } = await take(page, 'CSV')
-    const [, line] = bytes.toString().split('\r\n')
-    assert.equal(line?.slice(0, 42), `'=1+1,2026-03-02,"'@cmd; ""quoted"", é",PT`)
-    assert.match(line ?? '', /,-10\.50,,,0\.00,0\.00,0\.00,EUR,in_hostile,cus_hostile$/)
-    assertClean()
-  })
-
-  test('amounts of an export add up, and tax inside the prices is not added', options, async t => {
-    const { page, assertClean } = await open(t, { customer: 'cus_tax', locale: 'pt-PT' })
-    const { bytes } = await take(page, 'CSV')
-    const [head = '', ...lines] = bytes.toString().trimEnd().split('\r\n')
-    const column = head.split(';').indexOf('IVA incluído no subtotal')
-    const amountsOf = (line: string) =>
-      line
-        .split(';')
-        .slice(column - 4, column + 2)
-        .join(' ')
-    assert.deepEqual(lines.map(amountsOf), [
-      '100,00 10,00 23 20,70 0,00 105,70',
-      '100,00 0,00 23 23,00 0,00 128,00',
-      '469,35 68,06 23 75,04 75,04 401,29',
-    ])
-    for (const [id, expected] of [
-      ['in_tax0', ['Subtotal 469,35', 'Desconto -68,06', 'Total 401,29', 'Inclui IVA (23%): 75,04 €']],
-      ['in_tax1', ['Subtotal 100,00', 'IVA (23%) 23,00', 'Portes e outros encargos 5,00', 'Total 128,00']],
-      [
-        'in_tax2',
-        [
-          'Subtotal 100,00',
-          'Desconto -10,00',
-          'IVA (23%) 20,70',
-          'IVA já incluído e créditos -5,00',
-          'Total 105,70',
-        ],
-      ],
-    ] as const) {
-      await page.goto(`${service.address}/?invoice=${id}`)
-      await page.locator('.totals').waitFor()
-      const shown =
-        await page.evaluate(`[...document.querySelectorAll('.totals > *, .included')].map(({ children, textContent }) =>
-        children.length === 2 ? children[0].textContent + ' ' + parseFloat(children[1].textContent.replace(',', '.')).toFixed(2).replace('.', ',') : textContent)`)
-      assert.deepEqual(
-        (shown as string[]).map(text => text.replaceAll(/\s/g, ' ')),
-        expected,
+  test(
+    'CSV has all pages of the filtered list, in the format that Excel reads in the page’s language',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t, { path: '/?status=paid', locale: 'pt-PT' })
+      const { name, bytes } = await take(page, 'CSV')
+      assert.equal(name, 'invoices_cus_ana.csv')
+      const text = bytes.toString()
+      assert.ok(text.startsWith('\ufeffFatura;Data;Cliente;NIF;Pagamento;'))
+      const lines = text.trimEnd().split('\r\n')
+      const paid = history.filter(({ invoice }) => invoice.status === 'paid')
+      assert.equal(lines.length, paid.length + 1)
+      assert.match(
+        lines[1] ?? '',
+        /^FT-0123;2026-09-30;Padaria Simões, Lda\.;PT123456789;Paga;Emitido e liquidado;1000;FR A\/123;Fatura-recibo;ABCD1234-123;2026-03-02;;1003,71;0,00;23;230,85;0,00;1234,56;90,00;23% 90,00 20,70;1234,56;0,00;0,00;EUR;in_0123;cus_ana$/,
       )
-    }
-    assertClean()
-  })
+      assert.ok(
+        lines.some(line => /;123468;;;123468;0;0;JPY;/.test(line)) ||
+          lines.some(line => /;1234\d\d;;;1234\d\d;0;0;JPY;/.test(line)),
+      )
+      await page.getByText('Concluído.').waitFor()
+      assertClean()
+    },
+  )
+
+  test(
+    'CSV in Portuguese equals the output of fatura export --format csv-pt byte for byte',
+    options,
+    async t => {
+      const cli = await createCli(t)
+      const env = { TIME_ZONE: brand.timeZone }
+      await cli.load(...[...history, late].map(({ invoice }) => invoice))
+      const store = await openWriteStore(`sqlite:${cli.database}`)
+      await store.transaction(tx => tx.saveInvoices([...history, late]))
+      await store.close()
+      for (const customer of ['cus_ana', 'cus_late']) {
+        const { page } = await open(t, { customer, locale: 'pt-PT' })
+        const { bytes } = await take(page, 'CSV')
+        const { stdout } = await cli.run(['export', '--format', 'csv-pt', '--customer', customer], { env })
+        assert.equal(bytes.toString(), stdout)
+        if (customer === 'cus_late') assert.match(stdout, /;2026-08-01;/)
+      }
+    },
+  )
+
+  test(
+    'CSV in English has commas between columns and points in decimals, and formulas stay text',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t, { customer: 'cus_hostile' })
+      const { bytes } = await take(page, 'CSV')
+      const [, line] = bytes.toString().split('\r\n')
+      assert.equal(line?.slice(0, 42), `'=1+1,2026-03-02,"'@cmd; ""quoted"", é",PT`)
+      assert.match(line ?? '', /,-10\.50,,,0\.00,0\.00,0\.00,EUR,in_hostile,cus_hostile$/)
+      assertClean()
+    },
+  )
+
+  test(
+    'amounts of an export add up, where tax that the prices include is not added again',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t, { customer: 'cus_tax', locale: 'pt-PT' })
+      const { bytes } = await take(page, 'CSV')
+      const [head = '', ...lines] = bytes.toString().trimEnd().split('\r\n')
+      const column = head.split(';').indexOf('IVA incluído no subtotal')
+      const amountsOf = (line: string) =>
+        line
+          .split(';')
+          .slice(column - 4, column + 2)
+          .join(' ')
+      assert.deepEqual(lines.map(amountsOf), [
+        '100,00 10,00 23 20,70 0,00 105,70',
+        '100,00 0,00 23 23,00 0,00 128,00',
+        '469,35 68,06 23 75,04 75,04 401,29',
+      ])
+      for (const [id, expected] of [
+        ['in_tax0', ['Subtotal 469,35', 'Desconto -68,06', 'Total 401,29', 'Inclui IVA (23%): 75,04 €']],
+        ['in_tax1', ['Subtotal 100,00', 'IVA (23%) 23,00', 'Portes e outros encargos 5,00', 'Total 128,00']],
+        [
+          'in_tax2',
+          [
+            'Subtotal 100,00',
+            'Desconto -10,00',
+            'IVA (23%) 20,70',
+            'IVA já incluído e créditos -5,00',
+            'Total 105,70',
+          ],
+        ],
+      ] as const) {
+        await page.goto(`${service.address}/?invoice=${id}`)
+        await page.locator('.totals').waitFor()
+        const shown =
+          await page.evaluate(`[...document.querySelectorAll('.totals > *, .included')].map(({ children, textContent }) =>
+        children.length === 2 ? children[0].textContent + ' ' + parseFloat(children[1].textContent.replace(',', '.')).toFixed(2).replace('.', ',') : textContent)`)
+        assert.deepEqual(
+          (shown as string[]).map(text => text.replaceAll(/\s/g, ' ')),
+          expected,
+        )
+      }
+      assertClean()
+    },
+  )
 
   test('PDFs come as one ZIP with a table, which names the missing PDFs', options, async t => {
     const { page, assertClean } = await open(t, { path: '/?date_from=2026-09-01', init: noFilePicker })
@@ -181,7 +197,7 @@ describe('exports of the billing page', { concurrency: 3 }, () => {
     assert.equal(await page.getByText('Done.').count(), 0)
   })
 
-  test('each row has its PDFs, or the reason why a PDF is missing', options, async t => {
+  test('each row offers its PDFs, or shows why a PDF is missing', options, async t => {
     const { page, assertClean } = await open(t)
     await page.locator(rows).first().waitFor()
     const first = page.locator(rows).first()
@@ -206,23 +222,27 @@ describe('exports of the billing page', { concurrency: 3 }, () => {
     assertClean(/Failed to load resource/)
   })
 
-  test('a row’s menu stays open after an earlier scroll, and closes at the next scroll', options, async t => {
-    const { page, assertClean } = await open(t)
-    await page.locator(rows).first().waitFor()
-    const menu = page.locator('.menu:popover-open')
-    for (const [index, distance] of [
-      [0, 60],
-      [1, 30],
-    ]) {
-      // The browser tells of this scroll in its next frame, when the menu is open.
-      await page.evaluate(`scrollBy(0, ${distance}); document.querySelectorAll('.more')[${index}].click()`)
-      await page.evaluate('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))')
-      assert.equal(await menu.count(), 1)
-      await page.evaluate('scrollBy(0, -20)')
-      await menu.waitFor({ state: 'detached' })
-    }
-    assertClean()
-  })
+  test(
+    'a row’s menu closes when the page scrolls, but not from a scroll before it opened',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t)
+      await page.locator(rows).first().waitFor()
+      const menu = page.locator('.menu:popover-open')
+      for (const [index, distance] of [
+        [0, 60],
+        [1, 30],
+      ]) {
+        // The browser tells of this scroll in its next frame, when the menu is open.
+        await page.evaluate(`scrollBy(0, ${distance}); document.querySelectorAll('.more')[${index}].click()`)
+        await page.evaluate('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))')
+        assert.equal(await menu.count(), 1)
+        await page.evaluate('scrollBy(0, -20)')
+        await menu.waitFor({ state: 'detached' })
+      }
+      assertClean()
+    },
+  )
 
   test('a ZIP is streamed into a file where the browser supports it', options, async t => {
     const { page, assertClean } = await open(t, {

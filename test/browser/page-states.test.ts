@@ -53,7 +53,7 @@ const failedLoad = /Failed to load resource/
 
 // Each has a page of its own, and mostly waits for it.
 describe('the billing page in an unusual state', { concurrency: 3 }, () => {
-  test('explains that there are no invoices, and shows a new invoice by itself', options, async t => {
+  test('explains that there are no invoices, and shows a new invoice without a reload', options, async t => {
     const { page, assertClean } = await open(t, {
       customer: 'cus_empty',
       prepare: page => page.clock.install(),
@@ -75,7 +75,7 @@ describe('the billing page in an unusual state', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('explains that a search has too many words, and offers to clear it', options, async t => {
+  test('explains that a search has too many words, and offers to clear the search', options, async t => {
     const words = Array.from({ length: 11 }, (_, index) => `w${index}x`).join('+')
     const { page, assertClean } = await open(t, { path: `/?q=${words}` })
     await page.getByRole('alert').getByRole('heading', { name: 'This search is too long' }).waitFor()
@@ -108,18 +108,22 @@ describe('the billing page in an unusual state', { concurrency: 3 }, () => {
     ['revoked', 'Your access has ended', { revoked_at: Date.now() }],
     ['for another customer', 'This access is for somebody else', { customers: ['cus_bob'] }],
   ] as const)
-    test(`explains that the access is ${state}, and another link opens the invoices`, options, async t => {
-      const token = await service.createToken(given)
-      const { page, assertClean } = await open(t, { token })
-      await page.getByRole('alert').getByRole('heading', { name: title }).waitFor()
-      assert.equal(await page.locator(rows).count(), 0)
-      assert.equal(await page.getByRole('textbox').count(), 0, 'nobody is asked for an ID')
-      // Another link, opened in the same tab, is all it takes.
-      await page.goto(`${service.address}/#t=${everything}&c=cus_ana`)
-      await page.locator(rows).first().waitFor()
-      assert.equal(await page.evaluate('location.href.includes("fat_")'), false)
-      assertClean(failedLoad)
-    })
+    test(
+      `explains that the access is ${state}, and opens the invoices with another link`,
+      options,
+      async t => {
+        const token = await service.createToken(given)
+        const { page, assertClean } = await open(t, { token })
+        await page.getByRole('alert').getByRole('heading', { name: title }).waitFor()
+        assert.equal(await page.locator(rows).count(), 0)
+        assert.equal(await page.getByRole('textbox').count(), 0, 'nobody is asked for an ID')
+        // Another link, opened in the same tab, is all it takes.
+        await page.goto(`${service.address}/#t=${everything}&c=cus_ana`)
+        await page.locator(rows).first().waitFor()
+        assert.equal(await page.evaluate('location.href.includes("fat_")'), false)
+        assertClean(failedLoad)
+      },
+    )
 
   test('hides the invoices as soon as the access is revoked', options, async t => {
     const token = await service.createToken()
@@ -134,7 +138,7 @@ describe('the billing page in an unusual state', { concurrency: 3 }, () => {
     assertClean(failedLoad)
   })
 
-  test('counts down after a rate limit, and continues by itself', options, async t => {
+  test('counts down after a rate limit, and continues automatically', options, async t => {
     const { page, assertClean } = await open(t, {
       async prepare(page) {
         await page.clock.install()
@@ -171,7 +175,7 @@ describe('the billing page in an unusual state', { concurrency: 3 }, () => {
     },
   )
 
-  test('says nothing about invoices when there was no connection from the start', options, async t => {
+  test('does not speak of earlier invoices when there is no connection from the start', options, async t => {
     let isOffline = true
     const { page, assertClean } = await open(t, {
       async prepare(page) {
@@ -209,28 +213,24 @@ describe('the billing page in an unusual state', { concurrency: 3 }, () => {
     assertClean(failedLoad)
   })
 
-  test(
-    'asks for an unfinished document by itself until the document is ready or cancelled',
-    options,
-    async t => {
-      const { page, assertClean } = await open(t, { customer: 'cus_bob', path: '/?invoice=in_bob' })
-      const button = page.getByRole('button', { name: 'Invoice (PDF) B-1' })
-      notReady = Number.POSITIVE_INFINITY
-      await button.click()
-      await page.getByText(/The PDF is still being made\. Trying again by itself in \d s\./).waitFor()
-      await page.getByRole('button', { name: 'Cancel' }).click()
-      await button.waitFor()
-      notReady = 1
-      const arrived = page.waitForEvent('download')
-      await button.click()
-      assert.equal((await arrived).suggestedFilename(), 'B-1 in_bob.pdf')
-      assert.equal(notReady, -1, 'asked for twice')
-      await page.getByText('Saved as B-1 in_bob.pdf.').waitFor()
-      assertClean(failedLoad)
-    },
-  )
+  test('requests an unfinished PDF again until the PDF is ready or the reader cancels', options, async t => {
+    const { page, assertClean } = await open(t, { customer: 'cus_bob', path: '/?invoice=in_bob' })
+    const button = page.getByRole('button', { name: 'Invoice (PDF) B-1' })
+    notReady = Number.POSITIVE_INFINITY
+    await button.click()
+    await page.getByText(/The PDF is still being made\. Trying again by itself in \d s\./).waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await button.waitFor()
+    notReady = 1
+    const arrived = page.waitForEvent('download')
+    await button.click()
+    assert.equal((await arrived).suggestedFilename(), 'B-1 in_bob.pdf')
+    assert.equal(notReady, -1, 'asked for twice')
+    await page.getByText('Saved as B-1 in_bob.pdf.').waitFor()
+    assertClean(failedLoad)
+  })
 
-  test('shows words in place of a button when a document is missing or a draft', options, async t => {
+  test('shows no button for a document that is missing or a draft', options, async t => {
     const { page, assertClean } = await open(t, { customer: 'cus_bob', path: '/?invoice=in_ixdraft' })
     await page.locator('.detail header').getByText('Being issued').waitFor()
     assert.equal(await page.getByRole('button', { name: /Invoice \(PDF\)/ }).count(), 0)
@@ -240,17 +240,21 @@ describe('the billing page in an unusual state', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('explains where a link comes from when there is no access, and asks for no ID', options, async t => {
-    const { page, assertClean } = await open(t, { locale: 'pt-PT' })
-    await page.locator(rows).first().waitFor()
-    await page.getByRole('button', { name: 'Sair' }).click()
-    const lead = page.getByText('Abra a ligação que recebeu')
-    await lead.waitFor()
-    await page.reload()
-    await lead.waitFor()
-    assert.equal(await page.getByRole('textbox').count(), 0)
-    assertClean()
-  })
+  test(
+    'tells a reader without access to open the received link, and does not ask for an ID',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t, { locale: 'pt-PT' })
+      await page.locator(rows).first().waitFor()
+      await page.getByRole('button', { name: 'Sair' }).click()
+      const lead = page.getByText('Abra a ligação que recebeu')
+      await lead.waitFor()
+      await page.reload()
+      await lead.waitFor()
+      assert.equal(await page.getByRole('textbox').count(), 0)
+      assertClean()
+    },
+  )
 })
 
 /** The first request for a list fails; the others reach the service. */

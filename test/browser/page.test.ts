@@ -42,27 +42,31 @@ describe('the billing page', { concurrency: 3 }, () => {
     },
   )
 
-  test('writes amounts by their currency, and states in the reader’s language', options, async t => {
-    const { page, assertClean } = await open(t, { path: '/?page_size=50', locale: 'pt-PT' })
-    await page.locator(rows).first().waitFor()
-    assert.equal(await page.locator(rows).count(), 50)
-    const text = (await page.locator('table.invoices').textContent()) ?? ''
-    for (const word of ['Paga', 'Por pagar', 'Anulada', 'Incobrável', 'Rascunho', 'Ainda sem número'])
-      assert.ok(text.includes(word), word)
-    assert.ok(text.includes('Em emissão'), 'where the document is still to come')
-    assert.doesNotMatch(text, /Em atraso/)
-    assert.match(text, /1\s234,56\s€/)
-    assert.match(text, /123\s460\sJP¥/, 'yen have no decimals')
-    assert.equal(await page.getAttribute('html', 'lang'), 'pt-PT')
+  test(
+    'writes amounts with the decimals of their currency, and states in the reader’s language',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t, { path: '/?page_size=50', locale: 'pt-PT' })
+      await page.locator(rows).first().waitFor()
+      assert.equal(await page.locator(rows).count(), 50)
+      const text = (await page.locator('table.invoices').textContent()) ?? ''
+      for (const word of ['Paga', 'Por pagar', 'Anulada', 'Incobrável', 'Rascunho', 'Ainda sem número'])
+        assert.ok(text.includes(word), word)
+      assert.ok(text.includes('Em emissão'), 'where the document is still to come')
+      assert.doesNotMatch(text, /Em atraso/)
+      assert.match(text, /1\s234,56\s€/)
+      assert.match(text, /123\s460\sJP¥/, 'yen have no decimals')
+      assert.equal(await page.getAttribute('html', 'lang'), 'pt-PT')
 
-    await page.getByRole('button', { name: 'English' }).click()
-    await page.getByText('63 invoices', { exact: true }).waitFor()
-    assert.match(page.url(), /lang=en/)
-    assert.equal(await page.getAttribute('html', 'lang'), 'en')
-    assertClean()
-  })
+      await page.getByRole('button', { name: 'English' }).click()
+      await page.getByText('63 invoices', { exact: true }).waitFor()
+      assert.match(page.url(), /lang=en/)
+      assert.equal(await page.getAttribute('html', 'lang'), 'en')
+      assertClean()
+    },
+  )
 
-  test('keeps filters and pages in the address, which can be shared and navigated back', options, async t => {
+  test('keeps filters and pages in the address, for sharing and for the back button', options, async t => {
     const { page, assertClean } = await open(t)
     const found = (text: string) => page.locator('.found', { hasText: new RegExp(`^${text}$`) }).waitFor()
     await found('63 invoices')
@@ -101,7 +105,7 @@ describe('the billing page', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('shows a list even for an unusual address', options, async t => {
+  test('shows a list even for an address with invalid filters', options, async t => {
     const path = '/?status=nonsense&date_from=2026-13-40&page=zwei&page_size=7&ix_status=odd&q='
     const { page, assertClean } = await open(t, { path })
     await page.getByText('No invoice matches').waitFor()
@@ -111,40 +115,44 @@ describe('the billing page', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('shows one invoice with its state, lines, totals and both named PDFs', options, async t => {
-    const { page, assertClean } = await open(t)
-    await page.getByRole('link', { name: 'FR A/63' }).click()
-    await page.getByRole('heading', { name: 'FR A/63' }).waitFor()
-    assert.match(page.url(), /\?invoice=in_0063$/)
-    const text = (await page.locator('.detail').textContent()) ?? ''
-    for (const word of [
-      'Padaria Simões, Lda.',
-      'Plano Essencial',
-      'Apoio técnico',
-      '€1,003.71',
-      'Tax (23%)',
-      '€1,234.56',
-    ])
-      assert.ok(text.includes(word), word)
-    for (const [name, content, file] of [
-      ['Invoice (PDF) FR A/63', 'document 1000', 'FR A-63 in_0063.pdf'],
-      ['Payment summary (Stripe)', 'payments in_0063', 'FT-0063 in_0063.pdf'],
-    ]) {
-      const arrived = page.waitForEvent('download')
-      await page.getByRole('button', { name: String(name) }).click()
-      const download = await arrived
-      assert.equal(download.suggestedFilename(), file)
-      assert.equal(await readFile(await download.path(), 'utf8'), `%PDF-1.7\n${content}`)
-    }
-    await page.getByRole('link', { name: 'All invoices' }).click()
-    await page.locator(rows).first().waitFor()
-    await page.goBack()
-    await page.getByRole('heading', { name: 'FR A/63' }).waitFor()
-    assertClean()
-  })
+  test(
+    'shows one invoice with its state, lines, totals and two PDFs with proper file names',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t)
+      await page.getByRole('link', { name: 'FR A/63' }).click()
+      await page.getByRole('heading', { name: 'FR A/63' }).waitFor()
+      assert.match(page.url(), /\?invoice=in_0063$/)
+      const text = (await page.locator('.detail').textContent()) ?? ''
+      for (const word of [
+        'Padaria Simões, Lda.',
+        'Plano Essencial',
+        'Apoio técnico',
+        '€1,003.71',
+        'Tax (23%)',
+        '€1,234.56',
+      ])
+        assert.ok(text.includes(word), word)
+      for (const [name, content, file] of [
+        ['Invoice (PDF) FR A/63', 'document 1000', 'FR A-63 in_0063.pdf'],
+        ['Payment summary (Stripe)', 'payments in_0063', 'FT-0063 in_0063.pdf'],
+      ]) {
+        const arrived = page.waitForEvent('download')
+        await page.getByRole('button', { name: String(name) }).click()
+        const download = await arrived
+        assert.equal(download.suggestedFilename(), file)
+        assert.equal(await readFile(await download.path(), 'utf8'), `%PDF-1.7\n${content}`)
+      }
+      await page.getByRole('link', { name: 'All invoices' }).click()
+      await page.locator(rows).first().waitFor()
+      await page.goBack()
+      await page.getByRole('heading', { name: 'FR A/63' }).waitFor()
+      assertClean()
+    },
+  )
 
   test(
-    'has a chart as a table of months per currency, without drafts and cancelled invoices',
+    'has the chart of each currency as a table of months, without drafts and cancelled invoices',
     options,
     async t => {
       const { page, assertClean } = await open(t, { path: '/?status=void' })
@@ -257,7 +265,7 @@ describe('the billing page', { concurrency: 3 }, () => {
     },
   )
 
-  test('shows changes of the service by itself, without a reload', options, async t => {
+  test('shows changes in the store without a reload', options, async t => {
     await service.save(makeRecord({ id: 'in_live', customer_id: 'cus_live', number: 'L-1', status: 'open' }))
     const listening = Promise.withResolvers<void>()
     const { page, assertClean } = await open(t, {

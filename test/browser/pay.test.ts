@@ -44,7 +44,7 @@ describe('the payment button', () => {
     assertClean(/409/)
   })
 
-  test('is missing with PAY=off, in the page and in the element', options, async t => {
+  test('is not shown with PAY=off, in the page and in the element', options, async t => {
     const { service, open, everything } = await startPages({ records, payments, pay: false })
     const { page, assertClean } = await open(t)
     await page.locator('.owed', { hasText: 'To pay€123.00' }).waitFor()

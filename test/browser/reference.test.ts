@@ -43,7 +43,7 @@ describe('the API reference', { concurrency: 3 }, () => {
     assert.deepEqual(watched.problems, [])
   })
 
-  test('tries a list and a detail at /docs with the given access and without filters', {
+  test('can request a list and a detail from /docs with the access in the link, without filters', {
     timeout: 600_000,
     skip: lacksChromium,
   }, async () => {

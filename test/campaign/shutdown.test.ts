@@ -67,10 +67,10 @@ async function endAgainAndAgain(t: TestContext): Promise<void> {
   reportFigure(t, 'R7', `0 of ${sent} requests lost in ${shutdowns} shutdowns`)
 }
 
-describe('the end of fatura serve', () => {
-  it('loses no request under traffic at SIGTERM, on idle, busy and new connections', endAgainAndAgain)
+describe('fatura serve at SIGTERM', () => {
+  it('loses no request under traffic, on idle, busy and new connections', endAgainAndAgain)
 
-  it('answers clients that connect while the ending process is paused', async t => {
+  it('answers clients that connect while its process is paused', async t => {
     const cli = await createCli(t)
     await cli.load(makeInvoice({ id: 'in_1' }))
     const api = await cli.serve([], { env: { SHUTDOWN_DELAY: '0s' } })
@@ -87,7 +87,7 @@ describe('the end of fatura serve', () => {
     assert.equal((await api.exited).code, 0)
   })
 
-  it('lets a running PDF arrive whole', async t => {
+  it('sends a running PDF to its end', async t => {
     const pdf = makePdf(400_000)
     let letGo = () => {}
     const files = await startUpstream(t, (_request, response) => {

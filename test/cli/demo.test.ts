@@ -130,7 +130,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
 
   // One is started beside a file .env that it would fail with, the other where the default port is in use; each is stopped
   // by a signal of its own.
-  it('has the same data at each start, under a token of its own', async t => {
+  it('has the same data at two starts, with a different token for each', async t => {
     const occupied = createServer().listen(3000, '127.0.0.1')
     t.after(() => occupied.close())
     const isHeld = await once(occupied, 'listening').then(

@@ -155,14 +155,17 @@ describe('commands over Stripe and InvoiceXpress', { concurrency: 6 }, () => {
         )
       })
 
-      await t.test('reconcile finds only invoices with a document of another month', async () => {
-        const { stdout } = await world.look(['reconcile', '--all', '--format', 'json'])
-        const rows = stdout.split('\n').filter(Boolean)
-        const found = rows
-          .map(line => JSON.parse(line))
-          .map(({ kind, invoice_id }) => `${invoice_id} ${kind}`)
-        assert.deepEqual(found.sort(), findDated(world).sort())
-      })
+      await t.test(
+        'reconcile reports only documents that are dated in another month than their invoice',
+        async () => {
+          const { stdout } = await world.look(['reconcile', '--all', '--format', 'json'])
+          const rows = stdout.split('\n').filter(Boolean)
+          const found = rows
+            .map(line => JSON.parse(line))
+            .map(({ kind, invoice_id }) => `${invoice_id} ${kind}`)
+          assert.deepEqual(found.sort(), findDated(world).sort())
+        },
+      )
 
       // Once: no store has a part in it.
       if (engine === engines[0])

@@ -52,7 +52,7 @@ describe('the file .env', { concurrency: 3 }, () => {
     assert.ok(cli.hasStore('a #b.db'))
   })
 
-  it('causes one warning, without the value, for an unknown setting', async t => {
+  it('leads to one warning for an unknown setting, which does not show the value', async t => {
     const cli = await createWithFile(t, 'STRIPE_KEY=canary\nPGPASSWORD=canary\nPORT=0\n')
     const program = cli.start(['serve', '--migrate'])
     await program.waitFor(/"msg":"listening"/)
@@ -65,7 +65,7 @@ describe('the file .env', { concurrency: 3 }, () => {
     assert.equal(stderr, program.stderr)
   })
 
-  it('may contain keys, which no message shows', async t => {
+  it('may contain secret keys, which no message shows', async t => {
     const keys =
       'STRIPE_API_KEY=rk_test_canary\nINVOICEXPRESS_API_KEY=canaryIx\nINVOICEXPRESS_ACCOUNT=canary\n'
     const base = 'STRIPE_API_BASE=http://127.0.0.1:9\nINVOICEXPRESS_API_BASE=http://127.0.0.1:9\n'
@@ -102,7 +102,7 @@ describe('the file .env', { concurrency: 3 }, () => {
       assert.ok(!existsSync(cli.database))
     })
 
-  it('stops every command that reads settings when it is malformed, with the command’s exit code', async t => {
+  it('stops every command that reads settings, with that command’s exit code, when it is malformed', async t => {
     const cli = await createWithFile(t, 'canary')
     for (const command of ['serve', 'up', 'sync', 'status', 'doctor', 'copy sqlite:a.db sqlite:b.db'])
       assertOneLine(await cli.run(command.split(' ')), /Line 1 of the file \.env/)
@@ -126,7 +126,7 @@ describe('the file .env', { concurrency: 3 }, () => {
   })
 
   // Nor by demo, of which this is seen in demo.test.ts.
-  it('is not read by sandbox and openapi, which need no keys', async t => {
+  it('is not read by the commands sandbox and openapi, which need no keys', async t => {
     const cli = await createWithFile(t, unreadEnvFile)
     assert.equal((await cli.run(['openapi'])).code, 0)
     const sandbox = cli.start(['sandbox', '--port', '0', '--invoices', '3'])

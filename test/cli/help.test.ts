@@ -103,7 +103,7 @@ describe('fatura --help', { concurrency: 3 }, () => {
       else assert.deepEqual(settingsIn(stdout), await documentedSettings(command))
     })
 
-  it("every command's help is checked in this file", async () => {
+  it('is tested for every command', async () => {
     const all = await listCommands()
     assert.deepEqual(commands.map(([command]) => command).sort(), ['', ...all.map(({ name }) => name)].sort())
   })

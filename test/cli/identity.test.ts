@@ -46,7 +46,7 @@ describe('the settings of an identity provider', { concurrency: 3 }, () => {
     assertOneLine(await cli.run(['up'], { env: { AUTH_SCOPE: 'x' } }), /^fatura: AUTH_JWKS_URL and /)
   })
 
-  test('allow its JWTs, and customer links for PUBLIC_URL with or without a final /', async t => {
+  test('let in the provider’s JWTs, and customer links for a PUBLIC_URL with or without a final /', async t => {
     const provider = await startProvider(t)
     const cli = await createCli(t)
     await cli.load(makeInvoice({ id: 'in_1' }))

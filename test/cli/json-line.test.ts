@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { jsonLine } from '../../src/cli/terminal/json-line.ts'
 
-test('a line of --json has every time in ISO 8601, and null for an unknown stamp', () => {
+test('a line of --json has every time in ISO 8601, and null for an unknown time', () => {
   const documents = [{ id: 1, observed_stamp: 0 }]
   const line = jsonLine({ id: 'in_1', expires_at: 1_500, at: 0, observed_stamp: 2_500_999, documents })
   assert.ok(line.endsWith('\n'))

@@ -43,7 +43,7 @@ describe('fatura key', { concurrency: 3 }, () => {
     assert.ok(!bytes.includes(Buffer.from(key.d, 'base64url')))
   })
 
-  it('list shows keys newest first, and revoke ends a key and keeps its first revocation', async t => {
+  it('list shows the newest key first, and a second revoke keeps the time of the first', async t => {
     const cli = await createCli(t)
     await cli.load()
     const empty = await cli.run(['key', 'list'])

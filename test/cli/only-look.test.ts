@@ -26,7 +26,7 @@ async function fill(url: string): Promise<void> {
 }
 
 for (const engine of engines)
-  describe(`the operator’s store on ${engine.name}`, () => {
+  describe(`the store of read-only commands on ${engine.name}`, () => {
     it('has no method that writes', async t => {
       const url = await engine.createStore(t)
       await fill(url)

@@ -16,7 +16,7 @@ async function createWithFile(t: TestContext, text: string) {
 }
 
 describe('a secret in a file', { concurrency: 3 }, () => {
-  it('exists for every setting that can be a secret, and for no other setting', () => {
+  it('is possible for every setting that can be a secret, and for no other setting', () => {
     const inFiles = settingNames.filter(name => variableNames.includes(`${name}_FILE`))
     assert.deepEqual(
       inFiles,
@@ -31,7 +31,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     ['\n', 'a newline'],
     ['\r\n', "Windows' newline"],
   ] as const)
-    it(`is read like the environment when it ends with ${name}`, async t => {
+    it(`gives the same value as the environment variable when the file ends with ${name}`, async t => {
       const cli = await createWithFile(t, `sqlite:from-file.db${end}`)
       const { code, stderr } = await cli.run(['migrate'], { env: { DATABASE_URL_FILE: cli.file } })
       assert.deepEqual([code, stderr], [0, ''])
@@ -39,7 +39,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
       assert.equal(status.code, 0, status.stderr)
     })
 
-  it('is read without its last newline only', async t => {
+  it('loses only its last newline', async t => {
     const cli = await createWithFile(t, 'rk_test_canary\n\n')
     assertOneLine(
       await cli.run(['sync', '--once'], { env: { STRIPE_API_KEY_FILE: cli.file } }),
@@ -47,7 +47,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     )
   })
 
-  it('gives the key that Stripe receives', async t => {
+  it('is the key that Stripe receives', async t => {
     const sandbox = await startStripeSandbox({ invoices: 3 })
     t.after(() => sandbox.close())
     const cli = await createWithFile(t, 'sk_test_sandbox\n')
@@ -58,7 +58,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     assert.notEqual((await cli.run(['sync', '--once'], { env })).code, 0, 'the key is what the file says')
   })
 
-  it('has less priority than a flag, may be named in .env, and is ignored with an empty path', async t => {
+  it('has less priority than a flag, and is ignored when its path is empty', async t => {
     const cli = await createWithFile(t, 'sqlite:a-folder-that-is-not-there/file.db')
     await writeFile(join(cli.folder, '.env'), `DATABASE_URL_FILE=${cli.file}\n`)
     assert.notEqual((await cli.run(['status'])).code, 0)
@@ -67,7 +67,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     assert.equal((await cli.run(['migrate'], { env: { DATABASE_URL_FILE: '' } })).code, 0)
   })
 
-  it('is refused beside the same setting, with both names', async t => {
+  it('is refused when the setting also has a value of its own, and the message names both variables', async t => {
     const cli = await createWithFile(t, 'rk_test_canary')
     const env = { STRIPE_API_KEY: 'rk_test_canary', STRIPE_API_KEY_FILE: cli.file }
     const outcome = await cli.run(['sync', '--once'], { env })
@@ -117,7 +117,7 @@ describe('a secret in a file', { concurrency: 3 }, () => {
     assert.equal(findNearest('PORT_FILE', 0.15), null)
   })
 
-  it('has its variable’s name in the help', async t => {
+  it('is named in the help by its variable', async t => {
     const { stdout } = await (await createCli(t)).run(['serve', '--help'])
     assert.match(stdout, /^STRIPE_API_KEY or STRIPE_API_KEY_FILE \(environment only\):$/m)
     assert.match(stdout.replace(/\s+/g, ' '), /\(env: DATABASE_URL or DATABASE_URL_FILE, default: /)

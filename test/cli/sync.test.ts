@@ -289,7 +289,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
     assert.match(stdout, /^stripe:relist +\d{4}-\d\d-\d\dT\S+Z +\d+ (s|min)/m)
   })
 
-  it('lists all invoices once a day when cron runs it', async t => {
+  it('lists all invoices once a day when cron runs sync --once', async t => {
     // In test mode it does so more often.
     const apiKey = 'sk_live_canaryKey0123456789'
     const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 20, apiKey })
@@ -312,7 +312,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
     assert.equal(await run(24 * hourMs - minuteMs, 24 * hourMs - minuteMs), 'paid', 'a run once a day')
   })
 
-  it('continues after a record that does not fit, reports it and tries it again', async t => {
+  it('continues after an invalid record, reports the record and requests it again', async t => {
     const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 19 })
     const { account } = world
     const [id] = [...truthOf(account)].find(([, { invoice }]) => invoice.status === 'paid') ?? assert.fail()

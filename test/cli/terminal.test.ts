@@ -169,7 +169,7 @@ describe('the output of --json', () => {
     assert.equal((await cli.run(['account', 'show', '--json'])).stdout, '', 'no account is known')
   })
 
-  it('of fatura import has the numbers of imported invoices', async t => {
+  it('of fatura import has the counts of imported, changed and invalid invoices', async t => {
     const cli = await createCli(t)
     const input = `${JSON.stringify(makeInvoice({ id: 'in_1' }))}\nodd\n`
     const { stdout } = await cli.run(['import', '-', '--skip-invalid', '--json'], { input })

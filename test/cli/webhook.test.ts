@@ -9,7 +9,7 @@ import { createSyncWorld, readStored } from '../support/checks/sync-truth.ts'
 import { assertOneLine, eventually } from '../support/clients/cli.ts'
 
 describe('fatura webhook', () => {
-  it('shows failures of an outgoing webhook in list, status and doctor, and replay continues it', async t => {
+  it('shows failures of an outgoing webhook in list, status and doctor, and continues it with replay', async t => {
     const world = await createSyncWorld(t, { invoices: 6, seed: 5 })
     await world.run(['migrate'])
     const received: { headers: Record<string, string>; body: string }[] = []

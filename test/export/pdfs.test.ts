@@ -85,7 +85,7 @@ describe('fatura export --pdfs', { concurrency: 2 }, () => {
     assert.ok((await files()).includes(lost))
   })
 
-  it('leaves only whole PDFs and a true index after a signal', async t => {
+  it('leaves only whole PDFs and a correct index after a signal', async t => {
     const { folder, start, files, stripe, run } = await createWorld(t)
     stripe.faults.set('pdf', 'hang')
     const program = start()

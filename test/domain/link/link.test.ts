@@ -115,7 +115,7 @@ describe('the rows of the table of sync states', () => {
           ...nothing,
         })
   })
-  it('an invoice keeps its unread document when another recorded document no longer exists', () => {
+  it('an invoice keeps its document when the invoice records another document that no longer exists', () => {
     const invoice = { ...withDocument, ix_id: 10 }
     assert.equal(idOf({ invoice, claim: { ix_id: 9 }, known: [unseen(9, 2)] }), 10)
   })
@@ -254,11 +254,11 @@ describe('a document has one owner', () => {
     const invoice = { ...withDocument, ix_id: 10 }
     assert.equal(stateOf({ invoice, claim, known: [seen({ reference: 'in_other' })] }), 'failed')
   })
-  it('the document that refers to an invoice wins over a claimed document that names another invoice', () => {
+  it('an invoice gets the document that refers to it, not a claimed document that names another invoice', () => {
     const known = [seen({ reference: 'in_other' }), seen({ id: 11 })]
     assert.equal(idOf({ claim, known }), 11)
   })
-  it('of several invoices that claim the document, the first issued owns it, then the lowest ID', () => {
+  it('the first issued of several claiming invoices owns the document, and at equal times the lowest ID', () => {
     const issued_at = '2026-03-01T00:00:00.000Z'
     const invoice = { issued_at }
     const stateBeside = (fields: Partial<Invoice>, ix_id?: number) =>
@@ -303,7 +303,7 @@ describe('a document has one owner', () => {
     const invoice = { customer_tax_id: 'PT123456789' }
     assert.equal(stateOf({ invoice, claim, known: [free('123456789')], others: [other] }), 'synced')
   })
-  it('a recorded state of failed, creating or ignored wins over a contradicted claim', () => {
+  it('an invoice with a contradicted claim keeps its recorded state of failed, creating or ignored', () => {
     const known = [seen({ reference: 'in_other' })]
     assert.equal(stateOf({ claim: { ...claim, state: 'ignored' }, known }), 'ignored')
     assert.equal(stateOf({ claim: { ...claim, ...creating }, known }), 'creating')
@@ -318,12 +318,12 @@ describe('when several documents belong to an invoice', () => {
     assert.deepEqual([fields.ix_id, fields.ix_status], [7, 'canceled'])
     assert.deepEqual(candidates, [7, 3, 5])
   })
-  it('without a record, the lowest ID that is not canceled is chosen', () => {
+  it('the document with the lowest ID that is not canceled is chosen when none is recorded', () => {
     const known = [seen({ id: 12 }), seen({ id: 2, status: 'canceled' }), seen({ id: 5 }), seen({ id: 100 })]
     assert.deepEqual(derive({ known }).candidates, [5, 12, 100, 2])
     assert.equal(idOf({ known, claim: { ix_id: 99 } }), 5)
   })
-  it('the lowest ID is chosen when all documents are canceled', () => {
+  it('the document with the lowest ID is chosen when all documents are canceled', () => {
     assert.equal(idOf({ known: [9, 8].map(id => seen({ id, status: 'canceled' })) }), 8)
   })
   it('all candidates are named when there are two or more', () => {
@@ -387,7 +387,7 @@ describe('the template of a reference', () => {
     for (const reference of [id, 'Stripe in_link', 'in_link.', 'stripe in_link.'])
       assert.equal(stateOf({ known: [seen({ reference })], rules }), 'not_synced', reference)
   })
-  it('ends the link of an earlier template’s document when it changes, unless the document is recorded', () => {
+  it('ends the links by an earlier template when it changes, except links to recorded documents', () => {
     const [invoice, rules] = [{ ...withDocument, ix_id: 10 }, templates('new {id}')]
     const without = derive({ invoice, rules, known: [seen()] })
     assert.equal(without.fields.ix_sync_state, 'not_synced')
@@ -524,7 +524,7 @@ describe('mapClaim', () => {
       for (const [given, told] of values)
         assert.deepEqual(read({ [key]: given }), { ...noClaim, [field]: told }, JSON.stringify(given))
     })
-  it('reads the moment of an attempt like the moment of creation', () => {
+  it('reads the time of an attempt like the time of creation', () => {
     const { attempted_at } = read({ ix_attempted_at: '2026-03-02T10:30:00+01:00' })
     assert.equal(attempted_at, '2026-03-02T09:30:00.000Z')
   })

@@ -30,7 +30,7 @@ describe('a reference to a payment', () => {
     seen({ reference, ...(uid !== undefined && { uid }) }),
   ]
 
-  it('ties the document to the only invoice that has any such payment', () => {
+  it('ties the document to the only invoice that has this payment', () => {
     for (const reference of payments) {
       const { fields, why } = derive({ payments, known: paid(reference) })
       assert.equal(fields.ix_id, 10)
@@ -99,7 +99,7 @@ describe('a reference to a payment', () => {
     assert.equal(idOf({ payments, known: paid('in_other', 'pi_1') }), null)
     assert.equal(idOf({ payments: [], known: paid('pi_9', id), others: [other({}, ['pi_9'])] }), 10)
   })
-  it('ties the document together with another payment in the proprietary_uid only if one invoice has both', () => {
+  it('beside another payment in the proprietary_uid ties the document only to an invoice that has both', () => {
     assert.equal(idOf({ payments, known: paid('pi_0', 'pi_1') }), 10)
     assert.equal(idOf({ payments, known: paid('pi_0', 'pi_9'), others: [other({}, ['pi_9'])] }), null)
     assert.equal(idOf({ payments, known: paid('pi_0', 'pi_unknown') }), 10)
@@ -113,7 +113,7 @@ describe('a reference to an invoice number', () => {
     { ...seen({ reference, ...(uid !== undefined && { uid }) }), client_tax_id },
   ]
 
-  it('ties the document when the customer is its client and a template has a number', () => {
+  it('ties the document when the customer is the document’s client and a template contains {number}', () => {
     const { fields, why } = derive({ invoice, rules, known: numbered('ABCD-0001') })
     assert.equal(fields.ix_id, 10)
     assert.equal(why, 'there is a document referring to ABCD-0001, its number, and it is final')
@@ -155,7 +155,7 @@ describe('a reference to an invoice number', () => {
     assert.match(why, /names number ABCD-0001, which in_other has too/)
     assert.equal(idOf({ invoice, rules, known, claim: { ix_id: 10 }, others: [twin] }), 10)
   })
-  it('is ignored when some invoice has the payment in the proprietary_uid', () => {
+  it('is ignored when an invoice has the payment that the proprietary_uid names', () => {
     const known = numbered('ABCD-0001', '509442013', 'pi_9')
     assert.equal(idOf({ invoice, rules, known }), 10)
     const { fields, why } = derive({ invoice, rules, known, others: [other({}, ['pi_9'])] })
@@ -165,7 +165,7 @@ describe('a reference to an invoice number', () => {
       'document 10 names number ABCD-0001, but its proprietary_uid names payment pi_9 of in_other',
     )
   })
-  it('ties the document to the invoice of either number, when two templates fit', () => {
+  it('ties the document to the invoice of either number when the reference fits two templates', () => {
     const both = templates('Nº {number}', '{number}')
     for (const number of ['7', 'Nº 7'])
       assert.equal(idOf({ invoice: { ...invoice, number }, rules: both, known: numbered('Nº 7') }), 10)

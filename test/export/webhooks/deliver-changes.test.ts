@@ -250,7 +250,7 @@ describe('outgoing webhooks', () => {
     await delivering
   })
 
-  it('are sent only to public addresses with TLS, even through a public name', async () => {
+  it('are sent only with TLS and to public IP addresses, whatever the host name', async () => {
     for (const url of [
       'ftp://x.example/',
       'x',
@@ -348,7 +348,7 @@ describe('outgoing webhooks', () => {
   })
 })
 
-it('a webhook’s pause ends when the clock was a day ahead and is corrected', {
+it('a webhook’s pause ends at once when a clock that was a day ahead is corrected', {
   timeout: 600_000,
 }, async t => {
   const { store } = await openStore(t, sqlite)
