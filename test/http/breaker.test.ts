@@ -44,7 +44,7 @@ describe('the breaker for Stripe', () => {
     return { sandbox, service, download, detail, asked: () => sandbox.requests.get('retrieve_invoice') ?? 0 }
   }
 
-  test('stays closed when Stripe refuses a request or its rate', {
+  test('stays closed when Stripe refuses a request or limits its rate', {
     timeout: 600_000,
   }, async t => {
     const clock = stopClock(t)

@@ -128,31 +128,35 @@ for (const engine of engines)
 const [engine] = engines as [(typeof engines)[number]]
 
 describe('requests that wait for changes', () => {
-  it('of all customers need a token for all, and end empty when their token ends', patient, async t => {
-    const waiting = countWaiting(t)
-    const clock = stopClock(t)
-    const service = await startService(t, engine)
-    const token = await service.createToken({ customers: ['cus_ana'] })
-    assert.equal((await service.get(`${own}?after=0`, { token })).status, 200)
-    for (const [path, given] of [
-      [all, token],
-      ['/api/v1/client/cus_bob/changes', token],
-    ]) {
-      const { status, json } = await service.get(`${path}?after=0`, { token: given as string })
-      assert.deepEqual([status, json.error.code], [403, 'insufficient_scope'])
-    }
-    assert.equal((await service.get(all, { token: null })).status, 401)
-    let status = 0
-    void service.get(`${own}?after=0&wait=25`, { token }).then(answer => {
-      status = answer.status
-    })
-    await until(() => waiting() === 1)
-    for (const { id } of await service.store.listTokens())
-      if (token.includes(id)) await service.store.revokeToken(id, Date.now())
-    await passUntil(clock, service, () => status !== 0)
-    assert.equal(status, 401)
-    assert.ok(clock.passedMs < 25_000, 'before its time was over')
-  })
+  it(
+    'of all customers need a token for all customers, and end with 401 when their token is revoked',
+    patient,
+    async t => {
+      const waiting = countWaiting(t)
+      const clock = stopClock(t)
+      const service = await startService(t, engine)
+      const token = await service.createToken({ customers: ['cus_ana'] })
+      assert.equal((await service.get(`${own}?after=0`, { token })).status, 200)
+      for (const [path, given] of [
+        [all, token],
+        ['/api/v1/client/cus_bob/changes', token],
+      ]) {
+        const { status, json } = await service.get(`${path}?after=0`, { token: given as string })
+        assert.deepEqual([status, json.error.code], [403, 'insufficient_scope'])
+      }
+      assert.equal((await service.get(all, { token: null })).status, 401)
+      let status = 0
+      void service.get(`${own}?after=0&wait=25`, { token }).then(answer => {
+        status = answer.status
+      })
+      await until(() => waiting() === 1)
+      for (const { id } of await service.store.listTokens())
+        if (token.includes(id)) await service.store.revokeToken(id, Date.now())
+      await passUntil(clock, service, () => status !== 0)
+      assert.equal(status, 401)
+      assert.ok(clock.passedMs < 25_000, 'before its time was over')
+    },
+  )
 
   it('are limited to 100 per token, and a leaving client frees its place', patient, async t => {
     const waitingInAll = countWaiting(t)
@@ -176,7 +180,7 @@ describe('requests that wait for changes', () => {
   })
 
   it(
-    'answer the oldest request of the token with most requests when all places are taken',
+    'make room when all places are taken: the oldest one of the token with the most is answered',
     patient,
     async t => {
       const waiting = countWaiting(t)

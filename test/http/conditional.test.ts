@@ -129,7 +129,7 @@ for (const engine of engines) {
           )
     })
 
-    test('Fatura-Synced-At is the last success, with 200 and 304, and is absent before the first success', async t => {
+    test('Fatura-Synced-At is the time of the last success, with 200 and 304, and is absent before the first', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
       assert.equal((await service.get(list)).headers['fatura-synced-at'], undefined)
       await service.store.transaction(tx => tx.saveSuccess('import', Date.UTC(2026, 4, 1, 12)))

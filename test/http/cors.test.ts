@@ -38,7 +38,7 @@ function assertUnreadable({ status, headers }: Answer): void {
 }
 
 for (const engine of engines)
-  describe(`requests from pages of other origins on ${engine.name}`, () => {
+  describe(`pages of other origins on ${engine.name}`, () => {
     test('get no CORS headers unless an origin is allowed, and OPTIONS answers as usual', async t => {
       const service = await startService(t, engine, { records: [makeRecord()] })
       for (const answer of [

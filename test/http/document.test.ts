@@ -205,7 +205,7 @@ async function agePastDay({ store }: DocumentRig): Promise<void> {
   )
 }
 
-test('fields that a list leaves out stay stored, and come with the document itself', async t => {
+test('fields that a list leaves out are read with the single document, and stay stored', async t => {
   const [engine = assert.fail()] = engines
   const rig = await startOrdinary(t, engine, { invoices: 150, customers: 12 })
   const left = [...rig.documents.documents.values()].filter(

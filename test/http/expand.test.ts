@@ -205,7 +205,7 @@ for (const engine of engines)
       }
     })
 
-    test('shows the document’s taxes when its currency is the invoice’s, and else the payment platform’s', async t => {
+    test('shows the document’s taxes when it has the invoice’s currency, and otherwise the payment platform’s taxes', async t => {
       const reason = 'reverse_charge'
       const taxes = [
         { rate_percent: 5.5, base_cents: 10_000, tax_cents: 550, reason: null },
@@ -244,13 +244,13 @@ for (const engine of engines)
       }
     })
 
-    test('adds the same fields for a customer with counters, and in a search thread', async t => {
+    test('adds the same fields for a customer with counters, and in searches', async t => {
       const service = await startService(t, engine, { records: makeRecords(2_100) })
       for (const query of ['?page=208', '?status=paid&page=3', '?q=lima&page=100'])
         assert.equal((await expandedOf(service, paths.list + query)).length, 10, query)
     })
 
-    test('follows the day and the records, with a separate ETag for each value', async t => {
+    test('gives values that follow the day and the records, with a new ETag after each change', async t => {
       const setTime = stopAt(t)
       const record = makeRecord({ id: 'in_1', status: 'open', ...withDocument })
       const payment = completePaymentFacts(record.invoice, { due_date: today })

@@ -150,7 +150,7 @@ describe('fair queues of downloads', () => {
   })
 
   test(
-    'a download without a turn in ten seconds gets 429 for its own limit, 503 for others’ load',
+    'a download that waits ten seconds gets 429 because of its own limit, or 503 because of others’ load',
     patient,
     async t => {
       const customers = Array.from({ length: 17 }, (_, index) => `cus_${index}`)

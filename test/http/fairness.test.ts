@@ -53,7 +53,7 @@ for (const engine of engines) {
         assert.equal((await service.list('?q=in_59', { token: greedy })).json.total, 11)
     })
 
-    test('a search of an ordinary customer is as cheap as a page, and a token may run a hundred', async t => {
+    test('a token may run a hundred searches of an ordinary customer at once', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_59' }), makeRecord()] })
       const answers = await Promise.all(Array.from({ length: 100 }, () => service.list('?q=in_59')))
       for (const { status, json } of answers) assert.deepEqual([status, json.total], [200, 1])

@@ -157,7 +157,7 @@ for (const engine of engines)
       assert.equal((await service.get('/live')).status, 200)
     })
 
-    test('a running PDF has no other bytes in it, whatever its client sends meanwhile', async t => {
+    test('a running PDF download gets no other bytes, whatever its client sends meanwhile', async t => {
       const size = 3_000_000
       let letGo = () => {}
       const service = await startService(t, engine, {

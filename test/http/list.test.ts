@@ -342,7 +342,7 @@ for (const engine of engines) {
       assert.deepEqual(ids(await service.list(query)), ['in_hit'])
     })
 
-    test('loses a deleted invoice, as do the total and the detail', async t => {
+    test('leaves out a deleted invoice, which the total does not count and which has no detail', async t => {
       const service = await startService(t, engine, { records: many(3) })
       const gone = await service.store.transaction(tx => tx.deleteInvoice('cus_ana', 'in_0001'))
       assert.equal(gone, true)

@@ -62,7 +62,7 @@ for (const engine of engines)
     })
   })
 
-test('a document with a status that is too long does not fit', () => {
+test('a document whose status has more than 255 characters is refused', () => {
   const payload = { id: 7, type: 'Invoice', reference: null, total: 1 }
   assert.throws(() => mapDocument({ ...payload, status: 'x'.repeat(256) }), /does not fit/)
   assert.equal(mapDocument({ ...payload, status: 'x'.repeat(255) })?.status.length, 255)
@@ -106,16 +106,16 @@ describe('the requirements for PostgreSQL', () => {
     ).createStore(t)
     assert.deepEqual((await migrateStore(url)).from, (await migrateStore(url)).to)
   })
+})
 
-  test('a value that is too long for an index of PostgreSQL is reported in one line', async t => {
-    const url = await (
-      engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
-    ).createStore(t)
-    const store = await openWriteStore(url)
-    t.after(() => store.close())
-    await assert.rejects(
-      store.transaction(tx => tx.saveInvoices([makeRecord({ ...withDocument, ix_status: noise(3_000) })])),
-      (error: Error) => error instanceof StoreError && /cannot hold a record/.test(error.message),
-    )
-  })
+test('a value that is too long for an index of PostgreSQL is reported in one line', async t => {
+  const url = await (engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]).createStore(
+    t,
+  )
+  const store = await openWriteStore(url)
+  t.after(() => store.close())
+  await assert.rejects(
+    store.transaction(tx => tx.saveInvoices([makeRecord({ ...withDocument, ix_status: noise(3_000) })])),
+    (error: Error) => error instanceof StoreError && /cannot hold a record/.test(error.message),
+  )
 })

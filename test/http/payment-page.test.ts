@@ -96,7 +96,7 @@ describe('the payment page with a failing Stripe', () => {
   const [engine] = engines
   assert.ok(engine !== undefined)
 
-  test('is refused at another origin than Stripe’s, which is not named, and missing with 409', async t => {
+  test('answers 502 for a page at another origin than Stripe’s, and 409 when there is no page', async t => {
     const { account, service, invoice, ask } = await startWorld(t, engine)
     const rename = (hosted_invoice_url: string | null) => {
       const stored = account.invoices.get(invoice.id) as StripeInvoice

@@ -104,7 +104,7 @@ async function start(cli: Cli, args: readonly string[], env: Record<string, stri
   return api
 }
 
-describe('the end of the service', () => {
+describe('a service that ends', () => {
   it('makes /ready fail first, and answers all requests until the delay is over', patient, async t => {
     const { clock, address, port, token, end, ended } = await startStopped(t)
     const agent = agentOf(t)
@@ -132,22 +132,26 @@ describe('the end of the service', () => {
     await ended
   })
 
-  it('closes idle connections after a second of silence, and answers them until then', patient, async t => {
-    const { clock, address, port, token, end, hasEnded, ended } = await startStopped(t)
-    const agent = agentOf(t)
-    const silent = openRaw(port)
-    assert.equal((await ask(address + list, token, agent)).status, 200)
-    await end(0)
-    await clock.pass(1_000)
-    assert.ok(await isRefused(port))
-    const { status, headers } = await ask(address + list, token, agent)
-    assert.deepEqual([status, headers.connection], [200, 'close'])
-    await until(() => countConnections(port) === 1)
-    assert.equal(hasEnded(), false)
-    await clock.pass(500)
-    await Promise.all([silent.ended, ended])
-    silent.socket.destroy()
-  })
+  it(
+    'closes idle connections after a second of silence, and answers their requests until then',
+    patient,
+    async t => {
+      const { clock, address, port, token, end, hasEnded, ended } = await startStopped(t)
+      const agent = agentOf(t)
+      const silent = openRaw(port)
+      assert.equal((await ask(address + list, token, agent)).status, 200)
+      await end(0)
+      await clock.pass(1_000)
+      assert.ok(await isRefused(port))
+      const { status, headers } = await ask(address + list, token, agent)
+      assert.deepEqual([status, headers.connection], [200, 'close'])
+      await until(() => countConnections(port) === 1)
+      assert.equal(hasEnded(), false)
+      await clock.pass(500)
+      await Promise.all([silent.ended, ended])
+      silent.socket.destroy()
+    },
+  )
 
   it('cuts off an endless connection after 8.5 seconds', patient, async t => {
     const { clock, port, token, end, hasEnded, ended } = await startStopped(t)
@@ -208,7 +212,7 @@ describe('the end of the service', () => {
     await ended
   })
 
-  it('waits for a running PDF, which arrives whole', patient, async t => {
+  it('sends a running PDF to its end', patient, async t => {
     const { pdf, letGo, ...files } = await holdPdfs(t)
     const invoiceXpress = { account: null, apiKey, ...files }
     const { clock, address, port, token, end, ended } = await startStopped(t, { invoiceXpress })

@@ -46,7 +46,7 @@ function makeBytes(random: Random, list: string): Buffer {
 
 const endings = ['reset', 'half-close', 'destroy', 'wait', 'wait'] as const
 
-test('the service answers or closes for any bytes that clients send, wherever they stop', {
+test('the service answers or closes the connection for any bytes that a client sends, wherever it stops', {
   timeout: campaign(120_000, 7_200_000),
 }, async t => {
   const cli = await createCli(t)

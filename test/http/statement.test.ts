@@ -354,7 +354,7 @@ for (const engine of engines)
       assert.equal(await service.store.checkCounts(), 0)
     })
 
-    test('has every payment and every note in force of the sandbox once', async t => {
+    test('has each payment and each credit note in force exactly once', async t => {
       const rig = await startOrdinary(t, engine, { invoices: 120, customers: 10 })
       const given: Engine = { name: 'given', createStore: async () => rig.url }
       const service = await startService(t, given)

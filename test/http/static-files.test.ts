@@ -59,7 +59,7 @@ describe('files for browsers', () => {
     }
   })
 
-  test('are cached for a year as scripts with a hash in the name, and the large one is compressed', async t => {
+  test('are cached for a year when they are scripts with a hash in the name, and the large script is compressed', async t => {
     const ask = await startFiles(t)
     const scripts = paths().filter(path => /^\/docs\/.*\.js$/.test(path))
     assert.equal(scripts.length, 2)

@@ -36,7 +36,7 @@ describe('an outage of the store', () => {
     assert.equal(lines.length, 5)
   })
 
-  it('is logged by the service', { timeout: 600_000 }, async t => {
+  it('is logged by a running service', { timeout: 600_000 }, async t => {
     const [engine] = engines as [Engine]
     const service = await startService(t, engine)
     const clock = stopClock(t)

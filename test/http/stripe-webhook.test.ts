@@ -326,7 +326,7 @@ describe('Stripe’s webhooks', beside, () => {
     })
 
     await t.test(
-      'about an invoice that does not fit are acknowledged, and the invoice is set aside at once',
+      'about an invalid invoice are acknowledged, and the invoice is set aside at once',
       async () => {
         const { account, sandbox } = world
         const id = createOurs(account)
@@ -594,7 +594,7 @@ describe('Stripe’s webhooks', beside, () => {
     await stopWhileStripeHangs(world, receiver)
   })
 
-  it('end sync and up with one line when their port is in use', async t => {
+  it('cannot be received when the port is in use, which ends sync and up with one line', async t => {
     const world = await createSyncWorld(t, { invoices: 1, seed: 30 })
     const port = await occupyPort(t)
     const told = `Cannot receive webhooks on 127.0.0.1:${port}`

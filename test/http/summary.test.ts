@@ -76,7 +76,7 @@ for (const engine of engines)
       assert.match((await service.get(path)).text, new RegExp(`"total_cents":${sum}\\}`))
     })
 
-    test('has exact credit notes beyond 2^53', async t => {
+    test('has exact sums of credit notes beyond 2^53', async t => {
       const cents = Number.MAX_SAFE_INTEGER
       const note = {
         ...{ id: 2, type: 'CreditNote', number: 'NC A/2', date: '2026-03-02', status: 'final' },

@@ -271,7 +271,7 @@ for (const engine of engines)
       assert.equal((await jsonHere())[0].is_stale, true)
     })
 
-    it('shows missed and missing documents, and a claimed document beside the linked one', async t => {
+    it('shows how often each document was missed in a row, and when it counts as gone', async t => {
       const { store, text, textHere, save, saveDocument, relink } = await createWorld(t, engine)
       await save({}, { state: 'synced', ix_id: 9 })
       await saveDocument({ id: 10 })

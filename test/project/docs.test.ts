@@ -121,7 +121,7 @@ test('docs/dependencies.md gives a reason for each direct dependency, with at mo
   assert.ok(Object.keys(dependencies).length <= 15)
 })
 
-test('the lock file has no download addresses and a hash for every package', () => {
+test('the lock file has a hash and no download address for every package', () => {
   const { packages } = JSON.parse(read('package-lock.json'))
   for (const [path, { resolved, integrity, link }] of Object.entries<Record<string, unknown>>(packages)) {
     if (path === '' || link === true) continue

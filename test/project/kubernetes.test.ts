@@ -114,7 +114,7 @@ describe('the manifests for Kubernetes', () => {
     assert.equal(findWrong(serve, fieldsOf(serve)).length, 2)
   })
 
-  test('have no permissions, a read-only root, resource limits and time to stop', () => {
+  test('have a read-only root, resource limits and time to stop, and give no privileges', () => {
     for (const { spec } of workloads) {
       const pod = spec.template.spec
       assert.equal(pod.securityContext.runAsNonRoot, true)

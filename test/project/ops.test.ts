@@ -14,7 +14,7 @@ const root = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const unitsIn = readdirSync(join(root, 'ops/systemd'))
 
-test('the Dockerfile is valid, and its image has no permissions and a health check', () => {
+test('the Dockerfile is valid, and its image runs without privileges and has a health check', () => {
   const text = read('ops/Dockerfile')
   assert.deepEqual(validate(text), [])
   assert.notDeepEqual(validate(text.replace('WORKDIR', 'WORKDIRS')), [], 'a mistake would be told')

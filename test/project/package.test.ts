@@ -245,7 +245,7 @@ const isLocked =
   JSON.parse(readFileSync(join(installedNode, 'package.json'), 'utf8')).version ===
   manifest.devDependencies.node
 
-it('the Node of npm ci needs only common libraries', {
+it('the Node that npm ci installs needs only common system libraries', {
   skip: (process.platform !== 'linux' && 'Linux alone') || (!isLocked && 'the installed Node is another one'),
 }, () => {
   const { stdout } = spawnSync('ldd', [join(installedNode, 'bin/node')], { encoding: 'utf8' })

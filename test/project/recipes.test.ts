@@ -155,7 +155,7 @@ const concerned = {
   'store/released': ['answers as before after its migration'],
   'export/export': ['writes exactly the invoices', 'printed number and ATCUD'],
   'sdk/held-against-the-document': ['the client asks every operation', 'fields and error codes'],
-  'cli/help': ['"fatura (greet|serve|doctor|export)"', 'help is checked in this file'],
+  'cli/help': ['"fatura (greet|serve|doctor|export)"', 'is tested for every command'],
   'project/docs': ['docs/(errors|api|configuration)', 'every default is a value', 'every file, folder'],
 }
 

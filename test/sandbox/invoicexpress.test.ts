@@ -214,7 +214,7 @@ describe('the documents of the sandbox', () => {
     assert.notDeepEqual(build(3), build(4))
   })
 
-  it('leave a Stripe account without documents unchanged to the byte', () => {
+  it('change no byte of a Stripe account that is created without documents', () => {
     const account = createAccount({ seed: 7, invoices: 120 })
     account.advance(20 * 86_400)
     const { invoices, customers, taxRates, events } = account
@@ -241,7 +241,7 @@ describe('the documents of the sandbox', () => {
     )
   })
 
-  it('are, when ordinary, right in total, day, status and tax ID for each finalized invoice', () => {
+  it('match their finalized invoice in total, day, status and tax ID when they are ordinary', () => {
     const account = createAccount({ invoices: 600 })
     const documents = createDocuments(account, { states: 'ordinary' })
     let count = 0
@@ -361,7 +361,7 @@ describe('the documents of the sandbox', () => {
     assert.equal(new Set(numbers).size, numbers.length)
   })
 
-  it('have the state of their kind', () => {
+  it('have the state that their kind names', () => {
     const account = createAccount({ invoices: 200 })
     const { documents, states } = createDocuments(account)
     const certifying: readonly string[] = documentTypes

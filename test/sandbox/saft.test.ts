@@ -64,7 +64,7 @@ describe('a SAF-T file of the sandbox', () => {
       assert.ok(text.includes(there), there)
   })
 
-  test('has every document of an invoice once, and none of MOSS', async () => {
+  test('has every document of an invoice once, and no document of MOSS', async () => {
     const filed: string[] = []
     for (const file of files)
       for await (const part of readSaft(toStream(file)))

@@ -197,7 +197,7 @@ describe('the client of the SDK', { concurrency: 6 }, () => {
     await assert.rejects(patient.client.downloadPdf('cus_ana', 'in_1', 'ix', call), { message: 'no more' })
   })
 
-  test('calls the token’s function once for many calls, and again after a 401', async () => {
+  test('calls the function that gives the token once for many calls, and again after a 401', async () => {
     const tokens = [createToken().token, await service().createToken()]
     let asked = 0
     const { client, statuses } = await connect(service(), { token: async () => tokens[asked++] as string })

@@ -165,8 +165,8 @@ describe('a Citus cluster with one worker down', { skip: skipCitus }, () => {
   })
 })
 
-describe('fatura doctor on Citus', { skip: skipCitus }, () => {
-  test('names a node that is down, a node without writes and a node that is open to everybody', async t => {
+describe('commands on a faulty Citus cluster', { skip: skipCitus }, () => {
+  test('fatura doctor names a node that is down, a node without writes and a node that is open to everybody', async t => {
     const { coordinator, doomed, other, findDoomed } = await createCluster(t)
     const cli = await createCli(t)
     const examine = async () =>

@@ -50,7 +50,7 @@ for (const engine of engines)
       )
     })
 
-    test('has each set-aside record once, with its number of attempts, until the record fits', async t => {
+    test('has each set-aside record once, with its number of attempts, until the record is valid', async t => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
       const [bad, worse] = [

@@ -222,7 +222,7 @@ for (const engine of engines) {
       }
     })
 
-    test('give the totals of filtered lists and deep pages only', async t => {
+    test('are read only for the totals of filtered lists and deep pages', async t => {
       const url = await engine.createStore(t)
       const writer = await openWriteStore(url)
       await writer.transaction(tx => tx.saveInvoices(many.map(invoice => ({ invoice, lines: null }))))

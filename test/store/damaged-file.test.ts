@@ -46,7 +46,7 @@ async function findWrong(url: string, deep = false) {
 }
 
 describe('a damaged SQLite file', () => {
-  it('is answered with 503 for the damaged part, and named in the log', async t => {
+  it('leads to 503 for requests of the damaged part, and is named in the log', async t => {
     assert.ok(sqlite)
     const service = await startService(t, sqlite, { records: [{ invoice: makeInvoice(), lines: null }] })
     damage(service.url.slice('sqlite:'.length), 'invoices')
@@ -55,7 +55,7 @@ describe('a damaged SQLite file', () => {
     assert.match(service.logs.join(''), /malformed.*damaged/)
   })
 
-  it('is named by fatura doctor, with the page about restoring', async t => {
+  it('is named by fatura doctor, with the docs page about restoring', async t => {
     const { path, url } = await createStore(t)
     assert.equal((await findWrong(url)).one('Database: integrity')?.result, 'ok')
     assert.match((await findWrong(url, true)).one('Database: integrity')?.detail ?? '', /integrity_check/)

@@ -135,7 +135,7 @@ for (const engine of engines) {
       )
     })
 
-    test('a store from another text of 0001.sql is refused with one line of advice, and left unchanged', async t => {
+    test('a store that another text of 0001.sql created is refused with one line of advice, and left unchanged', async t => {
       const url = await createFilled(t)
       await changeRows(url, "UPDATE fatura.migrations SET sha256 = 'another' WHERE version = 1")
       for (const open of [openReadStore, openWriteStore, openOperatorStore, migrateStore])

@@ -9,7 +9,7 @@ import { stopClock } from '../support/worlds/stopped-clock.ts'
 
 for (const engine of engines.filter(({ name }) => name === 'postgres'))
   describe(`an older copy of a database server, on ${engine.name}`, () => {
-    it('is answered with 503 until the newer server is back or the store begins a new life', async t => {
+    it('leads to 503 until the newer server is back or the store begins a new life', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
       const clock = stopClock(t)
       // The freshness is read twice a second.

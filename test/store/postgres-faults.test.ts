@@ -62,7 +62,7 @@ function assertBroken(outcome: Outcome): void {
   assert.equal(outcome.code, 1)
 }
 
-describe('a server that is not PostgreSQL', () => {
+describe('an unusable database server', () => {
   const oddities: [what: string, greet: (socket: Socket) => void][] = [
     ['accepts and never answers', () => {}],
     ['hangs up at once', socket => socket.end()],

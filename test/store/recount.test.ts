@@ -142,7 +142,7 @@ describe('a recount of counters on SQLite', () => {
     await store.close()
   })
 
-  test('leaves no page empty while counters appear and disappear', async t => {
+  test('leaves no page of a list empty while counters appear and disappear', async t => {
     const url = await sqlite.createStore(t)
     await fill(url, 1, countedAbove + 100)
     const flipping = await flipCounters(t, url)

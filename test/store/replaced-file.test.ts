@@ -30,8 +30,8 @@ async function createStore(t: TestContext): Promise<{ path: string; url: string 
 
 const query = { customer_id: 'cus_ana', page: 1, page_size: 10 }
 
-describe('a SQLite file that is replaced or deleted', { concurrency: 2 }, () => {
-  it('is replaced in fatura serve too, which answers 503 while the file is missing', async t => {
+describe('a replaced SQLite file', { concurrency: 2 }, () => {
+  it('is opened by a running fatura serve, which answers 503 while no file exists', async t => {
     const cli = await createCli(t)
     const { database } = cli
     await cli.load(makeInvoice({ id: 'in_1' }))
@@ -69,7 +69,7 @@ describe('a SQLite file that is replaced or deleted', { concurrency: 2 }, () => 
     assert.equal((await api.stop()).code, 0)
   })
 
-  it('is replaced in fatura up too, which writes only into the new file', async t => {
+  it('is opened by a running fatura up, which writes only into the new file', async t => {
     const world = await createSyncWorld(t, { invoices: 20, seed: 29 })
     const { database } = world.cli
     await prepareStore(world.url)

@@ -34,7 +34,7 @@ async function startUp(world: SyncWorld) {
 
 describe('a locked SQLite store', { concurrency: 4 }, () => {
   // First, as they wait longest: the others run beside them.
-  it('does not end fatura up: it serves and tries again when the lock lasts long after the start', async t => {
+  it('does not end fatura up, which serves and repeats a failed sync during a long lock', async t => {
     const world = await createSyncWorld(t, { invoices: 40, seed: 74 })
     world.sandbox.faults.set('retrieve_account', 'too_many', { times: 1, retryAfter: '20' })
     const { program, address } = await startUp(world)
@@ -130,19 +130,19 @@ describe('a locked SQLite store', { concurrency: 4 }, () => {
     await program.waitFor(/"msg":"waiting: another process writes to this store"/)
     assert.equal((await program.stop()).code, 0)
   })
+})
 
-  it('fatura up ends with code 1 when its sync thread crashes', async t => {
-    const world = await createSyncWorld(t, { invoices: 1 })
-    const crash = join(world.cli.folder, 'crash.mjs')
-    await writeFile(
-      crash,
-      `import { isMainThread } from 'node:worker_threads'
-       if (!isMainThread) setTimeout(() => { throw new Error('planted') })`,
-    )
-    const outcome = await world.run(['up', '--port', '0'], { env: { NODE_OPTIONS: `--import=${crash}` } })
-    assert.equal(outcome.code, 1)
-    assert.match(outcome.stderr, /^fatura: unexpected failure, please report it: Error: planted\n/)
-  })
+it('fatura up ends with code 1 when its sync thread crashes', async t => {
+  const world = await createSyncWorld(t, { invoices: 1 })
+  const crash = join(world.cli.folder, 'crash.mjs')
+  await writeFile(
+    crash,
+    `import { isMainThread } from 'node:worker_threads'
+     if (!isMainThread) setTimeout(() => { throw new Error('planted') })`,
+  )
+  const outcome = await world.run(['up', '--port', '0'], { env: { NODE_OPTIONS: `--import=${crash}` } })
+  assert.equal(outcome.code, 1)
+  assert.match(outcome.stderr, /^fatura: unexpected failure, please report it: Error: planted\n/)
 })
 
 test('a SQLite writer reports after 2 s that it waits for another writer, and gives up after 30 s', async t => {

@@ -181,7 +181,7 @@ describe('the account that a store is bound to', { concurrency: 3 }, () => {
     })
   }
 
-  it('is bound for InvoiceXpress as well', async t => {
+  it('is recorded for InvoiceXpress as well', async t => {
     const world = await createSyncWorld(t, { invoices: 30, lines: 1, seed: 51 })
     const ix = await startInvoiceXpressSandbox({ documents: createDocuments(world.account), apiKey: 'ixKey' })
     t.after(() => ix.close())

@@ -162,7 +162,7 @@ for (const engine of engines)
       await assertTrue(account, store)
     })
 
-    it('excludes a set-aside invoice that now fits', async t => {
+    it('excludes a set-aside invoice that is valid now', async t => {
       const { account, connector, store, some, count } = await startListed(t, engine)
       const invoice = some('paid')
       const { currency } = invoice
@@ -186,7 +186,7 @@ for (const engine of engines)
       assert.equal((await countsOf(store)).corrected, 1)
     })
 
-    it('confirms no difference too early when the clock is set ahead', async t => {
+    it('includes no difference too early when the clock is set ahead', async t => {
       const { connector, store, some, count } = await startListed(t, engine)
       some('paid').status = 'void'
       await connector.relist(true)

@@ -107,7 +107,7 @@ describe('an answer that overlaps in time with the stored answer', () => {
     assert.equal(decide(answer({ ...early, fields }), [stored(fields)]).action, 'overlap')
   })
 
-  it('overlaps also with an answer that is stored under another customer', () => {
+  it('is recognized even when the stored answer belongs to another customer', () => {
     const tombstone = deleted({ customer_id: 'cus_b' })
     assert.equal(decide(answer(early), [tombstone]).action, 'overlap')
   })

@@ -31,7 +31,7 @@ describe('the decision about an invoice', () => {
     })
   })
 
-  it('keeps the deletion of an invoice that is already deleted or was never seen', () => {
+  it('is a deletion when the missing invoice is already deleted or was never seen', () => {
     for (const before of [null, deleted()])
       assert.deepEqual(decide(gone(), before === null ? [] : [before]), { action: 'delete', key, before })
   })
@@ -104,7 +104,7 @@ describe('the description of a change', () => {
   for (const [what, before, fields, words] of cases)
     it(`says ${words} for ${what}`, () => assert.equal(describeChange(before, recordOf(fields)), words))
 
-  it('names changed facts even when the record brings no facts', () => {
+  it('names a changed payment fact even when the new record has no payment facts', () => {
     const { payment, ...record } = recordOf({ status: 'open' })
     assert.equal(describeChange(stored({ status: 'open' }), record), null)
     assert.equal(describeChange(paid({ due_date: '2026-05-01' }), record), 'changed: due_date')
@@ -124,7 +124,7 @@ describe('the description of a change', () => {
 })
 
 describe('a completed record', () => {
-  it('is complete when no earlier record is stored', () => {
+  it('equals the given record when no earlier record is stored', () => {
     const { invoice, lines, payment, claim, unread } = told()
     const noDocument = { ix_sync_state: 'not_synced', ix_id: null, ix_status: null, ix_created_at: null }
     const whole = { invoice: { ...invoice, ...noDocument }, lines, payment }
@@ -190,7 +190,7 @@ describe('taxes by rate', () => {
     })
 })
 
-it('only the kinds refused and outdated count as refused', () => {
+it('only set-aside records of the kinds refused and outdated count as refused', () => {
   const kinds = ['refused', 'outdated', 'invoice', 'waiting', 'overlapped', 'document', '']
   assert.deepEqual(kinds.filter(isRefusedKind), ['refused', 'outdated'])
   assert.equal(noId, '')

@@ -117,7 +117,7 @@ describe('the deletion guard', { concurrency: 3 }, () => {
       assert.deepEqual([allowed, held.length], [20, 10])
     })
 
-    it(`keeps documents that all move to other clients at once, unless other invoices own them: ${engine.name}`, async t => {
+    it(`keeps the links of documents whose clients all get another tax ID, unless other invoices own them: ${engine.name}`, async t => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
       const guard = await createDeletionGuard(store, pino({ level: 'silent' }), false)

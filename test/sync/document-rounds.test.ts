@@ -32,7 +32,7 @@ const asideOf = async ({ store }: DocumentRig) =>
 
 for (const engine of engines)
   describe(`rounds over documents on ${engine.name}`, { concurrency: 3 }, () => {
-    test('a missing document is missed once in a round, and its link ends in the next round', async t => {
+    test('a missing document counts as missed once in a round, and its link ends in the next round', async t => {
       const rig = await startDocuments(t, engine, {
         invoices: 60,
         documents: ordinary,
@@ -58,7 +58,7 @@ for (const engine of engines)
       assert.equal((await rig.invoice(id)).ix_sync_state, 'failed')
     })
 
-    test('a listed document that does not fit is set aside, reported once, and stored once it fits', async t => {
+    test('an invalid listed document is set aside, reported once, and stored once it is valid', async t => {
       const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary, attempts: 2 })
       const [id, document] = anyOrdinary(rig)
       const { total } = rig.documents.documents.get(document) ?? assert.fail()
@@ -112,7 +112,7 @@ for (const engine of engines)
       await assert.rejects(rig.sync.refreshOpen(), /refused the key/)
     })
 
-    test('a client that does not fit is set aside, and the other clients are stored', async t => {
+    test('an invalid client is set aside, and the other clients are stored', async t => {
       const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary, attempts: 2 })
       const [, document] = anyOrdinary(rig)
       const whose = rig.documents.documents.get(document)?.client.id ?? 0

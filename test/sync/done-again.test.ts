@@ -27,7 +27,7 @@ const countHeld = async (store: WriteStore) => (await store.listSetAside(1_000, 
 
 for (const engine of engines)
   describe(`a transaction that is repeated, on ${engine.name}`, { concurrency: 3 }, () => {
-    test('counts its losses once', async t => {
+    test('counts its deletions once', async t => {
       const { store } = await openStores(t, engine)
       const again = rollBackOnce(store)
       const guard = await createDeletionGuard(store, createLog().log, false)
@@ -40,7 +40,7 @@ for (const engine of engines)
       assert.equal(await countHeld(store), 1)
     })
 
-    test('holds back and forgets exactly the deletions that the table contains', async t => {
+    test('holds back or forgets deletions only when it commits', async t => {
       const { store } = await openStores(t, engine)
       const guard = await createDeletionGuard(store, createLog().log, false)
       const hold = (tx: WriteTransaction) => guard.allows(tx, 'deletion', keys(25))
@@ -73,7 +73,7 @@ for (const engine of engines)
       assert.equal(await countHeld(store), 25)
     })
 
-    test('clears a set-aside document that fits again', async t => {
+    test('clears a set-aside document that is valid again', async t => {
       const { store } = await openStores(t, engine)
       const say = (wanted: Wanted | null) => (tx: WriteTransaction) =>
         saveAside(tx, 'invoicexpress', 'document', new Map([[7, { askedAt: 1, wanted }]]))
@@ -109,10 +109,10 @@ for (const engine of engines)
       assert.deepEqual([overlapped, (await find())?.id], [0, id])
     }
 
-    test('recognizes its own earlier answer, and shows a restored invoice again', t =>
+    test('recognizes the answer of its first attempt, and shows a restored invoice', t =>
       comeBack(t, rollBackOnce))
 
-    test('recognizes its own earlier answer when it commits node by node', t =>
+    test('recognizes the answer of its first attempt when it commits node by node', t =>
       comeBack(t, store => {
         let isFirst = true
         return {

@@ -91,7 +91,7 @@ describe('the division of a list into ranges', () => {
       assert.equal(plan.remainingAfter([]).length, count)
     })
 
-  it('a page of a list without a start keeps its next page, even with negative times', () => {
+  it('keeps the next page of a list without a start, even at negative times', () => {
     const { plan, pass } = planOf([wholeList])
     assert.equal(plan.recordRead(pass, page({ reached: -1 })).next, 'in_1')
   })
@@ -111,7 +111,7 @@ describe('the remaining part of a list', () => {
     assert.deepEqual(plan.remainingAfter([{ pass, page: page({ next: null }) }]), [older])
   })
 
-  it('begins after the stored invoices, including invoices that do not fit', () => {
+  it('begins after the stored invoices, including invalid invoices', () => {
     const { plan, pass } = planOf(ranges)
     const [newer, older] = ranges as [Range, Range]
     const unfit = [{ id: 'in_3', reason: 'odd' }]

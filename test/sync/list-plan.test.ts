@@ -130,7 +130,7 @@ it('small and large lists are read completely after interruptions at any page', 
 
 it('a list of 5,000 invoices is read completely after interruptions', () => assertReadWhole(5_000, 500))
 
-it('a page that ends within its range’s last second continues within that second', () => {
+it('a range whose page ends within its last second continues within that second', () => {
   const range = { from: 100, before: 200, after: null, isCut: true }
   const walkOf = () => {
     const plan = new ListPlan([range], 4)

@@ -9,7 +9,7 @@ import { listRanges } from '../../src/sync/invoices/list-ranges.ts'
 import { type Range, wholeList } from '../../src/sync/invoices/ranges.ts'
 import { until } from '../support/worlds/stopped-clock.ts'
 
-test('the cursor stays before a page that cannot be stored, whatever later pages of its range store', {
+test('a range’s cursor stays before a page that cannot be stored, even when later pages are stored', {
   timeout: 600_000,
 }, async t => {
   const sandbox = await startStripeSandbox({ invoices: 3_000, lines: 1, seed: 5 })

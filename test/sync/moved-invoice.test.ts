@@ -57,7 +57,7 @@ for (const engine of engines)
       assert.equal(await store.checkCounts(), 0)
     })
 
-    test('stays deleted as a draft when an older list of the new customer still shows it', async t => {
+    test('stays deleted when it was a draft and an older list of the new customer still shows it', async t => {
       const { account, source, store, connect } = await startRig(t, engine, { invoices: 40, seed: 71 })
       const [answer, deletion] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       let isHeld = false

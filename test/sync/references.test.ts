@@ -147,7 +147,7 @@ for (const engine of engines)
       assert.deepEqual(await store.readClients(1, 0, 10), [7, 9])
     })
 
-    it('a number that two invoices have links the one of the same client, or neither when both are', async t => {
+    it('a number of two invoices links only the invoice of the same client, and none when both have this client', async t => {
       const { apply, save, saveClient, ties } = await open(t, numbers)
       const [mine, other] = ['PT509442013', 'PT501964843']
       await save(makeDocument(1, { reference: 'A-1', client_id: 7 }))

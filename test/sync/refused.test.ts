@@ -93,7 +93,7 @@ let told = 0
 
 for (const engine of engines)
   describe(`refused invoices on ${engine.name}`, { concurrency: 2 }, () => {
-    it('appear once in status, doctor, explain and a metric, until they fit or are deleted', async t => {
+    it('appear once in status, doctor, explain and a metric, until they are accepted or deleted', async t => {
       const clinic = await open(t, engine)
       const { account, connector, run, shown, spoil } = clinic
       const [odd, foreign, nameless, changing] = ['paid', 'void', 'open', 'paid'].map(clinic.take) as [

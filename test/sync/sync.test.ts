@@ -290,7 +290,7 @@ for (const engine of engines) {
       assert.ok(list.asked < 90, `${list.asked} pages`)
     })
 
-    test('a record that does not fit is set aside, and all other records are stored', async t => {
+    test('an invalid record is set aside, and all other records are stored', async t => {
       const rig = await startRig(t, engine, { invoices: 130, lines: 1, seed: 33 })
       const { account, store, connector } = rig
       const ids = [account.order.at(120), account.order.at(40)]

@@ -10,7 +10,7 @@ import { isBefore, WrittenPlace } from '../../src/sync/written-place.ts'
 import { engines } from '../support/databases/engines.ts'
 import { changeRows } from '../support/databases/store-rows.ts'
 
-test('places in one life of a store are ordered by epoch and then by heartbeats', () => {
+test('positions of the lease in one life of a store are ordered by epoch and then by heartbeats', () => {
   const place = (life: string, epoch: number, beats: number) => ({ life, epoch, beats })
   const cases = [
     [place('a', 1, 5), place('a', 1, 6), true],

@@ -258,7 +258,7 @@ describe('a document has one owner', () => {
     const known = [seen({ reference: 'in_other' }), seen({ id: 11 })]
     assert.equal(idOf({ claim, known }), 11)
   })
-  it('the first issued of several claiming invoices owns the document, and at equal times the lowest ID', () => {
+  it('the claiming invoice that was issued first owns the document, and at equal times the lowest ID', () => {
     const issued_at = '2026-03-01T00:00:00.000Z'
     const invoice = { issued_at }
     const stateBeside = (fields: Partial<Invoice>, ix_id?: number) =>

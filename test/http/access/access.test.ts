@@ -143,7 +143,7 @@ describe('access tokens', () => {
     await assertInvalid(() => authenticate(`Bearer ${token}`), /revoked/)
   })
 
-  test('for some customers give no access when no customer is named', async () => {
+  test('for some customers give no access when their record lists no customer', async () => {
     const { id, token, hash } = createToken()
     const record = { id, hash, every_customer: false, expires_at: null, revoked_at: null }
     const authenticate = createAuthenticate({ findToken: async () => record })
@@ -161,7 +161,7 @@ describe('access tokens', () => {
     await assertInvalid(() => authenticate(`Bearer ${token}`), /expired/)
   })
 
-  test('are remembered one by one, and no longer than their record is valid', async () => {
+  test('are remembered as a whole, so that a forged token with a remembered ID is refused', async () => {
     const { id, token, hash } = createToken()
     const record: TokenRecord = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
     const { clock, now } = stopBothClocks()
@@ -178,7 +178,7 @@ describe('access tokens', () => {
       await assert.rejects(async () => authenticate(spelling), { message: /revoked/ })
   })
 
-  test('are remembered for half a second from the question to a slow store, not from its answer', async () => {
+  test('are remembered for half a second from the request to a slow store, not from its answer', async () => {
     const { id, token, hash } = createToken()
     const record: TokenRecord = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
     const { clock, now } = stopBothClocks()
@@ -230,7 +230,7 @@ describe('the rate limiter', () => {
     }
   })
 
-  test('keeps a limited number of windows, and starts the oldest ones again', () => {
+  test('keeps a limited number of windows, and forgets the oldest ones', () => {
     const take = createRateLimiter({ requests: 1, seconds: 3_600 })
     for (let n = 0; n < 110_000; n++) take(`fat_${n}`)
     assert.equal(take('fat_109999').allowed, false, 'the latest is counted')

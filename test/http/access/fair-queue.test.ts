@@ -41,7 +41,7 @@ process.on('warning', warning => {
 })
 
 describe('the fair queue', () => {
-  it('holds the limits of a member, a group and all, and starts one more after each end', async t => {
+  it('keeps the limits per member, per group and in total, and starts one more entry after each end', async t => {
     for (const [limits, first, next] of [
       [{ perMember: 1 }, ['a1', 'a2', 'b1'], ['a1']],
       [{ perGroup: 2 }, ['a1', 'a1', 'b1'], ['a1']],
@@ -171,7 +171,7 @@ describe('the fair queue', () => {
     assert.deepEqual(queue.started, ['a1'])
   })
 
-  it('gives a member’s pace or the pace of all as the reason of a refusal', async t => {
+  it('names the member’s pace or the total pace as the reason of a refusal', async t => {
     const clock = stopClock(t)
     for (const [limits, reason] of [
       [{ perMemberSecond: 0.1 }, /own/],
@@ -204,7 +204,7 @@ describe('the fair queue', () => {
     await Promise.all(refused)
   })
 
-  it('starts an entry by a timer while another entry waits for an end', async t => {
+  it('starts a paced entry on time while a member at its limit waits', async t => {
     const clock = stopClock(t)
     const queue = openQueue(t, { perMember: 1, perMemberSecond: 20 })
     queue.ask('a1', 'a1')

@@ -106,7 +106,7 @@ describe('an address with many wrong tokens', () => {
     }
   }
 
-  test('has 20 lookups at once, 1,000 that wait for a second, and 503 beyond', async t => {
+  test('gets 20 lookups at once and 1,000 that wait for a second, and then 503', async t => {
     const clock = stopClock(t)
     const asked: ((found: null) => void)[] = []
     const authenticate = createAuthenticate({ findToken: () => new Promise(resolve => asked.push(resolve)) })
@@ -184,7 +184,7 @@ describe('an address with many wrong tokens', () => {
 })
 
 describe('the guard’s memory', () => {
-  test('begins a window with the first count, ends it by time, and gives whole seconds', () => {
+  test('begins a window at the first count, ends it on time, and gives its remaining time in whole seconds', () => {
     const windows = createWindows(10)
     assert.equal(windows.find('a', 0), undefined)
     assert.deepEqual({ ...windows.add('a', 500) }, { count: 1, endsMs: 10_500 })

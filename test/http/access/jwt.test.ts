@@ -323,7 +323,7 @@ describe('a JWT of the identity provider', () => {
   })
 })
 
-describe('attacks of RFC 8725 on JWTs', () => {
+describe('the rules of RFC 8725 for JWTs and key sets', () => {
   test('a JWT with the algorithm none, another key’s algorithm or a public key as secret is refused', async t => {
     const rsa = makeSigningKey('rsa', 'RS256')
     const undeclared = makeSigningKey('undeclared', 'RS256')

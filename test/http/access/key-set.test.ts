@@ -180,7 +180,7 @@ describe('a rotation of the provider’s keys', () => {
     assert.equal(provider.fetches, 2)
   })
 
-  test('replaces a key under the same ID, and keeps an equal one', async t => {
+  test('replaces a changed key under the same ID, and keeps an unchanged key', async t => {
     const { provider, send, clock } = await start(t, { unknownMs: 0 })
     const [first] = provider.keys as [SigningKey]
     const old = provider.token()
@@ -251,8 +251,8 @@ describe('invented key IDs in JWTs', () => {
   })
 })
 
-describe('the times of reading a key set', () => {
-  test('are 5 minutes after a success, a minute after a failure, and 5 seconds without a key', async t => {
+describe('the next read of a key set', () => {
+  test('comes 5 minutes after a success, a minute after a failure, and 5 seconds without any key', async t => {
     const timeouts = t.mock.method(globalThis, 'setTimeout', () => ({ unref() {} }))
     const delays = () =>
       timeouts.mock.calls

@@ -206,7 +206,7 @@ describe('a customer link', () => {
     assert.match(await messageOf(authenticate, late), /revoked/)
   })
 
-  test('opens only customers of its key, and a change of these takes effect', async () => {
+  test('opens only its key’s customers, also after these customers change', async () => {
     const signer = makeLinkSigner(['cus_ana', 'cus_bob'])
     const { authenticate, clock } = start(signer.key)
     await authenticate(`Bearer ${signer.token()}`)
@@ -237,8 +237,8 @@ describe('a customer link', () => {
   })
 })
 
-describe('the cost of verifying JWTs and links', () => {
-  test('is one verification for each signature, however many requests send it at once', async t => {
+describe('the verification of JWTs and links', () => {
+  test('happens once for each signature, however many requests send it at once', async t => {
     const signer = makeLinkSigner()
     const { authenticate, clock } = start(signer.key)
     const verify = t.mock.method(globalThis.crypto.subtle, 'verify')
@@ -265,7 +265,7 @@ describe('the cost of verifying JWTs and links', () => {
     }
   })
 
-  test('is no waiting for a remembered token, whatever its length and spaces are', async () => {
+  test('does not delay a remembered token, whatever its length and spaces are', async () => {
     const signer = makeLinkSigner()
     const { authenticate } = start(signer.key)
     const header = `Bearer ${signer.token()}`
@@ -280,7 +280,7 @@ describe('the cost of verifying JWTs and links', () => {
     assert.ok(!(authenticate(header.replace(' ', '   ')) instanceof Promise))
   })
 
-  test('is avoided for an hour after a valid signature, and for seconds after a refused one', async t => {
+  test('is not repeated for an hour after a valid signature, and for seconds after a refused one', async t => {
     const verify = t.mock.method(globalThis.crypto.subtle, 'verify')
     const signer = makeLinkSigner()
     const { authenticate, clock } = start(signer.key)
@@ -306,7 +306,7 @@ describe('the cost of verifying JWTs and links', () => {
     assert.equal(await verifications(token, token), 1)
   })
 
-  test('counts forged variants against their address, and never affects valid tokens', async () => {
+  test('counts forged variants against the client’s address, and always lets valid tokens in', async () => {
     const signer = makeLinkSigner()
     const { authenticate, asked } = start(signer.key)
     const client = () => '192.0.2.1'
@@ -328,7 +328,7 @@ describe('the cost of verifying JWTs and links', () => {
     await authenticate(`Bearer ${signer.token({ jti: 1 })}`, client)
   })
 
-  test('counts invented key IDs against their address, and not expired or unfitting tokens', async () => {
+  test('counts invented key IDs against the client’s address, but not tokens for another service', async () => {
     const signer = makeLinkSigner()
     const { authenticate } = start(signer.key)
     const client = () => '192.0.2.1'
@@ -344,7 +344,7 @@ describe('the cost of verifying JWTs and links', () => {
     await authenticate(`Bearer ${signer.token()}`, client)
   })
 
-  test('is zero when JWTs and links are not configured', async () => {
+  test('does not happen when JWTs and links are not configured', async () => {
     const authenticate = createAuthenticate({ findToken: () => null })
     assert.equal(await messageOf(authenticate, makeLinkSigner().token()), 'The access token is malformed.')
     assert.equal(await messageOf(start().authenticate, 'a.b.c'), 'The access token is malformed.')

@@ -166,7 +166,7 @@ describe('the admin port', { concurrency: 3 }, () => {
     assert.ok(await isRefused(port))
   })
 
-  it('refuses two tokens, accepts a whole URL as target, and limits and logs wrong tokens by address', async t => {
+  it('refuses a request with two tokens, and limits and logs wrong tokens by client address', async t => {
     const cli = await createCli(t)
     const { serving, port, ask } = await startAdmin(cli)
     const get = (target: string, ...lines: string[]) =>

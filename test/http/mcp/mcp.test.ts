@@ -370,7 +370,7 @@ it('/mcp is served only with the setting MCP', async t => {
   assertError(await service.get('/mcp', { method: 'POST' }), 404, 'route_not_found')
 })
 
-it('/mcp shortens a page that is too large, and continues there without losing a row', async t => {
+it('/mcp shortens a page that is too large, and the next page continues without losing a row', async t => {
   const names = ['Ana', 'x'.repeat(400), '"\\<'.repeat(100), '🧾'.repeat(200), 'ção '.repeat(20)]
   const records = Array.from({ length: 1_204 }, (_, index) => {
     const issued_at = `2026-0${index < 120 ? 4 : 3}-02T09:30:00.000Z`

@@ -92,7 +92,7 @@ for (const engine of engines)
       assert.deepEqual(await lastMail('192.0.2.3'), [])
     })
 
-    test('gives the same answer for every address, and mails only the newest invoice’s address', async () => {
+    test('gives the same answer for every address, and mails only the address of the newest invoice', async () => {
       const answers = []
       for (const email of [
         'now@padaria.example',
@@ -112,7 +112,7 @@ for (const engine of engines)
       )
     })
 
-    test('sends at most three mails an hour per address, and accepts 20 requests per source', async () => {
+    test('sends at most three mails an hour per e-mail address, and accepts 20 requests per client address', async () => {
       await service.save(record('in_7', 'cus_often', 'often@x.example', 1))
       for (let count = 0; count < 5; count++)
         assert.equal((await ask({ email: 'often@x.example' }, '192.0.2.6')).status, 202)

@@ -647,7 +647,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     assert.doesNotMatch(JSON.stringify(found), /\.pdf/)
   })
 
-  it('refuses a sample that is not a number', async t => {
+  it('refuses a sample size that is not a number', async t => {
     const clinic = await open(t)
     const outcome = await clinic.run(['doctor', '--sample', 'all'])
     assert.deepEqual([outcome.code, outcome.stdout], [1, ''])

@@ -288,7 +288,7 @@ for (const engine of engines)
       assert.deepEqual(await run('--tolerance', '0'), [1, ['total_differs', 'tax_differs'], false])
     })
 
-    it('reports no document for a void invoice that a credit note cancels in full', async t => {
+    it('finds no difference when a credit note cancels the document of a void invoice in full', async t => {
       const { store, url } = await openStores(t, engine)
       const cli = await createCli(t)
       const credited: Planted[] = [{ n: 1, invoice: { status: 'void' }, document: { taxes_total: '23.0' } }]

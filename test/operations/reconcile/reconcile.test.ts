@@ -468,7 +468,7 @@ for (const engine of engines)
       ])
     })
 
-    it('finds documents that name an unknown payment or number, or that of several invoices', async t => {
+    it('finds documents that name an unknown payment or number, or one that several invoices have', async t => {
       const { store, find } = await createWorld(t, engine, { DOCUMENT_REFERENCE: '{id},{payment},{number}' })
       const rules = { ...defaultRules, ...templates('{id}', '{payment}', '{number}') }
       const { apply, save, saveClient } = linkedStore(store, rules)
@@ -550,7 +550,7 @@ for (const engine of engines)
       assert.deepEqual([json.document_id, json.total, json.document_total], [1, '-5.00', '-5.5'])
     })
 
-    it('respects the limits of a month in a time zone, also when clocks change', async t => {
+    it('respects the first and last moment of a month in a time zone, also when clocks change', async t => {
       const { store, run, find, look } = await createWorld(t, engine)
       const at = (id: string, issued_at: string) => ({ invoice: { id, issued_at } })
       await plant(store, [

@@ -55,7 +55,7 @@ describe('calls to a source', () => {
     assert.ok(Math.max(...moments()) < 4_000, `the last one after ${Math.max(...moments())} ms`)
   })
 
-  it('run urgent calls first, and slow calls last at their own rate', async t => {
+  it('come first when they are urgent, and last at their own rate when they are slow', async t => {
     const clock = stopClock(t)
     const call = createPacedCall(pace({ perSecond: 50, slowlyPerSecond: 5, inFlight: 4 }), failures)
     const order: string[] = []

@@ -196,7 +196,7 @@ describe('a list of documents', () => {
     assert.deepEqual(got, { documents: [expected], misfits: [], pages: 1, total: 1 })
   })
 
-  test('returns the fitting documents, and the ID and field of each other document', async t => {
+  test('returns the valid documents, and the ID and wrong field of each invalid document', async t => {
     const others = [{ ...payload, id: 17, status: null }, { ...payload, id: 'abc' }, null]
     const { source } = await start(t, answer(page([payload, ...others])))
     const { documents, misfits } = await source.listDocuments({}, 1)

@@ -99,7 +99,7 @@ describe('a document as it is shown', () => {
     })
   })
 
-  test('has no second currency when it has none or an unknown name', () => {
+  test('has no second currency when InvoiceXpress gives none, or one with an unknown name', () => {
     assert.equal(show({}, 'usd').in_invoice_currency, null)
     const multicurrency = { rate: '2', currency: 'Patacão', total: '246' }
     assert.equal(show({ multicurrency }, 'usd').in_invoice_currency, null)

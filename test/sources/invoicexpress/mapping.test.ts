@@ -36,7 +36,7 @@ describe('the mapping of an InvoiceXpress document', () => {
       else assert.deepEqual(mapDocument(Object.freeze(payload)), expected)
     })
 
-  test('every type with and without an invoice is among the test’s payloads', () => {
+  test('is tested for every type with and without an invoice', () => {
     const types = [...payloads.values()].filter(({ expected }) => expected !== 'unfit')
     for (const type of documentTypes) assert.ok(types.some(({ payload }) => payload.type === type))
     assert.ok(types.some(({ expected }) => expected === null))
@@ -50,7 +50,7 @@ test('a value that is not an object is neither a document nor a client', () => {
   }
 })
 
-test('a document with any field replaced is whole, ignored or refused', () => {
+test('a document with one field replaced by any value is valid, ignored or refused', () => {
   const fields = Object.keys(settled)
   fc.assert(
     fc.property(fc.constantFrom(...fields), fc.jsonValue(), (field, value) => {
@@ -107,7 +107,7 @@ describe('the mapping of an InvoiceXpress client', () => {
         assert.deepEqual(mapClient({ id, name: 'Ana', fiscal_id }), { id: 4455, tax_id })
   })
 
-  test('refuses any other client', () => {
+  test('refuses a client with an invalid ID or tax ID', () => {
     for (const client of [
       { fiscal_id: '5' },
       { id: 'ana' },

@@ -121,7 +121,7 @@ for (const engine of engines)
     })
   })
 
-describe('a wait for InvoiceXpress', { concurrency: 8 }, () => {
+describe('InvoiceXpress and its PDFs', { concurrency: 8 }, () => {
   describe('fatura serve with InvoiceXpress', { concurrency: 2 }, () => {
     const invoice = makeInvoice({ id: 'in_1', number: '2026-1', ...withDocument })
 
@@ -174,7 +174,7 @@ describe('a wait for InvoiceXpress', { concurrency: 8 }, () => {
     })
   })
 
-  test('any other fault gives a JSON error, and the next request succeeds', async t => {
+  test('any fault except a time-out gives a JSON error, and the next request succeeds', async t => {
     const { upstream, made, download } = await startWorld(t, anyEngine)
     for (const { listener, failure } of Object.values(faults)) {
       if (failure === 'timeout') continue

@@ -90,7 +90,7 @@ describe('the SAF-T file of a month at InvoiceXpress', { timeout: 600_000 }, () 
   test('needs a valid key', t =>
     assertFails(t, [{ errors: {} }, 401], ['failed', /^InvoiceXpress refused the key/]))
 
-  test('is recognized when it is incomplete', async t => {
+  test('is refused when it is incomplete', async t => {
     const files = await startUpstream(t, (_request, response) => {
       response.writeHead(200, { 'content-length': 1_000 }).write(xml, () => response.destroy())
     })

@@ -52,7 +52,7 @@ describe('the body of a PDF', () => {
       }
   })
 
-  test('is accepted only with status 200, without an encoding and with a known end', async t => {
+  test('is accepted only with status 200, without an encoding, and with a length or in chunks', async t => {
     const pdf = makePdf(100)
     const answers: [RequestListener, 'missing' | 'failed', RegExp][] = [
       ...[404, 410].map(status => [status, 'missing', /no longer has the PDF/] as const),

@@ -95,7 +95,7 @@ describe('the mapping of a Stripe invoice', () => {
       check(withDecimals(name))
     })
 
-  test('both forms of decimals and every reason of refusal are among the test’s payloads', () => {
+  test('is tested with both forms of decimals and every reason of refusal', () => {
     const decimals = names.flatMap(name => withDecimals(name).lines ?? [])
     assert.ok(decimals.some(line => typeof line.quantity_decimal === 'object' && line.quantity_decimal))
     assert.ok(decimals.some(line => typeof line.pricing?.unit_amount_decimal === 'object'))
@@ -105,7 +105,7 @@ describe('the mapping of a Stripe invoice', () => {
     assert.deepEqual([...new Set(refusals)].sort(), [false, 'no_customer', 'preview', 'unknown_status'])
   })
 
-  test('the mapping of a mapped invoice changes nothing', () => {
+  test('changes nothing in an invoice that is already mapped', () => {
     for (const { invoice, rates, previous, lines = [] } of names.map(read)) {
       const known = new Map(Object.entries(rates))
       const first = mapStored(invoice, known, previous, lines.map(mapLine))

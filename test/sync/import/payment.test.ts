@@ -107,7 +107,7 @@ test('given payment facts are read and completed', () => {
   assert.deepEqual('record' in none && none.record.payment, completePaymentFacts(invoice))
 })
 
-test('a payment that does not fit is refused with the name of its field', () => {
+test('an invalid payment is refused with the name of its field', () => {
   const payment = { id: 'pi_1', amount_cents: 1, paid_at: null }
   const table: [payment: unknown, field: string, reason: RegExp][] = [
     ['paid', 'payment', /^must be a JSON object, or left out/],
