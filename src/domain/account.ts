@@ -233,7 +233,7 @@ export interface AccountQuery {
 export const entriesOfPage = { default: 50, max: 200 } as const
 
 /**
- * What the store found for one page of a statement. The keys of both maps are currencies. `opening` sums the entries before the period.
+ * Data that the store read for one page of a statement. The keys of both maps are currencies. `opening` sums the entries before the period.
  * `earlier` sums the entries of the period before this page.
  */
 export interface FoundEntries {

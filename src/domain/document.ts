@@ -195,7 +195,7 @@ interface PrintedNumber {
 export const claimedStates = ['creating', 'synced', 'failed', 'ignored'] as const
 export type ClaimedState = (typeof claimedStates)[number]
 
-/** What the document's creator recorded with the invoice. A field is null when nothing readable is recorded. */
+/** Facts about the document that its creator recorded with the invoice. A field is null when nothing readable is recorded. */
 export interface Claim {
   state: ClaimedState | null
   ix_id: number | null

@@ -95,7 +95,7 @@ export interface Correction extends InvoiceKey {
   found_at: number
 }
 
-/** What an invoice can lose. A draft can be deleted, and an invoice can lose its document. */
+/** Kinds of losses. A draft can be deleted, and an invoice can lose its document. */
 export type Loss = (typeof setAsideKinds.deletion_guard)[number]
 
 export interface SetAsideCount {
@@ -133,7 +133,7 @@ export interface ConnectorReads {
 export interface LeaseWrites {
   /** Takes over the lease that was read as `seen`. Returns null when the lease has changed since. */
   takeLease(seen: Lease, holder: string): Promise<Lease | null>
-  /** Shows that the holder lives. Returns the number of beats, or null when another process holds the lease. */
+  /** Shows that the holder lives. Returns the number of heartbeats, or null when another process holds the lease. */
   renewLease(epoch: number): Promise<number | null>
   /** Frees the lease, so that another process can take it at once. Does nothing when another process holds it already. */
   releaseLease(epoch: number): Promise<void>

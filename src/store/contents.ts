@@ -2,7 +2,7 @@
 
 export type Value = string | number | null
 
-/** One item of a store: its values in the order of its kind's columns. */
+/** The values of one item of a store, in the order of the columns of its kind. */
 export type Content = readonly Value[]
 
 export interface Kind {

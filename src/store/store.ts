@@ -56,7 +56,7 @@ export interface Snapshot extends Freshness {
   version: number
 }
 
-/** A page of a list with its total and its snapshot, all read at one moment. */
+/** A page of a list with its total, the customer's version and the store's freshness, all read at one moment. */
 export interface InvoicePage extends Snapshot {
   total: number
   page: number

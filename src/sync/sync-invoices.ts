@@ -51,7 +51,10 @@ export async function syncInvoices(
   if (again !== null) reportStep('retrySetAside', again)
 }
 
-/** Returns how many pages of the relist one run reads. 0 unless a relist is unfinished or would be due before the next run. */
+/**
+ * Returns how many pages of the relist (the repeated list of all invoices) one run reads. Returns 0 unless a relist is unfinished or would
+ * be due before the next run.
+ */
 export function relistPages(
   connector: Pick<Connector, 'source'>,
   relist: Stream | undefined,
@@ -61,7 +64,7 @@ export function relistPages(
   const sinceLastRun = lastRunAt === null ? 0 : Math.max(0, clocks.calendar() - lastRunAt)
   const relistEvery = relistEveryOf(connector)
   const remainingMs = remainingSince(relist?.succeeded_at ?? null, relistEvery, clocks)
-  // Half of the relist's interval is the limit, so that a list that ended in this run is not due again.
+  // A relist that ended in this run must not be due again at once. So at most half of the relist's interval counts here.
   const isDue = remainingMs <= Math.min(sinceLastRun, relistEvery / 2)
   if (!isDue && (relist?.cursor ?? null) === null) return 0
   return Math.max(relistPagesAtLeast, Math.floor((sinceLastRun / 1_000) * relistPagesPerSecond))

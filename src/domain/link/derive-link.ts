@@ -110,7 +110,7 @@ function describeTie({ document, names: [name] }: Candidate): string {
   return name === undefined || name.kind === 'id' ? tie : `${tie}, its ${name.kind}`
 }
 
-/** Returns the sync state of an invoice that no document certifies. A null state keeps the last link. */
+/** Returns the sync state of an invoice that no document certifies. Returns a null state when the last link stays. */
 function deriveWithout(
   { invoice, claim }: Claimed,
   known: readonly KnownDocument[],

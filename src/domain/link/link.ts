@@ -12,7 +12,7 @@ import {
   namesOf,
 } from './reference.ts'
 
-/** Settings of the convention with the creator of documents. Companies may choose other values. */
+/** Settings of the convention by which a document names its invoice. Companies may choose other values. */
 export const defaultRules = {
   /** Templates that a document's reference may follow. */
   references: defaultTemplates,

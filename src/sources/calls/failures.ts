@@ -4,7 +4,7 @@ import type { UpstreamOutcome } from './telemetry.ts'
 export interface Failures {
   name: string
   mayPass(error: unknown): boolean
-  /** True when the upstream itself failed. The answer that it has no such record is no fault. */
+  /** True when the upstream itself failed. An answer that a record does not exist is no failure of the upstream. */
   isFault(error: unknown): boolean
   /** Milliseconds for which the upstream asks us to pause. 0: no pause. */
   pauseFor(error: unknown): number

@@ -15,8 +15,8 @@ import { invoiceXpressFailures, readPage, readQrUrl, readWrapped, unfit } from '
 import { invoiceXpressIdentity } from './source-identity.ts'
 
 /**
- * Uses 480 of the 780 requests per minute that InvoiceXpress allows an account. The
- * rest is for downloads and other programs. A sandbox has no limits by default.
+ * Limits the connector to 480 of the 780 requests per minute that InvoiceXpress allows an account. The rest is for downloads and other
+ * programs. A sandbox has no limits by default.
  */
 export function paceFor(base: string): Pace {
   return { perSecond: isInvoiceXpressOwn(base) ? 8 : 10_000, attempts: 6, patienceMs: 60_000 }

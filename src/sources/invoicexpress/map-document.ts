@@ -149,7 +149,7 @@ function mapAmount(value: unknown): string | null {
   return mapText(value) === null ? null : mapTotal(value as number | string)
 }
 
-/** Returns null without retention. InvoiceXpress then sends null, an empty text or 0. */
+/** Returns null when no tax is withheld. InvoiceXpress then sends null, an empty text or 0. */
 function mapRetention(value: unknown): string | null {
   const percent = mapAmount(value)
   return toMillionths(percent ?? '0') === 0n ? null : percent

@@ -66,7 +66,7 @@ async function identify(calls: BillingCalls, apiKey: string): Promise<BillingAcc
   if (account !== null && !/^acct_\w+$/.test(String(account.id)))
     throw new SourceError('failed', 'Stripe sent an account that does not fit')
   const id = account?.id ?? null
-  // Most keys name their mode. For a key of another form, an invoice tells the mode.
+  // Most keys name their mode, test or live. For a key of another form, an invoice tells the mode.
   const [, mode] = /^[sr]k_(live|test)_/.exec(apiKey) ?? []
   if (mode === 'live' || mode === 'test') return { id, mode }
   const [invoice] = (await calls.call('invoices', 'now', () => stripe.invoices.list({ limit: 1 }))).data

@@ -41,7 +41,7 @@ export function mapPaymentFacts(
   )
 }
 
-/** For each closed status, Stripe's field with the time of the change to that status. */
+/** Names of Stripe's fields that hold the time when an invoice was paid, voided or marked uncollectible. */
 const closings = { paid: 'paid_at', void: 'voided_at', uncollectible: 'marked_uncollectible_at' } as const
 
 function closedAt({ status_transitions }: InvoiceHead, status: Invoice['status']): string | null {

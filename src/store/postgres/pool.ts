@@ -25,8 +25,8 @@ export function checkCrowd(waiting: number): void {
 }
 
 /**
- * Time limits in milliseconds of all reads and of reads by a key. No normal read takes so long. A server that is silent for longer is given
- * up.
+ * Time limits in milliseconds: one for reads in general, and a shorter one for reads by a key. No normal read takes so long. When a server
+ * is silent for longer, the read fails.
  */
 const [readPatienceMs, keyPatienceMs] = [5_000, 2_000]
 

@@ -17,8 +17,8 @@ const maxParameters = 65_535
 export type PostgresDb = ReturnType<typeof createDb>
 
 /**
- * Creates a `Db` over a connection within a transaction, or over a pool. `isPrepared` makes it prepare its statements, which suits texts
- * that are always the same.
+ * Creates a `Db` over a connection within a transaction, or over a pool. With `isPrepared`, it prepares each statement once and keeps it,
+ * so the statements' texts should always be the same.
  */
 export function createDb(asked: Pick<Pool, 'query'>, isCitus: boolean, isPrepared = false) {
   async function ask<Row extends object>(question: QueryConfig): Promise<Row[]> {

@@ -19,7 +19,7 @@ const relinkedColumns = [
   ...(['expanded_document', 'expanded_payment'] as const),
 ]
 
-/** Locks the rows of customers. The update changes no value. */
+/** Locks the rows of customers by an update that changes no value. */
 const customerLock = {
   into: 'fatura.customers',
   columns: { customer_id: 'text', version: 'bigint' },

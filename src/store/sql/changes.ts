@@ -127,7 +127,7 @@ async function readAll(ask: AskFeed, isCitus: boolean, after: number | null, lim
   for (const { commit_id, start, end, before } of spans)
     for (let place = start + 1; place <= end; place++) {
       const found = byPlace.get(`${commit_id} ${place}`)
-      // On Citus, a change on another node may become visible a moment later. No change behind it is returned before it.
+      // On Citus, a change on another node may become visible a moment later. Changes after it are returned only once it is visible.
       if (found === undefined) return { changes, next: changes.at(-1)?.seq ?? after, life }
       const { commit_id: _, place: __, ...change } = found
       changes.push({ ...change, seq: before + place })

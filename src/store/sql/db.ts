@@ -7,8 +7,8 @@ export type DbValue = Value | readonly string[] | readonly number[]
 export interface Db {
   engine: EngineName
   /**
-   * Runs a statement written for PostgreSQL. An engine without schemas removes the prefix `fatura.`. A value that is a list is only allowed
-   * in `isAmong`.
+   * Runs a statement written for PostgreSQL. An engine without schemas removes the prefix `fatura.`. In `values`, a list is allowed only
+   * for a parameter of `isAmong`.
    */
   query<Row extends object>(sql: string, values?: readonly DbValue[]): Promise<Row[]>
   /** Inserts rows. Each row has its values in the order of the columns. Two rows must not have the same key. */
@@ -96,7 +96,10 @@ export function queryAny<Row extends object>(
   )
 }
 
-/** Writes words of the code as SQL literals, such as `'draft', 'open'`. A partial index over such words is not used with parameters. */
+/**
+ * Writes words of the code as SQL literals, such as `'draft', 'open'`. With parameters in their place, the database would not use a partial
+ * index over these words.
+ */
 export function literals(words: readonly string[]): string {
   return words.map(word => `'${word}'`).join(', ')
 }

@@ -18,14 +18,14 @@ export interface SearchWord {
   beginnings: readonly string[]
 }
 
-// No folded field contains these characters. A word therefore never matches across two fields, and never matches a mark by accident.
+// These characters separate fields and stand before IDs. No folded field contains them. A word therefore never matches across two fields.
 const fieldEnd = '\n'
 const taxIdStart = '\t'
 const idStart = '\n'
 const customerStart = '\t'
 
 const gap = /[\s\p{Cc}]+/u
-// The wildcards of SQL and shells (% _ * ? \) are no separators on purpose. A search treats them as ordinary text.
+// The wildcards of SQL and shells (% _ * ? \) are deliberately not among the separators. A search treats them as ordinary text.
 const separators = /[\s\p{Cc}\p{Pd}−./,:;'’"()#·]+/gu
 const marks = /[\p{M}\p{Cf}]+/gu
 const plainAscii = /^[\x20-\x7e]*$/
@@ -71,8 +71,8 @@ const taxIdLike = /^(?=.*\d)[a-z0-9+*]{8,}$/
 const countryCode = /^[a-z]{2}$/
 
 /**
- * Splits a query into words. Words that others imply, and words of separators alone, are left out. A query without any other word becomes a
- * word that no text contains.
+ * Splits a query into words. Words that others imply, and words of separators alone, are left out. If a query holds nothing but separators,
+ * the result is one word that no text contains.
  */
 export function searchWords(query: string): SearchWord[] {
   const words = query.split(gap).map(foldText).filter(Boolean)

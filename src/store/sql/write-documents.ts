@@ -37,8 +37,8 @@ const trimEntries = (db: Db) => `
     WHERE place > ${entriesKept})`
 
 /**
- * Number of locks that all references share, except invoice IDs. An invoice has many possible references. A transaction with thousands of
- * invoices would otherwise need too many locks.
+ * Number of locks for references. Many references share a lock, because an invoice has many possible references. A transaction with
+ * thousands of invoices would otherwise need too many locks. Only references that are invoice IDs have locks of their own.
  */
 const sharedNames = 256
 

@@ -18,7 +18,7 @@ export function lowerThisThread(): void {
     const threadId = readlinkSync('/proc/thread-self').split('/').at(-1)
     setPriority(Number(threadId), lowPriority)
   } catch {
-    // The process that starts the threads reports this failure once.
+    // The thread keeps its priority. The process that starts the threads logs the reason once.
   }
 }
 

@@ -143,7 +143,8 @@ export class DocumentSync {
       const lastUnseen = await fetchDocuments(this.context, round, this.unseen(round), this.fetchesPerRun)
       round.counts.addRelinked(await ageClaims(this.context.store, this.context))
       await this.end(stream, round, last === null && lastUnseen === null ? null : String(last ?? 0))
-      // Set-aside records, clients and relations are read outside the round, because the API does not show them.
+      // Set-aside records, clients and relations are read after the success of the round is stored, so that the success does not wait for
+      // them.
       await this.retrySetAside(round)
       await fetchClients(this.context, round, this.dueClients(round))
       await this.refreshRelations(round)

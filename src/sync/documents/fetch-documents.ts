@@ -68,8 +68,8 @@ export async function readLists(context: DocumentContext, round: Round, query: D
 }
 
 /**
- * Fetches each document by its id, because only such an answer makes a document
- * missed. Resolves with the id to continue after, or null when all were fetched.
+ * Fetches each document by its id, because only the answer about a single document counts as a miss. Resolves with the id to continue
+ * after, or null when all were fetched.
  */
 export async function fetchDocuments(
   context: DocumentContext,
@@ -147,7 +147,7 @@ interface AnsweredDocuments {
   documents: readonly Pick<Document, 'id' | 'reference' | 'uid'>[]
   cause: string
   /**
-   * What the answers say, by record id. A record that failed the checks is set aside. The entry of a record that passed them is removed.
+   * Results of the checks, by record id. A record that failed the checks is set aside. The entry of a record that passed them is removed.
    */
   said: ReadonlyMap<number, AskedRecord>
   write(tx: WriteTransaction): Promise<readonly ReplacedDocument[]>

@@ -151,8 +151,8 @@ async function applyPages(
   if (isPartial) return { applied, overlaps: [] }
   await saveUnfit(tx, options, pages)
   if (why === 'recheck') {
-    // Two kinds of differences are not missed events. A set-aside invoice was
-    // announced and failed the checks. A deletion that is let through was held back.
+    // Two kinds of differences do not count as missed events. An invoice that was set aside had its event, but its answer failed the
+    // checks. A deletion that an operator let through had been held back before.
     const unannounced = different.filter(key => !before.has(key.id) && !guard.isLetThrough('deletion', key))
     await corrections.record(tx, answers.length, unannounced)
   }

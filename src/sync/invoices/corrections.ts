@@ -1,9 +1,9 @@
 /**
  * Counts the invoices that lists had to correct although no event had announced the change. Events or webhooks were then missed.
  *
- * A corrected invoice waits first, since its event may still arrive. An event about the invoice or about its customer removes it,
- * whichever of the two is applied first. An invoice that still waits is counted, once, after a complete reading of the events that
- * began five minutes after the correction. By then every event of that time is visible.
+ * A corrected invoice waits first, since its event may still arrive. An event about the invoice or about its customer removes it, whichever
+ * of the two is applied first. An invoice that still waits is counted once, when all events were read again. This reading must begin at
+ * least five minutes after the correction. By then every event of that time is visible.
  */
 import type { Logger } from 'pino'
 import type { InvoiceKey } from '../../domain/invoice.ts'

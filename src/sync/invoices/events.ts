@@ -158,7 +158,7 @@ class Reading {
   applied = nothingApplied
   /** `created` of the newest event, in seconds. */
   newest = 0
-  /** The id of the newest event, by the id of each fetched invoice. */
+  /** Keys: ids of fetched invoices. Values: the id of each invoice's newest event. */
   readonly fetched = new Map<string, string>()
   readonly ofCustomers: Notification[] = []
 

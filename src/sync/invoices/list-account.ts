@@ -19,7 +19,7 @@ export const partsAtOnce = 16
 const unsettledAtOnce = 8
 const batchSize = 100
 
-/** How a list is read. `done` names the streams that succeed at its end. */
+/** Options for reading a list. `done` names the streams that succeed at its end. */
 type How = Pick<ListOptions, 'parallel' | 'urgency' | 'maxPages'> & {
   step: string
   stop?: AbortSignal
@@ -113,7 +113,7 @@ export class AccountLists {
     })
   }
 
-  /** Makes the following relist list everything at full speed. An unfinished backfill does that itself. */
+  /** Makes the following relist run at full speed and from the beginning. An unfinished backfill does that itself. */
   async forceRelist(): Promise<void> {
     const found = await this.read('relist')
     if (!(await this.isListed()) || readListCursor(found.cursor).isForced) return

@@ -80,8 +80,8 @@ export class ListPlan {
   }
 
   /**
-   * Records a page that was read, and returns it without the part outside its range. A long range is cut once,
-   * so that other readers can take the rest. The whole list is cut into periods, and a period into parts.
+   * Records a page that was read. If the page reaches beyond its range, returns it as the last page. A long range is cut once, so that
+   * other readers can take the rest. The whole list is cut into periods, and a period into parts.
    */
   recordRead(pass: RangePass, listed: ListedPage): ListedPage {
     const page = endWithin(pass.range, listed)
@@ -138,7 +138,10 @@ export class ListPlan {
   }
 }
 
-/** Ends a page with its range. A page that was requested before the range was cut may reach into another range. */
+/**
+ * Makes a page the last one of its range when it reaches beyond the range. This happens when the page was requested before the range was
+ * cut.
+ */
 function endWithin({ from }: Range, page: ListedPage): ListedPage {
   return from !== null && page.next !== null && page.reached < from ? { ...page, next: null } : page
 }
