@@ -30,7 +30,6 @@ export function makeStaticFile(description: FileDescription) {
     headers: {
       'content-type': type,
       'cache-control': isImmutable ? 'public, max-age=31536000, immutable' : 'no-cache',
-      vary: 'accept-encoding',
       // Replaces the policy of the API's answers.
       ...(policy && { 'content-security-policy': allow(policy) }),
     },
@@ -78,7 +77,9 @@ export function addStaticFiles(app: FastifyInstance, files: readonly StaticFile[
   for (const file of files)
     app.get(file.path, { schema: { hide: true } }, async (request, reply) => {
       const { encoding, body, etag } = choose(file.variants, request.headers['accept-encoding'])
-      reply.headers(file.headers).header('etag', etag)
+      // With CORS, the answer also depends on the origin.
+      const vary = [reply.getHeader('vary') ?? [], 'accept-encoding'].flat().join(', ')
+      reply.headers(file.headers).headers({ vary, etag })
       if (isHeldByClient(request, etag)) return reply.code(304).removeHeader('content-type').send()
       if (encoding !== 'identity') reply.header('content-encoding', encoding)
       return reply.send(body)

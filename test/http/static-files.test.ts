@@ -15,9 +15,9 @@ const apiDescription = readApiDescription()
 const document = JSON.parse(apiDescription.toString())
 
 /** A service without a store: none of these needs one. Bodies are bytes as they come. */
-async function startFiles(t: TestContext) {
+async function startFiles(t: TestContext, options: Pick<AppOptions, 'corsOrigins'> = {}) {
   const files = loadWebFiles(apiDescription)
-  const app = createApp({ rateLimit: null, files } as unknown as AppOptions)
+  const app = createApp({ rateLimit: null, files, ...options } as unknown as AppOptions)
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   t.after(() => app.close())
   return async (path: string, headers: Record<string, string> = {}) => {
@@ -57,6 +57,13 @@ describe('files for browsers', () => {
       const other = await ask(path, { 'accept-encoding': 'gzip', 'if-none-match': String(br.headers.etag) })
       assert.equal(other.status, 200)
     }
+  })
+
+  test('name the origin in Vary as well, where other origins may read answers', async t => {
+    const ask = await startFiles(t, { corsOrigins: ['https://app.example.com'] })
+    const { headers } = await ask('/fatura-invoices.js', { origin: 'https://app.example.com' })
+    assert.equal(headers['access-control-allow-origin'], 'https://app.example.com')
+    assert.equal(headers.vary, 'Origin, accept-encoding')
   })
 
   test('are cached for a year when they are scripts with a hash in the name, and the large script is compressed', async t => {
