@@ -21,14 +21,15 @@ import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
 /** Deadline of a whole download, from the first request to the last byte. */
 const downloadDeadlineMs = 30_000
 
-/** These limits apply to each kind of document, because the two kinds come from different systems. */
+/** These limits apply to each queue, see `createSourceCall`. */
 const limits = { perMember: 4, perMemberSecond: 5, perGroup: 16, waitMs: 10_000 }
 
 type Source = PaymentPlatform | InvoicingSystem | null
 
 /**
- * Asks a source for a document in a slot of the fair queue. `ask` must free the slot. The source's failure becomes an
- * error of the API. `signal` aborts when the client leaves or the deadline passes.
+ * Returns a function with a fair queue of its own. It asks a source for a document in a slot of the queue. `ask` must
+ * free the slot. The source's failure becomes an error of the API. `signal` aborts when the client leaves or the
+ * deadline passes.
  */
 export function createSourceCall(source: Source, what = 'document') {
   const takeSlot = createUpstreamQueue(source, limits)
@@ -61,8 +62,7 @@ export function createSourceCall(source: Source, what = 'document') {
  * A failure before the first byte becomes an error answer. A later failure breaks the connection, so that an
  * incomplete file never looks complete.
  */
-function createFileSender(source: Source, log: Logger) {
-  const callSource = createSourceCall(source)
+function createFileSender(callSource: SourceCall, log: Logger) {
   return async (
     request: SourceRequest,
     reply: FastifyReply,
@@ -89,10 +89,17 @@ function createFileSender(source: Source, log: Logger) {
   }
 }
 
+export type SourceCall = ReturnType<typeof createSourceCall>
+
+/** The sources, and the call of the one that a route asks. Routes with the same call share its queue. */
+interface FileSources extends Sources {
+  callSource: SourceCall
+}
+
 type SourceRequest = Pick<FastifyRequest, 'id' | 'grant' | 'headers' | 'method'> & { params: InvoiceParams }
 
-export function addDownload(app: FastifyInstance, kind: DocumentKind, sources: Sources): void {
-  const sendFile = createFileSender(kind === 'payments' ? sources.payments : sources.documents, sources.log)
+export function addDownload(app: FastifyInstance, kind: DocumentKind, sources: FileSources): void {
+  const sendFile = createFileSender(sources.callSource, sources.log)
   app.get<InvoiceRoute>(
     `/invoice/:invoiceId/${kind}/download`,
     { schema: downloadSchemas[kind] },
@@ -108,8 +115,9 @@ export function addDownload(app: FastifyInstance, kind: DocumentKind, sources: S
 }
 
 /** Serves PDFs of the credit notes, debit notes and receipts that belong to an invoice's certified document. */
-export function addDownloadRelated(app: FastifyInstance, { store, documents, log }: Sources): void {
-  const sendFile = createFileSender(documents, log)
+export function addDownloadRelated(app: FastifyInstance, sources: FileSources): void {
+  const { store, documents, log, callSource } = sources
+  const sendFile = createFileSender(callSource, log)
   app.get<RelatedRoute>(
     '/invoice/:invoiceId/related/:documentId/download',
     { schema: relatedPdfSchema },
@@ -134,8 +142,8 @@ function pdfHeaders(name: string, invoiceId: string): Record<string, string> {
   }
 }
 
-export function addGetQr(app: FastifyInstance, { store, documents, log }: Sources): void {
-  const sendFile = createFileSender(documents, log)
+export function addGetQr(app: FastifyInstance, { store, documents, log, callSource }: FileSources): void {
+  const sendFile = createFileSender(callSource, log)
   app.get<InvoiceRoute>('/invoice/:invoiceId/document/qr', { schema: qrSchema }, async (request, reply) => {
     const { document } = await findInvoice(store, request.params)
     if (document === null) throw documentNotFound()

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { type AuthOptions, guardCustomerRoutes } from './auth.ts'
-import { addDownload, addDownloadRelated, addGetQr } from './download.ts'
+import { addDownload, addDownloadRelated, addGetQr, createSourceCall } from './download.ts'
 import { addFindPaymentPage } from './find-payment-page.ts'
 import { addGetBalance } from './get-balance.ts'
 import { addGetInvoice, type Sources } from './get-invoice.ts'
@@ -55,16 +55,19 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
   addStaticFiles(app, files)
   addResourceMetadata(app, identity)
   const listChanges = createListChanges(app, dependencies)
+  const ofStripe = { ...dependencies, callSource: createSourceCall(dependencies.payments) }
+  // InvoiceXpress counts all requests of an account together, so these routes share one queue.
+  const ofInvoiceXpress = { ...dependencies, callSource: createSourceCall(dependencies.documents) }
   const addCustomerRoutes = async (scope: FastifyInstance) => {
     addListInvoices(scope, { ...dependencies, pay })
     addGetSummary(scope, store)
     addGetBalance(scope, { ...dependencies, pay })
     addGetStatement(scope, store)
     addGetInvoice(scope, { ...dependencies, pay })
-    addGetQr(scope, dependencies)
-    addDownload(scope, 'ix', dependencies)
-    addDownload(scope, 'payments', dependencies)
-    addDownloadRelated(scope, dependencies)
+    addGetQr(scope, ofInvoiceXpress)
+    addDownload(scope, 'ix', ofInvoiceXpress)
+    addDownload(scope, 'payments', ofStripe)
+    addDownloadRelated(scope, ofInvoiceXpress)
     if (pay) addFindPaymentPage(scope, dependencies)
     scope.get('/changes', { schema: listChangesSchema }, listChanges)
   }

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { describe, type TestContext, test } from 'node:test'
+import { exampleDocument } from '../../src/http/openapi/examples.ts'
 import type { InvoicingSystem, PaymentPlatform } from '../../src/sources/source.ts'
 import { type Engine, engines } from '../support/databases/engines.ts'
 import { makeRecord, withDocument } from '../support/worlds/records.ts'
@@ -32,7 +33,10 @@ function createSlowSources() {
     openPdf: async id => open(id),
     findPaymentPage: async () => null,
   }
-  const documents: InvoicingSystem = { openPdf: async id => open(id) }
+  const documents: InvoicingSystem = {
+    openPdf: async id => open(id),
+    openQr: async id => ({ ...open(`QR ${id}`), type: 'image/png' }),
+  }
   return { opened, payments, documents }
 }
 
@@ -44,9 +48,10 @@ async function startSlow(t: TestContext, engine: Engine, customers: readonly str
   const clock = stopClock(t)
   const service = await startService(t, engine, {
     ...sources,
-    records: customers.map(customer_id =>
-      makeRecord({ id: `in_${customer_id}`, customer_id, ...withDocument }),
-    ),
+    records: customers.map(customer_id => ({
+      ...makeRecord({ id: `in_${customer_id}`, customer_id, ...withDocument }),
+      document: exampleDocument,
+    })),
   })
   return { clock, service, opened }
 }
@@ -110,6 +115,23 @@ describe('fair queues of downloads', () => {
       assert.equal(answers.filter(({ text }) => text === '%PDF-1.7\nend').length, 4)
     },
   )
+
+  test('PDFs, related PDFs and QR codes of InvoiceXpress share their turns', patient, async t => {
+    const { clock, service, opened } = await startSlow(t, anyEngine, ['cus_ana'])
+    const token = await service.createToken()
+    const invoice = '/api/v1/client/cus_ana/invoice/in_cus_ana'
+    const ask = (path: string) => service.get(`${invoice}/${path}`, { token })
+    const first = Array.from({ length: 4 }, () => ask('ix/download'))
+    await passUntil(clock, service, () => opened.length === 4)
+    const late = ['document/qr', 'related/48377/download'].map(ask)
+    await comeAfter(service, token)
+    await clock.pass(2_000)
+    assert.equal(opened.length, 4, 'four of one customer at once')
+    for (const { end } of opened) end()
+    await passUntil(clock, service, () => opened.length === 6)
+    for (const { end } of opened.slice(4)) end()
+    for (const answer of await Promise.all([...first, ...late])) assert.equal(answer.status, 200)
+  })
 
   test('a client that leaves frees its download or its place in the queue', patient, async t => {
     const { clock, service, opened } = await startSlow(t, anyEngine, ['cus_ana'])
