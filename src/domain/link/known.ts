@@ -38,6 +38,6 @@ export interface InvoiceNames extends TiedNames {
 
 export interface DocumentNames {
   ids: readonly number[]
-  /** Texts of references and of `proprietary_uid`s. */
+  /** Texts to find in the references and `proprietary_uid`s of documents. */
   references: readonly string[]
 }

@@ -35,7 +35,7 @@ BEGIN
   RETURN NEXT;
 END $body$;
 
--- No function returns a table's own row type, because Citus replaces a table that it takes over by another one.
+-- No function returns a table's own row type. When Citus distributes a table, it puts another table in its place.
 CREATE OR REPLACE FUNCTION fatura.read_token(p_id text)
 RETURNS TABLE (id text, hash text, every_customer boolean, expires_at bigint, revoked_at bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
@@ -82,8 +82,8 @@ BEGIN
   WHERE t.seq > p_after ORDER BY t.seq LIMIT p_limit;
 END $body$;
 
--- Changes of commits. For each commit, `p_starts` has the last position before and `p_ends` the last position to return. The changes are of
--- any customer, so the feed is only for callers who may read all customers.
+-- Changes of the commits in `p_commits`. Of each commit, the changes behind its position in `p_starts` are returned, up to its position in
+-- `p_ends`. The changes may be of any customer. The function is therefore only for callers who may read all customers.
 CREATE OR REPLACE FUNCTION fatura.commit_changes(p_commits bigint[], p_starts integer[], p_ends integer[])
 RETURNS TABLE (commit_id bigint, place integer, customer_id text, invoice_id text, kind text, version bigint, at bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off SET jit = off AS $body$
@@ -107,7 +107,7 @@ BEGIN
 END $body$;
 
 -- A page of a customer with counters. The counters give the total and the months of the page. Only invoices of these months are skipped one
--- by one. list_invoices calls this function, whose rights and settings apply here.
+-- by one. list_invoices calls this function, so the rights and settings of list_invoices apply here.
 CREATE OR REPLACE FUNCTION fatura.list_counted(p_customer_id text, p_page bigint, p_page_size bigint, p_expand text[],
   /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/,
   OUT total bigint, OUT page bigint, OUT summaries text)
@@ -140,7 +140,7 @@ BEGIN
     RETURN;
   END IF;
   v_skip := (page - 1) * p_page_size;
-  -- Selects the months that hold a part of the page, the latest first, and how many invoices to skip in each.
+  -- Selects the months that hold a part of the page, the latest first. Also selects how many invoices to skip in each month.
   SELECT array_agg(m.start ORDER BY m.place), array_agg(m.stop ORDER BY m.place),
     array_agg(greatest(v_skip - m.earlier, 0) ORDER BY m.place)
   INTO v_froms, v_befores, v_skips FROM (
@@ -169,9 +169,9 @@ BEGIN
   END IF;
 END $body$;
 
--- A page of the list as one text. The first line has total, version and page number. The summaries follow, joined by commas, or with
--- p_expand their lines. A result with columns would cost 6 µs more, where the whole call takes 40 µs. Counters are used when they avoid a
--- scan, for the total of a filtered list or for the rows before a deep page.
+-- A page of the list as one text. The first line has total, version and page number. The summaries follow, joined by commas. With p_expand,
+-- each summary is followed by lines with its expansions. A result with columns would cost 6 µs more, where the whole call takes 40 µs.
+-- Counters are used when they avoid a scan, for the total of a filtered list or for the rows before a deep page.
 CREATE OR REPLACE FUNCTION fatura.list_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_expand text[],
   /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/)
 RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
@@ -350,8 +350,8 @@ BEGIN
     ORDER BY e.day, e.invoice_id, e.place LIMIT p_page_size OFFSET v_skip) r;
 END $body$;
 
--- Functions that writers call, without rights of their own. Each runs where the rows lie. A batch is one call on one server, and one call
--- per shard on Citus. There the statements name the tables of a single shard, so Citus has nothing to plan.
+-- Functions that writers call. They run with the caller's rights, and where the rows lie. On one server, a batch is one call. On Citus, a
+-- batch is one call per shard, and the statements name the tables of this shard, so Citus has nothing to plan.
 
 CREATE OR REPLACE FUNCTION fatura.tables_at(p_customer_id text, p_is_spread boolean, VARIADIC p_tables text[]) RETURNS text[]
 LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
@@ -365,8 +365,8 @@ BEGIN
     ORDER BY t.place);
 END $body$;
 
--- What is known of invoices by their keys: [customer_id, id, summary, observed_stamp, answered_stamp, claim, document, payment]. A deleted
--- invoice has no summary.
+-- Finds stored invoices by their keys. Each is [customer_id, id, summary, observed_stamp, answered_stamp, claim, document, payment]. A
+-- deleted invoice has no summary.
 CREATE OR REPLACE FUNCTION fatura.find_known(p_customer_id text, p_is_spread boolean, p_customers text[], p_ids text[])
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE v_known json;
