@@ -15,7 +15,7 @@ export const errorCodes = {
   insufficient_scope: {
     status: 403,
     meaning:
-      'The token is not valid for this customer, whether or not the customer exists. Or it is for one invoice only, or lacks a required scope.',
+      'The token is not valid for this customer, whether or not the customer exists. Or it is for one invoice only, or not for all customers, or lacks a required scope.',
   },
   route_not_found: { status: 404, meaning: 'Nothing is served at this path.' },
   invoice_not_found: {
@@ -29,23 +29,26 @@ export const errorCodes = {
   },
   method_not_allowed: { status: 405, meaning: 'The service is read-only: GET, HEAD and OPTIONS only.' },
   request_timeout: { status: 408, meaning: 'The request did not arrive completely in time.' },
-  document_not_issued: { status: 409, meaning: 'The document is a draft: it has no PDF yet.' },
+  document_not_issued: { status: 409, meaning: 'The invoice or its document is a draft: it has no PDF yet.' },
   not_payable: {
     status: 409,
     meaning:
-      'Nothing is to be paid of the invoice. It is not open, nothing of it remains, or its external document is credited whole.',
+      'The invoice cannot be paid. It is not open, nothing of it remains, its external document is credited whole, or the payment platform has no page for it.',
   },
   cursor_expired: {
     status: 410,
     meaning:
       'Changes after this cursor are no longer kept, or the store was restored. Request a new cursor without `after`, then list the invoices again.',
   },
-  payload_too_large: { status: 413, meaning: 'The request carries a body. No request of this API has one.' },
+  payload_too_large: {
+    status: 413,
+    meaning: 'The body of the request is too large. No GET request of this API needs one.',
+  },
   uri_too_long: { status: 414, meaning: 'The URL is longer than 8,192 bytes.' },
   rate_limited: {
     status: 429,
     meaning:
-      'The token sent too many requests, or waits for too many downloads or changes. Or the token is wrong, and its address sent too many wrong ones.',
+      'The token sent too many requests, or waits for too many downloads, searches or changes. Or the token is wrong, and its address sent too many wrong ones.',
   },
   headers_too_large: { status: 431, meaning: 'The request headers are larger than 16 KiB.' },
   internal: { status: 500, meaning: 'A fault of this service. The log has the details.' },
@@ -56,7 +59,7 @@ export const errorCodes = {
   unavailable: {
     status: 503,
     meaning:
-      'The store, or the keys of the identity provider, cannot be read right now. Or a search took too long, or too many documents or changes are asked for.',
+      'The store, or the keys of the identity provider, cannot be read right now. Or a search took too long, or too many documents, changes or checks of tokens are asked for. Or the process is about to end.',
   },
   overloaded: {
     status: 503,
