@@ -1,5 +1,5 @@
--- PostgreSQL functions. They are created again whenever this text changes. Passages between two marks follow from the filters and constants
--- in src/store/sql, and `npm run functions` writes them.
+-- PostgreSQL functions. They are created again whenever this text changes. `npm run functions` writes the passages between two marks, such
+-- as parameters and end, from the filters and constants in src/store/sql.
 --
 -- The API's role may call only the first functions of this file. Each function that reads invoices takes the customer. The functions run
 -- with their owner's rights, and the caller's search path has no effect. One plan serves customers of every size. Whole tables are

@@ -213,7 +213,7 @@ export class DocumentSync {
     const limit = Math.min(this.fetchesPerRun, maxRelations)
     const due = await this.context.store.readDueRelations(before, limit)
     const keys = due.filter(({ id }) => !round.aside.has(asideName('relations', id)))
-    // These requests may be slow like those of a sweep, and they count no corrections.
+    // These requests may be as slow as a sweep's. Changes that they find do not count as corrections.
     await fetchRelations(this.context, { ...round, source: this.sweepSource, recentFrom: null }, keys)
   }
 
