@@ -8,7 +8,7 @@ const minute = 60 * second
 const noon = Date.UTC(2026, 10, 19, 12)
 
 const lives: [name: string, issued: number | null, expires: number | null, waitMs: number | null][] = [
-  ['a token that tells no end is never replaced', null, null, null],
+  ['never for a token without an end', null, null, null],
   ['after 12 minutes for a new token of 15 minutes', 0, 15 * minute, 12 * minute],
   ['after 48 seconds for a new token of a minute', 0, minute, 48 * second],
   ['after 15 seconds at least, for a new token of 10 seconds', 0, 10 * second, 15 * second],

@@ -56,7 +56,7 @@ it('fatura up answers within 250 ms and ends within 10 s while another process l
   for (const { status } of await delivered) assert.notEqual(status, 200, 'nothing was stored')
 })
 
-it('fatura up answers 99 of 100 pages within 50 ms during an import and a full list', async t => {
+it('fatura up answers 99 of 100 pages within 50 ms during an import and a list of all invoices', async t => {
   const world = await createSyncWorld(t, { invoices: 20_000, customers: 20, seed: 73 })
   const token = await createStoredToken(world.url)
   const file = join(world.cli.folder, 'many.ndjson')

@@ -141,7 +141,7 @@ describe('the fatura command line', { concurrency: 3 }, () => {
       assert.match(stderr, /--help/)
     })
 
-  it('shows the help and fails without a command', async t => {
+  it('shows the help and fails when no command is given', async t => {
     const cli = await createCli(t)
     const { code, stdout, stderr } = await cli.run([])
     assert.equal(code, 2)

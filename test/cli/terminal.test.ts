@@ -106,7 +106,7 @@ describe('the log of fatura serve', () => {
     assert.match(readFileSync(path, 'utf8'), /^\{[^\n]*"msg":"one line"\}\n$/)
   })
 
-  it('leaves other output unchanged', () => {
+  it('does not change any other output', () => {
     for (const line of ['plain\n', '"text"\n', 'null\n', '{broken\n']) assert.equal(readableLine(line), line)
   })
 

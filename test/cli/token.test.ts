@@ -77,7 +77,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     assert.ok(existsSync(cli.database))
   })
 
-  it('create refuses an unclear scope, and creates no token', async t => {
+  it('create refuses missing, contradictory or invalid customers, and creates no token', async t => {
     const cli = await createCli(t)
     const refused: [string[], ...RegExp[]][] = [
       [[], /--customer/, /--all-customers/],

@@ -49,7 +49,7 @@ for (const engine of engines) {
       assert.deepEqual(Object.keys(json.lines[0]), lineFields)
     })
 
-    test('has lines [] from payments for an invoice without any line', async t => {
+    test('has lines [] with lines_source payments for an invoice without any line', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' }, [])] })
       const { json } = await service.get(path('in_1'))
       assert.deepEqual([json.lines, json.lines_source], [[], 'payments'])
@@ -99,7 +99,7 @@ for (const engine of engines) {
       }
     })
 
-    test('has null in downloads.ix without a document, and paths in the contract’s form', async t => {
+    test('has the path of each PDF in downloads, and null in downloads.ix without a document', async t => {
       const service = await startService(t, engine, {
         records: [makeRecord({ id: 'in_with', ...withDocument }), makeRecord({ id: 'in_without' })],
       })

@@ -68,25 +68,29 @@ describe('a client that resets its connection after CONNECT', () => {
     assert.equal((await api.stop()).code, 0)
   })
 
-  it('does not end the webhook receiver, which refuses tunnels too', patient, async t => {
-    const world = await createSyncWorld(t, { invoices: 1, seed: 5 })
-    const receiver = await world.receive()
-    const port = Number(new URL(receiver.url).port)
-    const before = countSockets(receiver.pid)
-    await resetOften(port)
-    assert.deepEqual(await sendRaw(port, tunnel), [])
-    assertAlive(receiver)
-    await t.test('also closes a connection that was answered and stays open', async t => {
-      const unsigned = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n'
-      const { 'large body': _, ...others } = refused
-      const clients = [unsigned, ...Object.values(others)].map(bytes => openRaw(port, bytes))
-      keep(t, clients)
-      await Promise.all(clients.map(({ ended }) => ended))
-      for (const client of clients) assert.equal(parseAnswers(client.raw).length, 1)
-      await eventually('let go', () => countSockets(receiver.pid) <= before)
-    })
-    assert.equal((await receiver.stop()).code, 0)
-  })
+  it(
+    'does not end the webhook receiver, which refuses tunnels and closes idle connections',
+    patient,
+    async t => {
+      const world = await createSyncWorld(t, { invoices: 1, seed: 5 })
+      const receiver = await world.receive()
+      const port = Number(new URL(receiver.url).port)
+      const before = countSockets(receiver.pid)
+      await resetOften(port)
+      assert.deepEqual(await sendRaw(port, tunnel), [])
+      assertAlive(receiver)
+      await t.test('a connection that was answered and stays open is closed', async t => {
+        const unsigned = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n'
+        const { 'large body': _, ...others } = refused
+        const clients = [unsigned, ...Object.values(others)].map(bytes => openRaw(port, bytes))
+        keep(t, clients)
+        await Promise.all(clients.map(({ ended }) => ended))
+        for (const client of clients) assert.equal(parseAnswers(client.raw).length, 1)
+        await eventually('let go', () => countSockets(receiver.pid) <= before)
+      })
+      assert.equal((await receiver.stop()).code, 0)
+    },
+  )
 })
 
 describe('a refused request whose client keeps the connection open', () => {

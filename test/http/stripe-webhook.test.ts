@@ -403,7 +403,7 @@ describe('Stripe’s webhooks', beside, () => {
     })
 
     await t.test(
-      'are refused before they are read without a signature, or for their length or content',
+      'are refused before their body is read when the signature is missing or a header is invalid',
       async () => {
         const { port } = receiver
         // None of these ever sends its body. The answer comes all the same, and before the time for a body is over: that is 408.

@@ -361,7 +361,7 @@ describe('the documents of the sandbox', () => {
     assert.equal(new Set(numbers).size, numbers.length)
   })
 
-  it('have the state that their kind names', () => {
+  it('match the state that was planned for each invoice', () => {
     const account = createAccount({ invoices: 200 })
     const { documents, states } = createDocuments(account)
     const certifying: readonly string[] = documentTypes

@@ -825,7 +825,7 @@ describe('faults of the sandbox’s Stripe', () => {
 describe('the PDF of an invoice in the sandbox', () => {
   const shared = share()
 
-  it('has number and total, at an address with a secret and without a key', async () => {
+  it('shows the number and the total, and needs the secret in its address but no key', async () => {
     const { sandbox, stripe } = shared()
     const { invoices } = sandbox.account
     const finalized = await stripe.invoices.list({ status: 'paid', limit: 100 })

@@ -149,7 +149,7 @@ describe('the client of the SDK', { concurrency: 6 }, () => {
     assert.deepEqual([walk.changed, again], [false, 61])
   })
 
-  test('requests no further page when a walk is stopped, and rejects when a walk is aborted', async t => {
+  test('requests no further page when a loop over all() stops, and rejects when the signal aborts', async t => {
     const service = await startService(t, engine, { records: many(60) })
     const { client, statuses } = await connect(service)
     for await (const _ of client.invoices.all('cus_ana')) break

@@ -63,7 +63,7 @@ describe('the decision about an invoice', () => {
 const recordOf = (fields: Fields = {}) =>
   completeRecord(told({ customer_id: 'cus_a', ...fields }), stored().previous)
 
-describe('the description of a change', () => {
+describe('a change of a stored record', () => {
   const paid = (facts: Partial<PaymentFacts>): PriorInvoice => {
     const { previous } = stored({ status: 'open' })
     assert.ok(previous !== null)
@@ -102,15 +102,16 @@ describe('the description of a change', () => {
       ],
     ]
   for (const [what, before, fields, words] of cases)
-    it(`says ${words} for ${what}`, () => assert.equal(describeChange(before, recordOf(fields)), words))
+    it(`is described as ${words} for ${what}`, () =>
+      assert.equal(describeChange(before, recordOf(fields)), words))
 
-  it('names a changed payment fact even when the new record has no payment facts', () => {
+  it('is described by a changed payment fact even when the new record has no payment facts', () => {
     const { payment, ...record } = recordOf({ status: 'open' })
     assert.equal(describeChange(stored({ status: 'open' }), record), null)
     assert.equal(describeChange(paid({ due_date: '2026-05-01' }), record), 'changed: due_date')
   })
 
-  it('a record is different when its invoice or its claim differs from the stored one', () => {
+  it('exists when the invoice or the claim of the new record differs', () => {
     const record = recordOf()
     const claimed = { ...record, claim: { ...noClaim, ix_id: 7 } }
     const imported = stored({ total_cents: 1 }, { claim: null })

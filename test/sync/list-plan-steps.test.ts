@@ -19,7 +19,7 @@ function planOf(ranges: readonly Range[], parallel = 4) {
 const range = (from: number, before: number, isCut = true): Range => ({ from, before, after: null, isCut })
 
 describe('a range of a list', () => {
-  it('estimates its remaining pages from the last page, and none after its end', () => {
+  it('estimates its remaining pages from the last page, and has no remaining page at its end', () => {
     const pass = new RangePass(range(0, 1_000), 0)
     pass.recordRead(page({ began: 900, reached: 800 }))
     assert.equal(pass.remainingPages(), 8)
@@ -81,11 +81,11 @@ describe('the division of a list into ranges', () => {
   })
 
   for (const [what, given, reached, count] of [
-    ['twelve pages', range(0, 1_300, false), 1_200, 12],
-    ['less than twelve pages', range(0, 1_300, false), 1_199, 1],
-    ['twelve pages, as a part of another division,', range(0, 1_300), 1_200, 1],
+    ['a period with twelve pages left', range(0, 1_300, false), 1_200, 12],
+    ['a period with less than twelve pages left', range(0, 1_300, false), 1_199, 1],
+    ['a part of another division with twelve pages left', range(0, 1_300), 1_200, 1],
   ] as const)
-    it(`makes ${count} ranges of a period with ${what} left`, () => {
+    it(`makes ${count === 1 ? 'one range' : `${count} ranges`} of ${what}`, () => {
       const { plan, pass } = planOf([given])
       plan.recordRead(pass, page({ began: reached + 100, reached }))
       assert.equal(plan.remainingAfter([]).length, count)

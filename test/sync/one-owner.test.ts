@@ -20,7 +20,7 @@ import { emptyStore, openStores } from '../support/worlds/sync.ts'
 
 for (const engine of engines)
   describe(`a document has one owner on ${engine.name}`, () => {
-    it('a claim on a document that names another customer’s invoice shows neither its ID nor its PDF', async t => {
+    it('a claim does not show the ID or the PDF of a document that names another customer’s invoice', async t => {
       const documents = {
         openPdf: async () => ({ body: Readable.from([Buffer.from('%PDF-1.7\n')]), size: null }),
       }

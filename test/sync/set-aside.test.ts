@@ -52,12 +52,19 @@ describe('an answer about a set-aside invoice', () => {
     cleared: string[],
     asked: number,
   ][] = [
-    ['clears the record when it fits', [row('invoice', 5)], 6, null, ['invoice'], 6],
+    ['clears the record when the invoice is valid', [row('invoice', 5)], 6, null, ['invoice'], 6],
     ['clears nothing when the record was requested later', [row('invoice', 5)], 4, null, [], 5],
-    ['clears the record when both were requested at once', [row('invoice', 5)], 5, null, ['invoice'], 5],
+    [
+      'clears the record when record and answer were requested at the same time',
+      [row('invoice', 5)],
+      5,
+      null,
+      ['invoice'],
+      5,
+    ],
     ['replaces a record of another kind', [row('refused', 5)], 6, wanted('invoice'), ['refused'], 6],
     ['writes a record of the same kind again', [row('invoice', 5)], 6, wanted('invoice'), [], 6],
-    ['keeps the later of the two stamps', [row('invoice', 5)], 4, wanted('outdated'), ['invoice'], 5],
+    ['keeps the later of the two request times', [row('invoice', 5)], 4, wanted('outdated'), ['invoice'], 5],
     ['clears nothing when no record exists', [], 4, null, [], 4],
   ]
   for (const [what, rows, askedAt, given, cleared, asked] of cases)
@@ -67,7 +74,7 @@ describe('an answer about a set-aside invoice', () => {
     })
 })
 
-it('up to 20 losses, or a tenth of all records, are plausible', () => {
+it('a loss of up to 20 records, or a tenth of all records, is plausible', () => {
   for (const [atRisk, plausible] of [
     [0, 20],
     [200, 20],

@@ -16,7 +16,7 @@ const owed: PaymentBrief = {
 const open = { status: 'open', total_cents: 100 } as const
 
 const states: [name: string, invoice: Parameters<typeof stateOf>[0], state: InvoiceState][] = [
-  ['a draft is a draft', { status: 'draft', total_cents: 100, payment: owed }, { kind: 'draft' }],
+  ['is draft for a draft', { status: 'draft', total_cents: 100, payment: owed }, { kind: 'draft' }],
   [
     'is cancelled for a void invoice, whatever was credited',
     { status: 'void', total_cents: 100, payment: { ...owed, credited_cents: 100 } },

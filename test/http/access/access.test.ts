@@ -209,7 +209,7 @@ describe('access tokens', () => {
     await assert.rejects(async () => authenticate(`Bearer ${token}`), { message: /revoked/ })
   })
 
-  test('show nothing about themselves before their secret is checked', async () => {
+  test('with a wrong secret are refused as unknown, even when the token is expired or revoked', async () => {
     const { id, hash } = createToken()
     const record = { id, hash, every_customer: true, expires_at: 0, revoked_at: 0 }
     const authenticate = createAuthenticate({ findToken: async () => record })

@@ -60,7 +60,7 @@ async function findAdmin(serving: Serving): Promise<string> {
 }
 
 describe('the admin port', { concurrency: 3 }, () => {
-  it('creates links, shows the state of the service, and refuses all else in the API’s form', async t => {
+  it('creates links, shows the state of the service, and refuses other requests with the API’s errors', async t => {
     const cli = await createCli(t)
     const { serving, address, port, ask, post } = await startAdmin(cli)
     assert.match(address, /^http:\/\/127\.0\.0\.1:\d+$/, 'on this machine alone')

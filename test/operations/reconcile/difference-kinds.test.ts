@@ -233,8 +233,8 @@ const cases: Case[] = [
     related: null,
     finds: [],
   },
-  { it: 'a credit note at the document alone', related: [note], finds: ['credit_note_unmatched'] },
-  { it: 'nothing of a receipt', related: [{ ...note, type: 'Receipt' }], finds: [] },
+  { it: 'finds a credit note that only the document has', related: [note], finds: ['credit_note_unmatched'] },
+  { it: 'finds no difference for a receipt', related: [{ ...note, type: 'Receipt' }], finds: [] },
   {
     it: 'counts a cent of a credit note as rounding',
     facts: { post_payment_credit_cents: 2_301 },
@@ -242,7 +242,7 @@ const cases: Case[] = [
     finds: ['rounding'],
   },
   // Void, open, and nothing to certify.
-  { it: 'a document of a void invoice', invoice: { status: 'void' }, finds: ['document_on_void'] },
+  { it: 'finds a document of a void invoice', invoice: { status: 'void' }, finds: ['document_on_void'] },
   {
     it: 'finds a void invoice whose document is credited only in part',
     invoice: { status: 'void' },
@@ -261,7 +261,7 @@ const cases: Case[] = [
     related: [{ ...whole, status: 'canceled' }],
     finds: ['document_on_void'],
   },
-  { it: 'an open invoice with a settled document', invoice: open, finds: ['open_settled'] },
+  { it: 'finds an open invoice with a settled document', invoice: open, finds: ['open_settled'] },
   {
     it: 'finds an open invoice with an invoice-receipt',
     invoice: open,
@@ -305,7 +305,12 @@ const cases: Case[] = [
     related: [whole],
     finds: [],
   },
-  { it: 'nothing of an open invoice with a final document', invoice: open, document: final, finds: [] },
+  {
+    it: 'finds no difference for an open invoice with a final document',
+    invoice: open,
+    document: final,
+    finds: [],
+  },
   {
     it: 'finds no difference for a settled document of an open invoice with nothing to pay',
     invoice: open,
@@ -396,9 +401,13 @@ const cases: Case[] = [
     limits: { simplifiedLimit: 123 },
     finds: [],
   },
-  { it: 'another tax ID', taxId: '987654321', finds: ['tax_id_differs'] },
-  { it: 'a tax ID at Stripe alone', taxId: '999999990', finds: ['tax_id_one_side'] },
-  { it: 'a tax ID at the document alone', invoice: { customer_tax_id: null }, finds: ['tax_id_one_side'] },
+  { it: 'finds a different tax ID', taxId: '987654321', finds: ['tax_id_differs'] },
+  { it: 'finds a tax ID that only Stripe has', taxId: '999999990', finds: ['tax_id_one_side'] },
+  {
+    it: 'finds a tax ID that only the document has',
+    invoice: { customer_tax_id: null },
+    finds: ['tax_id_one_side'],
+  },
   {
     it: 'finds no difference for a consumer without a tax ID',
     invoice: { customer_tax_id: null },

@@ -208,7 +208,7 @@ describe('a list of documents', () => {
     ])
   })
 
-  test('requests a page again when none of its documents passes the checks, and accepts it after the last attempt', async t => {
+  test('requests a page again when all its documents are invalid, and accepts the page after the last attempt', async t => {
     const unfit = answer(page([{ ...payload, total: '1e3' }]))
     const { upstream, source } = await start(t, unfit, { attempts: 2 })
     const { documents, misfits } = await source.listDocuments({}, 1)

@@ -328,7 +328,7 @@ describe('a PDF that InvoiceXpress is still making', { timeout: 600_000 }, () =>
     assert.equal(questions(), 3)
   })
 
-  test('gives a time-out when one question has no answer for five seconds', async t => {
+  test('gives a time-out when one request has no answer for five seconds', async t => {
     const { upstream, made, download, begin, calls, clock, questions } = await startStill(t)
     upstream.script(making, hang)
     const begun = begin()
@@ -343,7 +343,7 @@ describe('a PDF that InvoiceXpress is still making', { timeout: 600_000 }, () =>
     assertPdf(await download())
   })
 
-  test('is reported as not ready when the last question is cut short, which counts as no fault', async t => {
+  test('is reported as not ready when the last request has no answer in time, which counts as no fault', async t => {
     const { upstream, service, made, download, begin, calls, clock, questions } = await startStill(t)
     const invoices = Array.from({ length: 6 }, (_, index) => `in_${index + 10}`)
     await service.save(
