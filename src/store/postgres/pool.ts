@@ -230,8 +230,9 @@ export function translate(error: unknown): unknown {
     // An error that combines the failures of several addresses has no message.
     return unavailable(`The database${where} cannot be reached: ${message || code}${next}`)
   }
+  // A running process meets this after a change of the password. It recovers when the password fits again.
   if (/^(28|3D)/.test(code))
-    return refused(`The database refused the connection: ${message}. Check DATABASE_URL.`)
+    return unavailable(`The database refused the connection: ${message}. Check DATABASE_URL.`)
   if (isReadOnlyRefusal(error)) {
     const node = / on ([^ ]+:\d+)$/m.exec(error.where ?? '')?.[1]
     return node === undefined
