@@ -28,7 +28,7 @@ export const pageSettings = {
   }),
   PAGE_LOGO: optional({
     meaning:
-      'Path of the image that the billing page shows as logo and icon: `.svg`, `.png`, `.jpg` or `.webp`, up to 256 KB.',
+      'Path of the image that the billing page shows as logo and icon: `.svg`, `.png`, `.jpg`, `.jpeg` or `.webp`, up to 256 KB.',
     parse: parseLogo,
   }),
   PAGE_ACCENT: optional({
@@ -54,7 +54,7 @@ export const pageSettings = {
   }),
   SMTP_URL: optional({
     meaning:
-      'Address of a mail server, for example `smtps://user:password@smtp.example.com`. With it, customers can [sign in by e-mail](access.md#sign-in-by-e-mail). It also needs `CUSTOMER_LINK_KEY`, `PUBLIC_URL` and a sender (`SMTP_FROM`).',
+      'Address of a mail server, for example `smtps://user:password@smtp.example.com`. With it, customers can [sign in by e-mail](access.md#sign-in-by-e-mail). It also needs `CUSTOMER_LINK_KEY`, `PUBLIC_URL`, the billing page (`WEB`) and a sender (`SMTP_FROM`).',
     isSecret: true,
     parse: parseMatch(/^smtps?:\/\/[^\s/]+\/?$/, 'must be an address that begins with smtp:// or smtps://'),
   }),

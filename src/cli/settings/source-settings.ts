@@ -20,7 +20,7 @@ export const sourceSettings = {
   STRIPE_API_KEY: optional({
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'The key of the Stripe account, `rk_…` or `sk_…`. `sync` and `up` read invoices with it. `serve` and `up` fetch PDFs and missing line items with it. A [restricted key](sync.md#set-it-up) is enough.',
+      'The key of the Stripe account, `rk_…` or `sk_…`. `sync` and `up` read invoices with it. `serve` and `up` fetch PDFs, payment pages and missing line items with it. A [restricted key](sync.md#set-it-up) is enough.',
     isSecret: true,
     parse: parseMatch(/^[sr]k_\w+$/, 'must be a key that begins with sk_ or rk_'),
   }),
@@ -34,7 +34,7 @@ export const sourceSettings = {
     default: 'https://api.stripe.com',
     commands: ['serve', 'up', 'sync'],
     meaning:
-      "Address of the Stripe API: scheme, host and port. The key is sent to this address. A host that is not Stripe's is treated as a [sandbox](sandbox.md). It then has no rate limit, and PDFs may come from a private address.",
+      "Address of the Stripe API: scheme, host and port. The key is sent to this address. A host that is not Stripe's is treated as a [sandbox](sandbox.md). It then has no rate limit, except with a live key, and PDFs may come from a private address.",
     isSecret: true,
     parse: parseApiBase('https://api.stripe.com', 'stripe.com'),
   },
