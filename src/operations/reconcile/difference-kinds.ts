@@ -31,7 +31,8 @@ export const differenceWords = {
     remedy: 'Cancel all but one, and record its `ix_id`',
   },
   document_on_void: {
-    meaning: 'Void at Stripe, and the document is neither canceled nor credited in full',
+    meaning:
+      'Void at Stripe, and the document is neither canceled nor credited in full, nor a [second copy](#second-copies) alone',
     remedy: 'Cancel the document, or issue a credit note of all of it',
   },
   total_differs: {
