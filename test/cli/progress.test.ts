@@ -54,7 +54,7 @@ test('a finished step shows no remaining time', t => {
   ])
 })
 
-test('an output that is not a terminal shows plain progress lines now and then', t => {
+test('an output that is not a terminal shows plain progress lines at intervals', t => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
   const { line, written } = createScreen(false)
   const progress = createProgress('invoices', line)

@@ -92,7 +92,7 @@ for (const engine of engines)
       }
     })
 
-    test('a later invalid chunk also gets exactly one 400', async () => {
+    test('an invalid chunk after valid chunks gets exactly one 400', async () => {
       const client = openRaw(service().port, get('/live', 'Transfer-Encoding: chunked'))
       await settle()
       client.socket.write('3\r\nabc\r\n')

@@ -59,7 +59,7 @@ describe('files for browsers', () => {
     }
   })
 
-  test('name the origin in Vary as well, where other origins may read answers', async t => {
+  test('have Origin in the header Vary when other origins may read answers', async t => {
     const ask = await startFiles(t, { corsOrigins: ['https://app.example.com'] })
     const { headers } = await ask('/fatura-invoices.js', { origin: 'https://app.example.com' })
     assert.equal(headers['access-control-allow-origin'], 'https://app.example.com')

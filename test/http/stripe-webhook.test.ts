@@ -257,34 +257,37 @@ describe('Stripe’s webhooks', beside, () => {
       asked: world.sandbox.requests.get('retrieve_invoice'),
     })
 
-    await t.test('are acknowledged without an invoice, and refused when they are not events', async () => {
-      const { account } = world
-      const before = await look()
-      const id = createOurs(account)
-      const event = account.events.at(-1) as StripeEvent
-      const { id: _, ...preview } = event.data.object
-      const others: object[] = [
-        { ...event, type: 'invoice.upcoming', data: { object: preview } },
-        { ...event, type: 'invoice.upcoming', data: { object: { ...preview, id: 'upcoming_in_1' } } },
-        { ...event, type: 'charge.succeeded', data: { object: { id: 'ch_1', object: 'charge' } } },
-        { ...event, type: 'something.new', data: { object: {} } },
-        thinEvent('v1.billing.meter.error_report_triggered', 'billing.meter', 'mtr_1'),
-        { ...thinEvent('v2.core.event_destination.ping', '', ''), related_object: null },
-      ]
-      for (const other of others) await assertTaken(receiver.url, other)
-      assert.deepEqual(await look(), before)
-      await eventually('each is counted in the log', () => {
-        return receiver.stdout.match(/"applied":false,"msg":"webhook"/g)?.length === others.length
-      })
+    await t.test(
+      'that name no invoice are acknowledged, and requests that are not events are refused',
+      async () => {
+        const { account } = world
+        const before = await look()
+        const id = createOurs(account)
+        const event = account.events.at(-1) as StripeEvent
+        const { id: _, ...preview } = event.data.object
+        const others: object[] = [
+          { ...event, type: 'invoice.upcoming', data: { object: preview } },
+          { ...event, type: 'invoice.upcoming', data: { object: { ...preview, id: 'upcoming_in_1' } } },
+          { ...event, type: 'charge.succeeded', data: { object: { id: 'ch_1', object: 'charge' } } },
+          { ...event, type: 'something.new', data: { object: {} } },
+          thinEvent('v1.billing.meter.error_report_triggered', 'billing.meter', 'mtr_1'),
+          { ...thinEvent('v2.core.event_destination.ping', '', ''), related_object: null },
+        ]
+        for (const other of others) await assertTaken(receiver.url, other)
+        assert.deepEqual(await look(), before)
+        await eventually('each is counted in the log', () => {
+          return receiver.stdout.match(/"applied":false,"msg":"webhook"/g)?.length === others.length
+        })
 
-      for (const size of [1024 * 1024 + 1, 8 * 1024 * 1024])
-        assert.equal(await post(receiver.url, ' '.repeat(size)), 413)
-      for (const method of ['GET', 'PUT', 'DELETE'])
-        assert.equal(await post(receiver.url, '', { method }), 405, method)
+        for (const size of [1024 * 1024 + 1, 8 * 1024 * 1024])
+          assert.equal(await post(receiver.url, ' '.repeat(size)), 413)
+        for (const method of ['GET', 'PUT', 'DELETE'])
+          assert.equal(await post(receiver.url, '', { method }), 405, method)
 
-      await assertTaken(receiver.url, thinEvent('v1.invoice.created', 'invoice', id))
-      assert.deepEqual((await readStored(world.url)).records.get(id), trueRecord(account, id) ?? undefined)
-    })
+        await assertTaken(receiver.url, thinEvent('v1.invoice.created', 'invoice', id))
+        assert.deepEqual((await readStored(world.url)).records.get(id), trueRecord(account, id) ?? undefined)
+      },
+    )
 
     await t.test('are refused without a current signature over their exact bytes', async () => {
       const before = await look()
@@ -349,7 +352,7 @@ describe('Stripe’s webhooks', beside, () => {
       },
     )
 
-    await t.test('in thin form, without a customer, still delete a draft', async () => {
+    await t.test('in thin form delete a draft, although they name no customer', async () => {
       const { account } = world
       const { records } = await look()
       const id = createOurs(account)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { describeFullDisks } from '../../scripts/full-disks.ts'
 
-test('the message about full disks names each folder without space, and no other folder', () => {
+test('the message about full disks names each folder without free space, and no other folder', () => {
   const megabytes: Record<string, number> = { '/tmp': 12, '/dev/shm': 9_000, '/work': 299 }
   const statfs = (folder: string) => {
     const bavail = megabytes[folder]

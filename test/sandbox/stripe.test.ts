@@ -198,7 +198,7 @@ describe('the account of the sandbox’s Stripe', () => {
     assert.equal(new Set(numbers).size, numbers.length)
   })
 
-  it('settles invoices like Stripe, with balances, parts, credit notes and automatic collection', () => {
+  it('settles invoices like Stripe, with balances, partial payments, credit notes and automatic collection', () => {
     const account = createAccount({ invoices: 600, seed: 5 })
     account.advance(86_400)
     for (const kind of ['pay_part', 'credit'] as const) account.change(kind)

@@ -109,7 +109,7 @@ describe('fatura migrate on Citus', { skip: skipCitus }, () => {
     assert.ok((await reader.findInvoice('cus_ana', 'in_1'))?.lines)
   })
 
-  test('moves all other tables to the invoices when the invoices were not distributed', async t => {
+  test('moves all other tables to the shards of the invoices after it distributes the invoices', async t => {
     const [url = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
     await runSql(url, "SELECT undistribute_table('fatura.invoices')")
     assert.ok((await misplaced(url))?.includes('fatura.invoices'))

@@ -104,12 +104,12 @@ describe('a SQLite file that lost its content', () => {
     for (const open of [openReadStore, openOperatorStore, openWriteStore, prepareStore])
       await assert.rejects(open(url), lost)
   })
+})
 
-  it('a new SQLite file appears only with its tables, even after a killed creation', async t => {
-    const path = join(await createFolder(t), 'fatura.db')
-    await writeFile(`${path}.new-1`, '')
-    await Promise.all([prepareStore(`sqlite:${path}`), prepareStore(`sqlite:${path}`)])
-    assert.ok(existsSync(path))
-    await (await openReadStore(`sqlite:${path}`)).close()
-  })
+it('a new SQLite file appears only with its tables, even after a killed creation', async t => {
+  const path = join(await createFolder(t), 'fatura.db')
+  await writeFile(`${path}.new-1`, '')
+  await Promise.all([prepareStore(`sqlite:${path}`), prepareStore(`sqlite:${path}`)])
+  assert.ok(existsSync(path))
+  await (await openReadStore(`sqlite:${path}`)).close()
 })

@@ -163,7 +163,7 @@ function rename(account: StripeAccount, index: number): void {
 
 for (const engine of engines)
   describe(`random histories on ${engine.name}`, () => {
-    test(`${runs[engine.name]} orders of changes, webhooks, late answers and restarts end equal, without an older state in between`, async t => {
+    test(`${runs[engine.name]} orders of changes, webhooks, late answers and restarts end in the same state, without an older state in between`, async t => {
       const { store, url } = await openStores(t, engine)
       const done = { webhooks: 0, overlapped: 0, deleted: 0, restarts: 0 }
       await fc.assert(

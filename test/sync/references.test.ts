@@ -79,7 +79,7 @@ for (const engine of engines)
       assert.deepEqual(await ties(), { in_a: 1 })
     })
 
-    it('a document of a payment of two invoices is linked only to an invoice that records it', async t => {
+    it('a document that names a payment of two invoices is linked only to an invoice that records the document', async t => {
       const { apply, save, ties } = await open(t)
       await apply(observe(a, {}, ['pi_1']), observe(b, {}, ['pi_1']))
       await save(makeDocument(1, { reference: 'pi_1' }), makeDocument(2, { reference: 'pi_1' }))

@@ -258,7 +258,7 @@ describe('the fetch of one document', () => {
     assert.equal((await failureOf(source.fetchDocument(id, null))).failure, 'failed')
   })
 
-  test('returns null for a missing document, and a deleted document as such', async t => {
+  test('returns null for a missing document, and a deleted document with its status', async t => {
     const { upstream, source } = await start(t, missing)
     assert.equal(await source.fetchDocument(id, 'Invoice'), null)
     upstream.script(answer({ invoice: { ...payload, status: 'deleted' } }))

@@ -105,7 +105,7 @@ describe('a document as it is shown', () => {
     assert.equal(show({ multicurrency }, 'usd').in_invoice_currency, null)
   })
 
-  test('has null for an unknown tax rate, and the tax itself', () => {
+  test('has null for an unknown tax rate, beside the tax amount', () => {
     const taxes = [
       { rate: '6', base: '20', tax: '1.2' },
       { rate: null, base: '80', tax: '21.8' },

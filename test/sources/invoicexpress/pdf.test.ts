@@ -106,7 +106,7 @@ for (const engine of engines)
       assert.equal(new URL(upstream.requests[0]?.url ?? '', upstream.origin).search, `?api_key=${apiKey}`)
     })
 
-    test('answer HEAD with the same headers and no body', async t => {
+    test('have the same headers for HEAD as for GET, without a body', async t => {
       const { upstream, made, service } = await startWorld(t, engine)
       upstream.script(made)
       const { status, headers, text } = await service.get(path, { method: 'HEAD' })

@@ -122,7 +122,7 @@ for (const engine of engines) {
       assert.deepEqual(brokenOff(service), [])
     })
 
-    test('answer HEAD with the headers of GET, without reading the PDF', async t => {
+    test('have the same headers for HEAD as for GET, without reading the PDF', async t => {
       const { upstream, service } = await serveUpstream(t, (_request, response) => {
         response.writeHead(200, { 'content-length': 25 * megabyte })
         sendEndlessly(response)
@@ -190,7 +190,7 @@ describe('a PDF download with a failing upstream or client', {
     assert.equal(refusal.headers['content-disposition'], undefined)
   })
 
-  test('breaks the connection after a failure later on, so that the PDF never looks whole', async t => {
+  test('breaks the connection after a failure within the PDF, so that the PDF never looks whole', async t => {
     const begun = (length: number | null): RequestListener => {
       return (_request, response) => {
         if (length !== null) response.setHeader('content-length', length)

@@ -235,7 +235,7 @@ for (const engine of engines) {
       }
     })
 
-    test('answer HEAD with the same headers and no body', async t => {
+    test('have the same headers for HEAD as for GET, without a body', async t => {
       const { download } = await startWorld(t, engine)
       const lasting = ({ headers }: Download) =>
         Object.entries(headers).filter(

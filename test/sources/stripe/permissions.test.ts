@@ -10,8 +10,8 @@ import { assertTrue, eventsStream, readAll, startRig } from '../../support/world
 
 const [sqlite] = engines as [Engine]
 
-describe('a Stripe key without a permission', { concurrency: 2 }, () => {
-  it('to read tax rates syncs all invoices, and the events’ error names the permission until it is granted', async t => {
+describe('a Stripe key', { concurrency: 2 }, () => {
+  it('without the permission for tax rates syncs all invoices, and an error names the permission until it is granted', async t => {
     const rig = await startRig(t, sqlite, { invoices: 60, lines: 1, seed: 9 })
     const { account, sandbox, store } = rig
     sandbox.forbidden.add('tax_rates')
@@ -45,7 +45,7 @@ describe('a Stripe key without a permission', { concurrency: 2 }, () => {
     await assertTrue(account, store)
   })
 
-  it('to read payments syncs all other facts, and the payments once it is granted', async t => {
+  it('without the permission for payments syncs all other facts, and the payments once it is granted', async t => {
     const rig = await startRig(t, sqlite, { invoices: 60, lines: 1, seed: 9 })
     const { account, sandbox, store, connector } = rig
     sandbox.forbidden.add('invoice_payments')
@@ -68,7 +68,7 @@ describe('a Stripe key without a permission', { concurrency: 2 }, () => {
     assert.equal((await rig.stream(eventsStream))?.error, null)
   })
 
-  it('to read events or invoices is reported with the permission’s name', async t => {
+  it('without the permission for events or invoices is reported with the permission’s name', async t => {
     const { sandbox, connector } = await startRig(t, sqlite, { invoices: 5, lines: 1 })
     for (const [permission, name] of [
       ['events', 'Events'],
