@@ -124,7 +124,7 @@ function errorResponse(status: number, codes: readonly ErrorCode[], isLimited: b
                 error: {
                   code,
                   ...(code === 'invalid_parameter' ? wrongPage : { message: errorCodes[code].meaning }),
-                  request_id: 'req_0f3a9c51d2e78b4406fd1c95a3e27b60',
+                  request_id: 'req_0f3a9c51-d2e7-4b44-86fd-1c95a3e27b60',
                 },
               },
             },
