@@ -19,7 +19,7 @@ const rows = 'table.invoices tbody tr'
 // Each has a page of its own, and mostly waits for it.
 describe('the billing page', { concurrency: 3 }, () => {
   test(
-    'opens a link’s list, removes the token from the address, and keeps it for this tab',
+    'opens a link’s list, removes the token from the address, and keeps the token for this tab',
     options,
     async t => {
       const { page, watched, assertClean } = await open(t)

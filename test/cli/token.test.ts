@@ -214,7 +214,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     )
   })
 
-  it('revoke fails for an unknown or mistyped token, and does not show it', async t => {
+  it('revoke fails for an unknown or mistyped token, and does not show the token', async t => {
     const cli = await createCli(t)
     const token = await cli.createToken()
     const unknown = createToken().token

@@ -76,7 +76,7 @@ for (const engine of engines) {
       )
     })
 
-    test('with any text as q find the model’s invoices, and get 400 for a NUL', async t => {
+    test('with any text as q find exactly the matching invoices, and get 400 for a NUL', async t => {
       const found = makeInvoice({ id: 'in_1', display_name: "O'Neill & Søn 100% _" })
       const service = await startService(t, engine, { records: [{ invoice: found, lines: null }] })
       await fc.assert(

@@ -62,7 +62,7 @@ test('the GitHub workflows are valid, and run .ci/run on every supported Node an
   assert.match(text, /run: \.ci\/run$/m)
 })
 
-test('the systemd units start existing commands in the right order, and restart them later', () => {
+test('the systemd units start existing commands in the right order, and restart them after a pause', () => {
   const help = execFileSync(process.execPath, [join(root, 'bin/fatura.js'), '--help'], { encoding: 'utf8' })
   assert.ok(unitsIn.length >= 3)
   for (const unit of unitsIn) {
@@ -135,7 +135,7 @@ test('the systemd units of the API give searches a lower priority than pages', (
     assert.deepEqual(filters(unit), ['@system-service', '~@privileged @resources', 'setpriority'], unit)
 })
 
-test('systemd-analyze finds no error in the units, and a low exposure', {
+test('systemd-analyze finds no error in the units, and gives them a low exposure level', {
   skip: spawnSync('systemd-analyze', ['--version']).status !== 0 && 'systemd-analyze is not installed',
 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'fatura-units-'))

@@ -208,7 +208,7 @@ describe('the npm package', { concurrency: 2 }, () => {
       await run(app, process.execPath, tsc, ...strictly, '--module', module, 'use.mts')
   })
 
-  it('has types of its element for the DOM, React 19, Vue and neither', async () => {
+  it('has types of its element for React 19, for Vue and for the DOM alone', async () => {
     const typed = join(folder, 'typed')
     await mkdir(join(typed, 'node_modules/@types'), { recursive: true })
     await symlink(join(app, 'node_modules/fatura'), join(typed, 'node_modules/fatura'))

@@ -154,7 +154,7 @@ describe('the commands in the docs', { concurrency: 2 }, () => {
           )
           break
         case `${further}, 5`:
-          await t.test('end with 0 FAIL of fatura doctor after a day of changes', () =>
+          await t.test('make fatura doctor end with 0 FAIL after a day of changes', () =>
             desk.type(third, block),
           )
           break

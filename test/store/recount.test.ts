@@ -99,7 +99,7 @@ describe('a recount of counters on PostgreSQL', () => {
     assert.equal(await store.checkCounts(), 0)
   })
 
-  test('is not needed to save an invoice: few rows are read for a customer with 450', async t => {
+  test('is not needed to save an invoice: few rows are read for a customer with 450 invoices', async t => {
     const url = await postgres.createStore(t)
     await fill(url, 1_000, 450)
     await runSql(url, 'VACUUM ANALYZE')

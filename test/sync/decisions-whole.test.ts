@@ -47,7 +47,7 @@ describe('the decision about an invoice', () => {
     assert.deepEqual([decision.before, decision.formerly], [own, [other]])
   })
 
-  it('belongs to the customer who has the invoice now, where another customer had it before', () => {
+  it('belongs to the customer who has the invoice now, when another customer had it before', () => {
     const known = [stored({ customer_id: 'cus_b' }), deleted({ customer_id: 'cus_c' })]
     const decision = decide(answer({ customer_id: null }), known)
     assert.ok(decision.action === 'save')

@@ -152,7 +152,7 @@ describe('the schedule of the connector’s questions', () => {
     assert.equal(count(recent.ran, 'sweepMonth'), 2)
   })
 
-  it('lets sync --once list a part of all invoices again when this is due before its next run', () => {
+  it('makes sync --once list a part of all invoices again when the list is due before the next run', () => {
     const at = Date.UTC(2026, 10, 15)
     const clocks = { calendar: () => at }
     const hour = 60 * minute

@@ -243,7 +243,7 @@ for (const engine of engines) {
     const service = shareService(engine, {
       records: [makeRecord(), makeRecord({ customer_id: 'cus_bob' })],
     })
-    test('a request without credentials gets 401 with a challenge without an error', async () => {
+    test('a request without credentials gets 401 with a challenge that names no error', async () => {
       const cases: Record<string, string>[] = [
         {},
         { authorization: '' },

@@ -301,7 +301,7 @@ describe('lines from a failing Stripe', { timeout: 600_000 }, () => {
     assertLines(await detail(short), linesOf(short))
   })
 
-  test('are all missing after a failure in the second hundred', async t => {
+  test('are all missing when the request for the second hundred lines fails', async t => {
     const { sandbox, detail } = await startWorld(t, sqlite)
     const { requests, faults } = sandbox
     const set = requests.set.bind(requests)
@@ -313,7 +313,7 @@ describe('lines from a failing Stripe', { timeout: 600_000 }, () => {
     for (let time = 0; time < 3; time++) assertLines(await detail(long), 'none')
   })
 
-  test('are given up at their deadline, not requested after five hangs, and return later', async t => {
+  test('are given up at their deadline, are not requested after five time-outs, and return later', async t => {
     const world = await startWorld(t, sqlite)
     const { clock, sandbox, detail, asked } = world
     sandbox.faults.set('list_lines', 'hang')
