@@ -94,7 +94,7 @@ const withElement = () => element.replace('ADDRESS', service.address)
 // Each has a page of its own, and mostly waits for it.
 describe('the billing page in another page', { concurrency: 3 }, () => {
   test(
-    'the element shows the invoices under the host’s strict policy and colours, without changing its address',
+    'the element shows the invoices under the host’s strict policy and colours, and keeps the host’s address',
     options,
     async t => {
       const { page, watched, address } = await openHost(

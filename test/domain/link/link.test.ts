@@ -524,7 +524,7 @@ describe('mapClaim', () => {
       for (const [given, told] of values)
         assert.deepEqual(read({ [key]: given }), { ...noClaim, [field]: told }, JSON.stringify(given))
     })
-  it('reads the time of an attempt like the time of creation', () => {
+  it('reads the time of an attempt in the same way as the time of creation', () => {
     const { attempted_at } = read({ ix_attempted_at: '2026-03-02T10:30:00+01:00' })
     assert.equal(attempted_at, '2026-03-02T09:30:00.000Z')
   })
