@@ -21,7 +21,8 @@ export function RowMenu({ invoice }: { invoice: ListedInvoice }) {
   )
   if (!hasDocument && !hasPlatforms) return null
   const number = invoice.document?.number ?? invoice.number ?? invoice.id
-  const related = answer?.data.related ?? []
+  // A draft has no PDF yet.
+  const related = (answer?.data.related ?? []).filter(({ status }) => status !== 'draft')
   return (
     <>
       <button

@@ -94,3 +94,16 @@ test('a service without upstream systems shows no button that needs them', optio
     assertClean()
   }
 })
+
+test('a row’s menu offers the PDF of an issued credit note, and none of a draft', options, async t => {
+  const [issued] = exampleDocument.related ?? []
+  const related = [issued, { ...issued, id: 48_378, number: null, status: 'draft' }]
+  const record = { ...records[0], document: { ...exampleDocument, related } } as (typeof records)[0]
+  const { open } = await startPages({ ...bothSystems, documents, records: [record] })
+  const { page, assertClean } = await open(t)
+  await page.getByRole('button', { name: 'More' }).click()
+  const offered = page.locator('.menu:popover-open').getByRole('button', { name: 'Credit note' })
+  await offered.first().waitFor()
+  assert.deepEqual(await offered.allTextContents(), ['Credit note NC A/4'])
+  assertClean()
+})
