@@ -87,7 +87,7 @@ export async function compareWithSources(
   if (linked.claim === null) return null
   if (found === null) return [{ field: 'status', stored: invoice.status, now: 'not found at Stripe' }]
   if ('refusal' in found)
-    return [{ field: 'status', stored: invoice.status, now: `none of ours: ${found.refusal}` }]
+    return [{ field: 'status', stored: invoice.status, now: `refused: ${found.refusal}` }]
   const record = completeRecord(found, { invoice, payment })
   const claim = record.claim ?? noClaim
   // Finds the documents that are tied to the invoice, that its claim names, or that refer to it.

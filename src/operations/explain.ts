@@ -104,18 +104,19 @@ function describeNext(
   const unsettled: readonly string[] = unsettledStatuses
   const alsoWith = `${unsettled.slice(0, -1).join(', ')} and ${unsettled.at(-1)}`
   const withOthers = unsettled.includes(status) ? `, and with every ${alsoWith} one (${last.unsettled})` : ''
-  const next = [`The invoice is looked at when an event reports it (${last.events})${withOthers}.`]
-  if (!isConnected) return [...next, 'No invoicing system was ever read: documents are not looked at.']
+  const next = [`The invoice is read again when an event reports it (${last.events})${withOthers}.`]
+  if (!isConnected) return [...next, 'No documents are read, because InvoiceXpress was never connected.']
   const wanted = ix_id ?? claim.ix_id
   const known = documents.find(({ id }) => id === wanted)
   const open: readonly string[] = openDocumentStatuses
-  if (wanted === null) next.push(`A document is found once one refers to it (${last.recent}; ${last.all}).`)
+  if (wanted === null)
+    next.push(`A document is found when it names the invoice (${last.recent}; ${last.all}).`)
   else if (known === undefined || (known.misses > 0 && !isGone(known)))
-    next.push(`Document ${wanted} is asked for in the next run of ${last.open}.`)
-  else if (isGone(known)) next.push(`Document ${wanted} is gone, and not asked for again.`)
+    next.push(`Document ${wanted} is read in the next run of ${last.open}.`)
+  else if (isGone(known)) next.push(`Document ${wanted} is gone and is not read again.`)
   else
     next.push(
-      `Document ${wanted} is looked at with ${open.includes(known.document?.status ?? '') ? `those that may change (${last.open})` : `all the others (${last.all})`}.`,
+      `Document ${wanted} is read again with ${open.includes(known.document?.status ?? '') ? `the documents that may change (${last.open})` : `all other documents (${last.all})`}.`,
     )
   if (
     claim.state === 'creating' &&
@@ -123,7 +124,7 @@ function describeNext(
     !isOverdue(claim, creatingTimeoutMs, Date.now())
   )
     next.push(
-      `Unless a document is found, it counts as failed from ${new Date(Date.parse(claim.attempted_at) + creatingTimeoutMs).toISOString()} on.`,
+      `If no document is found, it is shown as failed from ${new Date(Date.parse(claim.attempted_at) + creatingTimeoutMs).toISOString()} on.`,
     )
   return next
 }

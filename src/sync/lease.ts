@@ -21,7 +21,7 @@ const warnEveryMs = 60_000
 export class LeaseLost extends StoreError {
   constructor() {
     super(
-      'Another process took over the synchronization of this store; what was under way here was not stored.',
+      'Another process took over the synchronization of this store. The unfinished work of this process was not stored.',
     )
   }
 }
@@ -68,7 +68,7 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
     } else if (!wait) {
       if (isAlive)
         throw new StoreError(
-          `This store is being synchronized already: by ${seen.holder}. Stop that one, or let this one wait.`,
+          `This store is already synchronized by ${seen.holder}. Stop that process, or run this command when it has ended.`,
         )
     } else if (warnedAt === null || polledAt - warnedAt >= warnEveryMs) {
       log.warn({ holder: seen.holder }, 'waiting: another process synchronizes this store')

@@ -167,7 +167,7 @@ for (const engine of engines)
         shown,
         /2026-03-10T12:00:01\.002Z +ignored +invoice\.paid +evt_2 +because 2 \(happened 2026-03-10T11:59:00\.000Z\)\n.*overlapped.*\n.*applied.*\n.*applied +document +list \d+ +synced: there is a document/,
       )
-      assert.match(shown, /Next checks:\n {2}The invoice is looked at when an event reports/)
+      assert.match(shown, /Next checks:\n {2}The invoice is read again when an event reports/)
       assert.doesNotMatch(shown, /null|undefined|secret/)
 
       const [object, ...others] = await json()
@@ -305,14 +305,14 @@ for (const engine of engines)
       const attempted_at = new Date(Date.now() - 60_000).toISOString()
       await save({}, { state: 'creating', attempted_at })
       await relink()
-      assert.match(await textHere(), /No invoicing system was ever read/)
+      assert.match(await textHere(), /No documents are read/)
       await store.transaction(tx =>
         tx.saveStream({ name: 'ix:open', cursor: null, succeeded_at: now, failed_at: null, error: null }),
       )
       const until = new Date(Date.parse(attempted_at) + 7_200_000).toISOString()
       const shown = await text({ LINK_CREATING_TIMEOUT: '2h' })
       assert.match(shown, /The document's state is creating, because it is recorded as creating since/)
-      assert.match(shown, new RegExp(`counts as failed from ${until} on`))
+      assert.match(shown, new RegExp(`is shown as failed from ${until} on`))
       assert.match(
         await text({ LINK_CREATING_TIMEOUT: '10s' }),
         /The stored state is creating, but .* now be failed/,

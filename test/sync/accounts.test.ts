@@ -162,7 +162,7 @@ describe('the account that a store is bound to', { concurrency: 3 }, () => {
 
       const running = await world.receive()
       const refused = await world.run([...change, '--confirm'], { env })
-      assert.match(refused.stderr, /synchronized already: by process/)
+      assert.match(refused.stderr, /already synchronized by process/)
       await running.stop()
       const changed = await world.run([...change, '--confirm'], { env })
       assert.equal(changed.code, 0, changed.stderr)

@@ -71,7 +71,7 @@ test('the lease passes on 15 s after a silent holder’s last heartbeat, not ear
 test('with --no-wait, the lease is refused once its holder sends a heartbeat', async t => {
   const { clock, held, taken } = await startWaiting(t, { wait: false })
   await clock.pass(renewEveryMs + lookMs)
-  await assert.rejects(taken, /synchronized already: by the other/)
+  await assert.rejects(taken, /already synchronized by the other/)
   held.lose()
 })
 

@@ -116,7 +116,7 @@ describe('one connector at a time', { concurrency: 2 }, () => {
         assert.match(String(await holderOf(world)), new RegExp(`^process ${first.pid} on `))
         const second = await startWaiting(world)
         const refused = await world.run(['sync', '--once', '--no-wait'])
-        assertOneLine(refused, new RegExp(`synchronized already: by process ${first.pid} on `))
+        assertOneLine(refused, new RegExp(`already synchronized by process ${first.pid} on `))
         assert.doesNotMatch(second.stdout, receiving, 'whoever waits takes no webhooks')
 
         assert.equal((await first.stop()).code, 0)

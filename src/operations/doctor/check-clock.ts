@@ -24,19 +24,19 @@ export function checkClock(
 ): void {
   const clock = report(`Clock: ${whose}`)
   if (reading === null) {
-    clock.skip('no answer contained the time')
+    clock.skip('no answer of this system contained the time')
     return
   }
   const { theirs, before, after, grain } = reading
   const skew = theirs + grain / 2 - (before + after) / 2
   const distance = Math.abs(skew)
   const detail = `the clock of this machine is ${formatSpan(distance)} ${skew > 0 ? 'behind' : 'ahead of'} it`
-  const next = 'Let NTP or chrony set the clock of this machine.'
+  const next = 'Set the clock of this machine with NTP or chrony.'
   if (distance <= warnAboveMs) clock.ok('the clock of this machine is within 5 s of it')
-  else if (isSimulated) clock.skip(`a sandbox has a simulated clock; ${detail}`)
+  else if (isSimulated) clock.skip(`the clock of a sandbox is simulated; ${detail}`)
   else if (distance <= failAboveMs) clock.warn(detail, next)
   else if (whose !== 'Stripe') clock.fail(detail, next)
-  else clock.fail(`${detail}: webhooks are refused when the clocks differ by more than 300 s`, next)
+  else clock.fail(`${detail}. Webhooks are refused when the clocks differ by more than 300 s`, next)
 }
 
 export function formatSpan(milliseconds: number): string {

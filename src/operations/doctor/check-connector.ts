@@ -29,7 +29,7 @@ const staleAfterMs: Record<string, number> = {
  */
 const overdueAfterMs: Record<string, number> = { [invoices.relist]: 2 * everyMs.relist }
 
-const startSync = 'Is fatura sync running? Start it with fatura sync, or fatura up.'
+const startSync = 'Check that "fatura sync" or "fatura up" is running. If not, start it.'
 
 const readBy = {
   ...byName(invoices, {
@@ -65,7 +65,7 @@ export function checkStreams(
   if (known.size === 0 && expected.length === 0)
     report('Streams').warn(
       'nothing was synchronized or imported yet',
-      'Connect Stripe and run fatura sync, or run fatura import FILE.',
+      'Connect Stripe and run "fatura sync", or run "fatura import FILE".',
     )
   const hasSucceeded = (name: string) => known.get(name)?.succeeded_at != null
   const isFirstRun = expected.some(name => readsAll.includes(name) && !hasSucceeded(name))
@@ -88,8 +88,8 @@ function reportFirstRun(
   const list = (names: readonly string[]) => names.map(name => readBy[name] ?? name).join(', ') || 'nothing'
   const [read, remaining] = [expected.filter(hasSucceeded), expected.filter(name => !hasSucceeded(name))]
   report('First run').warn(
-    `under way: read are ${list(read)}; not yet read to the end are ${list(remaining)}`,
-    `Let it end, and run this again; fatura status shows its progress. ${startSync}`,
+    `under way. Read completely: ${list(read)}. Not read completely: ${list(remaining)}`,
+    `Wait until it ends, then run "fatura doctor" again. "fatura status" shows its progress. ${startSync}`,
   )
 }
 
@@ -104,28 +104,30 @@ function checkStream(report: Report, { name, succeeded_at, failed_at, error }: S
   if (failed_at !== null)
     check.fail(
       `failed ${formatSpan(now - failed_at)} ago: ${error ?? 'the reason is not known'}; last success ${last}`,
-      'It is tried again automatically while fatura sync runs. See the findings below about the system that it reads.',
+      '"fatura sync" tries again automatically while it runs. See the checks below of the system that the stream reads.',
     )
   else if (succeeded_at === null)
-    check.warn('running, and not finished yet', 'Let fatura sync run; fatura status shows its progress.')
+    check.warn('running, not finished yet', 'Let "fatura sync" run. "fatura status" shows its progress.')
   else if (age < -clockTolerance)
     check.warn(
-      `last success ${formatSpan(-age)} in the future: a clock was ahead when it was stored, or this one is behind`,
-      'Let NTP or chrony set the clock of this machine. The next success replaces the moment.',
+      `last success ${formatSpan(-age)} in the future, so a clock is or was wrong`,
+      'Set the clocks of all machines with NTP or chrony. The next success corrects the time.',
     )
   else if (age > (overdueAfterMs[name] ?? Number.POSITIVE_INFINITY))
     check.fail(
-      `last success ${last}: overdue, and changes without an event may be missing`,
-      'Let fatura sync run, or run fatura sync --once more often. To list everything now: fatura sync --once --full.',
+      `last success ${last}, which is overdue. Changes without an event may be missing`,
+      'Let "fatura sync" run all the time, or run "fatura sync --once" more often. To read everything again now, run: fatura sync --once --full',
     )
   else if (age > (staleAfterMs[name] ?? Number.POSITIVE_INFINITY))
-    check.warn(`last success ${last}, later than it should be`, startSync)
+    check.warn(`last success ${last}, which is too long ago`, startSync)
   else check.ok(`last success ${last}`)
 }
 
 export async function checkConnector(report: Report, store: OperatorStore): Promise<void> {
   const connector = report('Connector')
-  const state = await connector.attempt('Look at the database first.', () => readState(store))
+  const state = await connector.attempt('First correct what the checks of the database show.', () =>
+    readState(store),
+  )
   if (state === null) return
   const { lease, setAside, refused, held } = state
   connector.ok(`${lease.holder ?? 'no process'} synchronizes this store`)
@@ -135,36 +137,36 @@ export async function checkConnector(report: Report, store: OperatorStore): Prom
   const [newest] = setAside.newest
   if (newest !== undefined)
     report('Set aside').warn(
-      `${setAside.count} records are set aside; the newest is ${newest.system} ${newest.kind} ${newest.id}: ${newest.reason}`,
-      'They are tried again automatically. See fatura status. If they stay, correct them in the other system, or report a bug; those that wait need all nodes of the database.',
+      `${setAside.count} records could not be read and are set aside. The newest is ${newest.system} ${newest.kind} ${newest.id}: ${newest.reason}`,
+      '"fatura sync" asks for them again automatically. "fatura status" lists them. If they stay, correct them in the other system, or report a bug. Records that wait for a part of the database need all its nodes.',
     )
   const format = (kind: Refused['kind']) => refused.filter(each => each.kind === kind).map(formatRefused)
   const [outdated, unstored] = [format('outdated'), format('refused')]
   if (outdated.length > 0)
     report('Out of date').fail(
-      `invoices are shown as they were before, because what they are now is refused; ${outdated.join('; ')}`,
-      'Look at them at Stripe. If many are not found any more, check the key and its account. A status that is not known may be known to a newer version of Fatura.',
+      `invoices are shown in an older version, because their new version is refused: ${outdated.join('; ')}`,
+      'Check these invoices at Stripe. If many of them are not found, check the key and its account. If a status is unknown, try a newer version of Fatura.',
     )
   if (unstored.length > 0)
     report('Refused').warn(
-      `invoices are not stored; ${unstored.join('; ')}`,
-      'Look at them at Stripe. Only invoices of customers are shown; a status that is not known may be known to a newer version of Fatura.',
+      `invoices are refused and not stored: ${unstored.join('; ')}`,
+      'Check these invoices at Stripe. Fatura stores only invoices that have a customer. If a status is unknown, try a newer version of Fatura.',
     )
 }
 
 /** Compares the accounts in the same way as `fatura sync` at its start. */
 export async function checkAccounts(report: Report, store: OperatorStore, accounts: Accounts): Promise<void> {
-  const next = 'See the findings about Stripe above.'
+  const next = 'See the checks of Stripe above.'
   const compared = await report('Accounts').attempt(next, () => compareAccounts(store, accounts))
   for (const { source, bound, found, verdict } of compared ?? []) {
     const account = report(`Account of ${source.system}`)
     const name = formatAccount(source, found)
     if (verdict === 'other')
       account.fail(
-        `the settings lead to ${name}, and the store holds ${bound === null ? 'invoices that are not there' : `what came from ${formatAccount(source, bound)}`}`,
-        "Use that account's key, or another store. If this is on purpose: fatura account change.",
+        `the settings lead to ${name}, but the store holds ${bound === null ? 'invoices that this account does not have' : `records of ${formatAccount(source, bound)}`}`,
+        "Use the key of the store's account, or another store. To synchronize the new account with this store, run: fatura account change",
       )
-    else if (bound === null) account.ok(`${name}; the first fatura sync stores it`)
+    else if (bound === null) account.ok(`${name}. The first "fatura sync" saves it`)
     else account.ok(`${name}, the same as in the store`)
   }
 }
@@ -175,20 +177,21 @@ export function checkWebhooks(report: Report, webhooks: readonly OutgoingWebhook
     const check = report(`Outgoing webhook ${id}`)
     if (cursor > end)
       check.fail(
-        'it got changes that the store does not hold: the store is older, from a backup or a copy',
+        'it already got changes that the store does not hold, so the store is an older backup or copy',
         `Run: fatura migrate --restored. Then: fatura webhook replay ${id} --from now`,
       )
     else if (state === 'disabled')
       check.fail(
-        `disabled after ${attempts} attempts: it ${error ?? 'failed'}; changes wait`,
-        `Repair the receiver, then: fatura webhook replay ${id}`,
+        `disabled after ${attempts} failed attempts. The last attempt: it ${error ?? 'failed'}. Changes wait`,
+        `Repair the receiver, then run: fatura webhook replay ${id}`,
       )
-    else if (state === 'paused') check.warn('paused; changes wait', `To go on: fatura webhook replay ${id}`)
+    else if (state === 'paused')
+      check.warn('paused. Changes wait', `To continue, run: fatura webhook replay ${id}`)
     else if (attempts > 0)
       check.warn(
-        `${attempts} failed attempts: it ${error ?? 'failed'}; changes wait`,
-        'It is tried again automatically while fatura sync runs. Look at the receiver.',
+        `${attempts} failed attempts. The last attempt: it ${error ?? 'failed'}. Changes wait`,
+        '"fatura sync" tries again automatically while it runs. Check the receiver.',
       )
-    else check.ok('all changes delivered, or on their way')
+    else check.ok('all changes are delivered or being sent')
   }
 }

@@ -11,7 +11,7 @@ export function formatRechecks(rechecks: readonly Recheck[]): [title: string, fa
     system === documents.system
       ? [
           'Documents listed again:',
-          `${corrected} of ${checked} in 24 h had changed, as only the sweep of all shows`,
+          `${corrected} of ${checked} in 24 h had changed and were found only by reading all again`,
         ]
       : ['Invoices listed again:', `${corrected} of ${checked} in 24 h had changed without an event`],
   )
@@ -23,7 +23,9 @@ export async function checkCorrections(
   store: Pick<ConnectorReads, 'readRechecks'>,
 ): Promise<void> {
   const check = report('Corrections')
-  const found = await check.attempt('Look at the database first.', () => store.readRechecks(Date.now()))
+  const found = await check.attempt('First correct what the checks of the database show.', () =>
+    store.readRechecks(Date.now()),
+  )
   if (found === null || found.length === 0) return
   const detail = formatRechecks(found)
     .map(([title, fact]) => `${title} ${fact}`)
@@ -32,6 +34,6 @@ export async function checkCorrections(
   if (missed === 0) return check.ok(detail)
   check.warn(
     detail,
-    'Events or webhooks were missed; the lists brought these invoices up to date. See the log for "an invoice had changed without an event", and fatura explain for each. If it goes on, look at the streams above.',
+    'Events or webhooks were missed. The lists brought these invoices up to date. The log names them in "an invoice had changed without an event", and "fatura explain" shows each. If this continues, see the streams above.',
   )
 }

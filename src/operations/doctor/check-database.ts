@@ -27,7 +27,7 @@ export async function checkDatabase(report: Report, url: string): Promise<boolea
   if (server !== null && server.major > supportedMajors.newest)
     database.warn(
       `${engine} answers`,
-      `Fatura is tested on PostgreSQL ${supportedMajors.oldest} to ${supportedMajors.newest}; look for a newer Fatura.`,
+      `Fatura is tested on PostgreSQL ${supportedMajors.oldest} to ${supportedMajors.newest}. Look for a newer version of Fatura.`,
     )
   else database.ok(`${engine} answers${server?.misplaced ? ', with Citus' : ''}`)
   if (server !== null && !checkStatements(report, 'Database', server)) return false
@@ -44,7 +44,7 @@ export async function checkDatabase(report: Report, url: string): Promise<boolea
 function checkStatements(report: Report, name: string, { keepsStatements }: ServerFacts): boolean {
   if (!keepsStatements)
     report(`${name}: prepared statements`).fail(
-      'what is in between, such as PgBouncer in transaction mode, does not keep those of its clients apart',
+      'a program in between (for example PgBouncer in transaction mode) mixes the prepared statements of its clients',
       'Use PgBouncer 1.21 or newer with max_prepared_statements = 100, or pool_mode = session.',
     )
   return keepsStatements
@@ -69,7 +69,7 @@ export async function checkIntegrity(report: Report, url: string, isDeep: boolea
       const damage = await findDamage(url, isDeep)
       if (damage === null) return true
       if (damage.length > 0) check.fail(`the file is damaged: ${damage.join('; ')}`, restoreAdvice)
-      else check.ok(`${isDeep ? 'integrity_check' : 'quick_check'} finds no damage`)
+      else check.ok(`${isDeep ? 'integrity_check' : 'quick_check'} found no damage`)
       return damage.length === 0
     },
     integrityLimitMs,
@@ -87,34 +87,34 @@ function checkFile(report: Report, facts: FileFacts): void {
   if (!isWritable)
     file.fail(
       'this user may not write to the file or its folder',
-      'SQLite needs this even to read. Run it as the owner of the file and the folder.',
+      'SQLite needs this permission even to read. Run Fatura as the owner of the file and the folder.',
     )
-  else if (isOpenToAll) file.fail('every user of this machine may change it', chmod)
-  else if (isPublic) file.warn('every user of this machine may read it', chmod)
-  else file.ok('this user may write to it, and not everyone may read it')
+  else if (isOpenToAll) file.fail('every user of this machine may change the file', chmod)
+  else if (isPublic) file.warn('every user of this machine may read the file', chmod)
+  else file.ok('this user may write to the file, and not every user may read it')
   const journal = report('Database: journal')
   const log = `WAL, ${Math.ceil(logBytes / 1024 / 1024)} MB`
   if (journalMode !== 'wal')
     journal.warn(
-      `${journalMode}, not WAL: readers and writers would wait for each other`,
-      'Run: fatura migrate. Any command that writes sets it too.',
+      `the journal mode is ${journalMode} and not WAL, so readers and writers wait for each other`,
+      'Run: fatura migrate',
     )
   else if (logBytes <= logToWarnBytes) journal.ok(log)
   else
     journal.warn(
-      `${log}: a large import is being written, or a long read keeps it from being written back`,
-      'End long reads, such as an open session of sqlite3 or a backup that hangs; the next write makes it small again.',
+      `${log}, which is large. A large import is running, or a long read stops SQLite from emptying it`,
+      'End long reads, for example an open sqlite3 session or a backup that hangs. The next write makes it small again.',
     )
 }
 
 /** On Citus, a table that was not distributed still works, but only one node holds its rows. */
 function checkDistribution(report: Report, misplaced: readonly string[]): void {
   const check = report('Database: Citus')
-  if (misplaced.length === 0) check.ok('every table and function lies where it should')
+  if (misplaced.length === 0) check.ok('every table and function is on the right nodes')
   else
     check.fail(
-      `not spread as they should be: ${misplaced.join(', ')}`,
-      'Stop what writes, and run: fatura migrate',
+      `not on the right nodes: ${misplaced.join(', ')}`,
+      'Stop all programs that write to the store, and run: fatura migrate',
     )
 }
 
@@ -125,21 +125,21 @@ function checkNodes(report: Report, nodes: readonly NodeFacts[]): void {
     if (failure !== null)
       node.fail(
         `it does not answer: ${failure.split('\n')[0]}`,
-        'Start it: its customers get 503 until then.',
+        'Start this node. Requests of its customers get 503 until then.',
       )
     if (isStandby)
       node.fail(
-        'it is a standby, and takes no writes',
-        'Promote it, or lead Citus to the primary: citus_update_node.',
+        'it is a standby and accepts no writes',
+        'Promote it, or point Citus to the primary with citus_update_node.',
       )
     else if (isReadOnly)
       node.fail(
-        'its sessions are read-only: its customers cannot be written to',
-        'On that node: ALTER SYSTEM RESET default_transaction_read_only; SELECT pg_reload_conf(); or the same of the database, or the role.',
+        'its sessions are read-only, so data of its customers cannot be written',
+        'On that node: ALTER SYSTEM RESET default_transaction_read_only; SELECT pg_reload_conf(). Reset the same setting of the database and the role, if they have it.',
       )
     if (stuck > 0)
       node.warn(
-        `${stuck} transactions are prepared for over a minute: they hold their locks`,
+        `${stuck} transactions have been prepared for over a minute and still hold their locks`,
         'On the coordinator, as a superuser: SELECT recover_prepared_transactions()',
       )
     if (isPublic)
@@ -150,15 +150,16 @@ function checkNodes(report: Report, nodes: readonly NodeFacts[]): void {
   }
   const isFine = ({ failure, isStandby, isReadOnly, stuck, isPublic }: NodeFacts) =>
     failure === null && !isStandby && !isReadOnly && stuck === 0 && !isPublic
-  if (nodes.every(isFine)) report('Database: nodes').ok(`all ${nodes.length} answer and take writes`)
+  if (nodes.every(isFine)) report('Database: nodes').ok(`all ${nodes.length} answer and accept writes`)
 }
 
 /** Returns false when the role may not read the tables that other checks need. */
 function checkRights(report: Report, { role, tables, unwritable, lag }: ServerFacts): boolean {
   const check = report('Database: role')
-  const writer = "fatura doctor needs the writer's address to continue; fatura serve does not."
+  const writer =
+    'Set DATABASE_URL to the address of the role that writes. "fatura doctor" needs it to continue. "fatura serve" does not.'
   const mayWriteSome = unwritable.length < tables.length
-  if (lag !== null) check.warn(`${role} is on a replica: fatura sync cannot write there`, writer)
+  if (lag !== null) check.warn(`${role} is connected to a replica, where "fatura sync" cannot write`, writer)
   else if (unwritable.length === 0) check.ok(`${role} may read and write every table`)
   else if (!mayWriteSome) check.warn(`${role} may not write to any table, like the API's role`, writer)
   else
@@ -183,19 +184,22 @@ export async function checkReadStore(report: Report, url: string, syncedAt: numb
   if (found === null || !checkSchema(report, `${name}, schema`, found.facts)) return
   const { facts, synced_at } = found
   if (facts.server !== null && !checkStatements(report, name, facts.server)) return
-  if (facts.isReadOnly) reading.ok(`${facts.engine} answers, and its sessions are read-only`)
+  if (facts.isReadOnly) reading.ok(`${facts.engine} answers, and sessions are read-only`)
   else
     reading.warn(
-      'its sessions may write: something in between, such as PgBouncer, drops their options',
+      'sessions may write, because a program in between (for example PgBouncer) drops their options',
       'Run: ALTER ROLE … SET default_transaction_read_only = on',
     )
   const olderMs = syncedAt === null ? 0 : syncedAt - (synced_at ?? 0)
   const behindMs = Math.max(facts.server?.lag ?? 0, olderMs)
   const behind = `${formatSpan(behindMs)} behind DATABASE_URL`
   if (synced_at === null && syncedAt !== null)
-    delay.warn('it has none of the data of DATABASE_URL', 'Is it a replica of it?')
+    delay.warn(
+      'it has none of the data of DATABASE_URL',
+      'Check that DATABASE_READ_URL is a replica of DATABASE_URL.',
+    )
   else if (behindMs <= lagToWarnMs) delay.ok(behind)
-  else delay.warn(behind, 'Look at the replication: the answers of the API are as old.')
+  else delay.warn(behind, 'Check the replication, because the answers of the API are equally old.')
 }
 
 /** Reads the freshness in the same way as the API. All customers have the same freshness. */
@@ -211,7 +215,7 @@ export async function checkCounters(report: Report, count: () => Promise<number>
   const counters = report('Database: counters')
   const wrong = await counters.attempt('Try again when the database is less busy.', count, recountLimitMs)
   if (wrong === null) return
-  if (wrong === 0) counters.ok('all are right')
+  if (wrong === 0) counters.ok('all are correct')
   else if (isRepair) counters.ok(`${wrong} were wrong and are repaired`)
-  else counters.fail(`${wrong} are wrong`, 'Run: fatura doctor --repair. Please report it: this is a bug.')
+  else counters.fail(`${wrong} are wrong`, 'Run: fatura doctor --repair. Also report this bug.')
 }

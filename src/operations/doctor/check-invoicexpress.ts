@@ -38,7 +38,7 @@ export async function checkInvoiceXpress(report: Report, options: InvoiceXpressO
     const source = createDocumentSource(quick, quickPace)
     const document = await checkDocuments(report('InvoiceXpress: read documents'), source)
     const pdf = report('InvoiceXpress: PDF origin')
-    if (document === null) pdf.skip('there is no issued document to ask for')
+    if (document === null) pdf.skip('there is no issued document to check with')
     else {
       await checkClient(report('InvoiceXpress: read clients'), source, document)
       await checkPdf(pdf, document, options, ask)
@@ -54,13 +54,13 @@ function checkKey(check: Check, answer: Answer | string, { base, account }: Invo
     check.fail(
       answer,
       isInvoiceXpressOwn(base)
-        ? 'Check INVOICEXPRESS_ACCOUNT, and that this machine reaches its address.'
-        : 'Check INVOICEXPRESS_API_BASE, and that the sandbox runs.',
+        ? 'Check INVOICEXPRESS_ACCOUNT. Also check that this machine reaches the address of the account.'
+        : 'Check INVOICEXPRESS_API_BASE, and check that the sandbox is running.',
     )
   else if (answer.status === 401 || answer.status === 403)
     check.fail(
       `InvoiceXpress refused the key ${whose}`,
-      'Copy it again from the account: Account, Integrations, API. Check that it is the key of INVOICEXPRESS_ACCOUNT.',
+      'Copy the key again from InvoiceXpress (Account, Integrations, API). Check that it is the key of INVOICEXPRESS_ACCOUNT.',
     )
   else
     try {
@@ -75,18 +75,18 @@ function checkKey(check: Check, answer: Answer | string, { base, account }: Invo
 
 /** Lists issued documents and fetches one of them. Returns null when no document exists or it cannot be read. */
 async function checkDocuments(check: Check, source: DocumentSource): Promise<Document | null> {
-  const found = await check.attempt('Try again; if it fails again, report it.', async () => {
+  const found = await check.attempt('Try again. If it fails again, report it.', async () => {
     const { documents } = await source.listDocuments({ statuses: ['sent', 'settled'] }, 1)
     const [first] = documents
     return { first, again: first === undefined ? null : await source.fetchDocument(first.id, first.type) }
   })
   if (found === null) return null
-  if (found.first === undefined) check.ok('allowed; there are no issued documents')
+  if (found.first === undefined) check.ok('allowed, but there are no issued documents')
   else if (found.again !== null) check.ok('allowed')
   else
     check.warn(
       `document ${found.first.id} is listed, but cannot be read on its own`,
-      'The key may lack a permission; or the document was deleted just now: try again.',
+      'Try again. If it fails again, the key may lack a permission.',
     )
   return found.again
 }
@@ -94,7 +94,7 @@ async function checkDocuments(check: Check, source: DocumentSource): Promise<Doc
 async function checkClient(check: Check, source: DocumentSource, { client_id }: Document): Promise<void> {
   if (client_id === null) return check.skip('the sampled document names no client')
   const next =
-    'Tax IDs are compared by it, and references by {number} need it. Give the key the right to read clients.'
+    'Give the key permission to read clients. Without it, tax IDs are not compared and references by {number} find no document.'
   const found = await check.attempt(next, async () => ({ client: await source.fetchClient(client_id) }))
   if (found?.client === null) check.warn('the client of a document is not found', next)
   else if (found !== null) check.ok('allowed')
@@ -107,7 +107,7 @@ async function checkPdf(
   options: InvoiceXpressOptions,
   ask: ReturnType<typeof createClient>,
 ) {
-  const next = 'Downloads would fail too. Try again; if it fails again, report it.'
+  const next = 'Downloads of PDFs would fail too. Try again. If it fails again, report it.'
   const found = await check.attempt(next, async signal => {
     for (let remaining = pdfTries; remaining > 0 && !signal.aborted; remaining--) {
       const answer = await ask(`/api/pdf/${id}.json`)
@@ -121,7 +121,7 @@ async function checkPdf(
   const { origins } = pdfGuardFor(options)
   if (isAllowed(found, origins)) return check.ok(`${found.origin} is allowed`)
   check.fail(
-    `${found.origin} is not among ${origins.join(', ')}: downloads are refused`,
+    `${found.origin} is not one of ${origins.join(', ')}, so downloads of PDFs are refused`,
     `If this address belongs to InvoiceXpress, set INVOICEXPRESS_PDF_ORIGINS=${[...(options.pdfOrigins ?? origins), found.origin].join(',')}`,
   )
 }

@@ -32,14 +32,14 @@ export async function checkStripe(report: Report, options: StripeOptions, hasWeb
   if (invoices.kind === 'refused' && invoices.status === 401)
     check.fail(
       `Stripe does not know this ${shown}`,
-      'Copy it again from the dashboard: Developers, API keys. It may be revoked, expired, or belong to another account.',
+      'Copy the key again from the dashboard (Developers, API keys). The key may be revoked or expired, or belong to another account.',
     )
   else if (invoices.kind === 'failed')
     check.fail(
       invoices.why,
       isStripesOwn(options.base)
-        ? 'Check that this machine reaches https://api.stripe.com, and https://status.stripe.com.'
-        : 'Check STRIPE_API_BASE, and that the sandbox runs.',
+        ? 'Check that this machine reaches https://api.stripe.com, and look at https://status.stripe.com for an outage.'
+        : 'Check STRIPE_API_BASE, and check that the sandbox is running.',
     )
   else {
     check.ok(`${shown}, accepted`)
@@ -61,10 +61,14 @@ async function checkPermissions(report: Report, invoices: Answer, asker: Asker):
     if (answer.kind === 'answer') permission.ok('allowed')
     else if (answer.kind === 'refused')
       permission.fail(
-        'the key is not allowed to',
-        `Give the key the permission "${name}: Read" in the dashboard: Developers, API keys, Edit key.`,
+        'the key may not read this',
+        `Give the key the permission "${name}: Read" in the dashboard (Developers, API keys, Edit key).`,
       )
-    else permission.fail(answer.why, 'Try again; if it fails again, look at https://status.stripe.com.')
+    else
+      permission.fail(
+        answer.why,
+        'Try again. If it fails again, look at https://status.stripe.com for an outage.',
+      )
   }
   if (invoices.kind === 'answer') await checkPayments(report, asker)
   const events = answers.get('event')
@@ -72,7 +76,7 @@ async function checkPermissions(report: Report, invoices: Answer, asker: Asker):
   const [event] = events?.kind === 'answer' ? (events.body as Stripe.ApiList<Stripe.Event>).data : []
   const theirs = event?.api_version ?? null
   const is = theirs === null ? 'not known' : theirs === apiVersion ? 'the same' : `${theirs}, ${harmless}`
-  report('Stripe: API version').ok(`${apiVersion} is asked for; the account's own version is ${is}`)
+  report('Stripe: API version').ok(`Fatura uses ${apiVersion}. The account's default version is ${is}`)
   const needed = ['invoice', 'customer', 'tax_rate'] as const
   return needed.every(right => answers.get(right)?.kind === 'answer')
 }
@@ -85,10 +89,11 @@ async function checkPayments(report: Report, { ask }: Asker): Promise<void> {
   if (answer.kind === 'answer') check.ok('allowed')
   else if (answer.kind === 'refused')
     check.warn(
-      'the key is not allowed to, so that no document is found by its payment',
-      'Give the key the permission that Stripe names for payments of invoices: Developers, API keys, Edit key.',
+      'the key may not read this, so no document is found by its payment',
+      'Give the key permission to read payments of invoices in the dashboard (Developers, API keys, Edit key).',
     )
-  else check.warn(answer.why, 'Try again; if it fails again, look at https://status.stripe.com.')
+  else
+    check.warn(answer.why, 'Try again. If it fails again, look at https://status.stripe.com for an outage.')
 }
 
 type Answer<T = object> =
@@ -124,12 +129,12 @@ function createAsker(options: StripeOptions) {
   }
 }
 
-const harmless = 'which does no harm: events only notify'
+const harmless = 'which causes no problem, because events only notify'
 
 /** Reports no failures, because webhooks only make changes arrive sooner. */
 async function checkEndpoints(report: Report, hasSecret: boolean, { ask }: Asker): Promise<void> {
   const check = report('Stripe: webhook endpoint')
-  const polling = 'Without it, changes are found by polling, within about 10 s.'
+  const polling = 'Without a webhook, Fatura finds changes by polling, within about 10 s.'
   if (!hasSecret)
     return check.skip(
       'STRIPE_WEBHOOK_SECRET is not set, so no webhooks are received',
@@ -139,8 +144,8 @@ async function checkEndpoints(report: Report, hasSecret: boolean, { ask }: Asker
   const answer = await ask(stripe => stripe.webhookEndpoints.list({ limit: 100 }))
   if (answer.kind === 'refused')
     return check.skip(
-      'the key may not read webhook endpoints, and does not need to',
-      'Look in the dashboard, or add "Webhook Endpoints: Read" for this check.',
+      'the key may not read webhook endpoints, and only this check needs it',
+      'Check the endpoint in the dashboard, or give the key the permission "Webhook Endpoints: Read".',
     )
   if (answer.kind === 'failed') return check.skip(answer.why, 'Try again.')
   const { data: endpoints } = answer.body
@@ -156,15 +161,15 @@ async function checkEndpoints(report: Report, hasSecret: boolean, { ask }: Asker
   if (best === undefined)
     return check.warn(
       endpoints.length === 0 ? 'the account has no endpoint' : 'no endpoint of the account is enabled',
-      `Create or enable one in the dashboard: Developers, Webhooks. ${polling}`,
+      `Create or enable an endpoint in the dashboard (Developers, Webhooks). ${polling}`,
     )
   if (best.missing.length > 0)
     return check.warn(
       `no enabled endpoint sends ${best.missing.join(', ')}`,
-      `Add them to its events in the dashboard: Developers, Webhooks. ${polling}`,
+      `Add them to the events of an endpoint in the dashboard (Developers, Webhooks). ${polling}`,
     )
   const version = `at API version ${best.api_version ?? "of the account's own"}`
   check.ok(
-    `an endpoint is enabled and sends every event that is used, ${version}${best.api_version === apiVersion ? '' : `, ${harmless}`}`,
+    `an endpoint is enabled and sends all needed events, ${version}${best.api_version === apiVersion ? '' : `, ${harmless}`}`,
   )
 }

@@ -56,7 +56,8 @@ export function createReport(begin: (check: string) => void, add: (finding: Find
 export const answerLimitMs = 5_000
 const checkLimitMs = 12_000
 
-export const restoreAdvice = 'Stop what uses it, and restore a backup: docs/backup.md'
+export const restoreAdvice =
+  'Stop all programs that use the database, and restore a backup (see docs/backup.md)'
 
 class Overdue extends Error {}
 

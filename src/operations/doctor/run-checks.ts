@@ -59,7 +59,7 @@ export async function runChecks(report: Report, checked: Checked, wanted: Wanted
         invoicing: invoiceXpress && invoicingAccountOf(invoiceXpress),
       })
     if (isFirstRun && wanted.sample > 0)
-      report('Sample').skip('the first run is under way: what it has not read yet would differ')
+      report('Sample').skip('the first run is under way, and records that it has not read would differ')
     else await compareSample(report, store, checked, readable, wanted.sample)
   } finally {
     await store?.close()
@@ -67,7 +67,7 @@ export async function runChecks(report: Report, checked: Checked, wanted: Wanted
 }
 
 const quick = { timeoutMs: answerLimitMs }
-const lookFirst = 'Look at the database first.'
+const lookFirst = 'First correct what the checks of the database show.'
 
 function openBilling(stripe: StripeOptions, keys: MetadataKeys) {
   return createBillingSource({ ...stripe, ...quick }, keys, { ...quickPace, perSecond: 20 })
@@ -118,13 +118,13 @@ async function compareSample(
   count: number,
 ): Promise<void> {
   const sample = report('Sample')
-  if (count === 0) return sample.skip('not wanted')
+  if (count === 0) return sample.skip('not asked for')
   if (store === null) return sample.skip('the database cannot be read')
   if (readable.stripe === null) return sample.skip('Stripe cannot be read')
   if (invoiceXpress !== null && readable.invoiceXpress === null)
-    report('Sample: documents').skip('InvoiceXpress cannot be read; the invoices alone are compared')
+    report('Sample: documents').skip('InvoiceXpress cannot be read, so only the invoices are compared')
   if (linking === null)
-    return sample.fail('a setting of the convention cannot be used', 'Correct the settings first.')
+    return sample.fail('a setting for the documents cannot be used', 'Correct the settings first.')
   await checkSample(report, {
     store,
     payments: openBilling(readable.stripe, linking.keys),
@@ -141,7 +141,7 @@ const sampleLimitMs = 60_000
 const maxFailures = 2
 
 const listAgain =
-  'Run fatura sync --once --full, which lists everything again, then run this again: an invoice that changed in the last minute may differ. If a difference stays, please report it as a bug.'
+  'Run "fatura sync --once --full" to read everything again, then run "fatura doctor" again. An invoice that changed in the last minute may differ. If a difference stays, report it as a bug.'
 
 export async function checkSample(
   report: Report,
@@ -169,8 +169,8 @@ export async function checkSample(
       invoice.fail(explain(error), 'Try again.')
     }
   }
-  const skipped = imported === 0 ? '' : `; ${imported} did not come from Stripe and were left out`
-  const where = options.documents === null ? 'Stripe alone' : 'both systems'
+  const skipped = imported === 0 ? '' : `; ${imported} were imported, not read from Stripe, and are left out`
+  const where = options.documents === null ? 'only Stripe' : 'both systems'
   const what = `${compared} of ${keys.length} sampled invoices compared with ${where}`
   if (compared === 0) sample.skip(`nothing could be compared${skipped}`)
   else if (differing === 0) sample.ok(`${what}: no difference${skipped}`)

@@ -7,7 +7,7 @@ export function describeBuild(version: string, engine: 'sqlite' | 'postgres'): M
   const labels = { version, engine, node: process.versions.node }
   const gauge = new Gauge({
     name: 'fatura_build_info',
-    help: 'Always 1; its labels tell the version of Fatura, the engine of its store, and the version of Node.',
+    help: 'Always 1. Its labels hold the version of Fatura, the engine of the store, and the version of Node.',
     labelNames: Object.keys(labels),
     registers: [registry],
   })

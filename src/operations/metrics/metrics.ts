@@ -33,28 +33,32 @@ export interface MetricsRoles {
 }
 
 const helps = {
-  fatura_http_requests_total: 'Requests that were answered, by route and status.',
+  fatura_http_requests_total: 'Number of answered requests, by route and status.',
   fatura_http_request_seconds:
-    'Duration of answers, by route, from the request to the last byte, without waits for a change.',
+    'Time in seconds from a request to the last byte of its answer, by route. Requests that wait for a change are not counted.',
   fatura_http_requests_shed_total:
-    'Requests that were refused unread with 503, because more came than could be served.',
-  fatura_changes_waiting: 'Requests that wait for a change.',
-  fatura_pdf_bytes_total: 'Bytes of PDFs that were passed on from upstream systems.',
-  fatura_postgres_connections: 'Connections to PostgreSQL, by kind and state.',
+    'Number of requests that got 503 before they were read, because too many arrived at once.',
+  fatura_changes_waiting: 'Number of requests that now wait for a change.',
+  fatura_pdf_bytes_total: 'Bytes of PDFs that were passed from upstream systems to clients.',
+  fatura_postgres_connections: 'Number of connections to PostgreSQL, by kind and state.',
   fatura_postgres_reads:
-    'Reads on their way to PostgreSQL, or waiting for a connection, by kind: by_key are reads by a key.',
-  fatura_upstream_calls_total: 'Calls to upstream systems, by system and outcome.',
-  fatura_upstream_call_seconds: 'Duration of calls to upstream systems, by system.',
+    'Number of reads that run in PostgreSQL or wait for a connection, by kind. The kind by_key means reads by a key.',
+  fatura_upstream_calls_total: 'Number of calls to upstream systems, by system and outcome.',
+  fatura_upstream_call_seconds: 'Duration of calls to upstream systems in seconds, by system.',
   fatura_upstream_calls_waiting:
-    'Calls to upstream systems that wait for their turn: the backlog of the synchronization.',
-  fatura_upstream_breaker_open: '1 while an upstream system is left alone because it failed too often.',
-  fatura_outgoing_webhook_deliveries_total: 'Messages of outgoing webhooks, by outcome.',
-  fatura_outgoing_webhook_delivery_seconds: 'Time from the storing of a change to the 2xx of its receiver.',
+    'Number of calls to upstream systems that wait for their turn. It is the backlog of the synchronization.',
+  fatura_upstream_breaker_open:
+    '1 while calls to an upstream system are stopped because it failed too often, else 0.',
+  fatura_outgoing_webhook_deliveries_total:
+    'Number of messages that were sent by outgoing webhooks, by outcome.',
+  fatura_outgoing_webhook_delivery_seconds:
+    'Time in seconds from storing a change to the 2xx answer of the receiver of its webhook.',
   fatura_invoices_applied_total:
-    'Answers about invoices that the synchronization stored, by outcome: changed, deleted, overlapped (with another answer that differs: asked for again), or refused.',
+    'Number of answers about invoices that the synchronization handled, by outcome: changed, deleted, overlapped or refused. Overlapped means that two answers at the same time differ, and the invoice is asked for again.',
   fatura_events_applied_total:
-    'Events of the payment platform that were applied; one that comes again counts once.',
-  fatura_webhooks_total: 'Webhooks that were answered, by status: 200 means that the change is stored.',
+    'Number of events of the payment platform that were applied. An event that arrives several times counts once.',
+  fatura_webhooks_total:
+    'Number of Stripe webhooks that were answered, by status. 200 means that the change is stored.',
 }
 type Name = keyof typeof helps
 

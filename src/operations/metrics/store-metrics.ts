@@ -162,41 +162,48 @@ type Definition = readonly [name: string, help: string, ...labels: string[]]
 const basics = ['isUp', 'freshness', 'log']
 
 const definitions = {
-  isUp: ['fatura_store_up', '1 when the store could be read for these figures.'],
+  isUp: ['fatura_store_up', '1 if the store could be read for these metrics, else 0.'],
   freshness: [
     'fatura_freshness_seconds',
-    'Age of the records that the API serves, from Fatura-Synced-At. Not a number before the first success.',
+    'Age in seconds of the records that the API serves, from Fatura-Synced-At. It is NaN before the first success.',
   ],
-  log: ['fatura_sqlite_wal_bytes', 'Size of the write-ahead log beside the SQLite file; 0 for PostgreSQL.'],
-  lag: ['fatura_stream_lag_seconds', 'Time since each stream of records last reached its end.', 'stream'],
-  failing: ['fatura_stream_failing', '1 when the last run of a stream failed.', 'stream'],
+  log: [
+    'fatura_sqlite_wal_bytes',
+    'Size in bytes of the write-ahead log beside the SQLite file. 0 for PostgreSQL.',
+  ],
+  lag: [
+    'fatura_stream_lag_seconds',
+    'Time in seconds since a stream last read all its records successfully.',
+    'stream',
+  ],
+  failing: ['fatura_stream_failing', '1 if the last run of a stream failed, else 0.', 'stream'],
   aside: [
     'fatura_records_set_aside',
-    'Records that do not fit and are tried again later; with the system "deletion_guard", changes that are held back.',
+    'Number of records that could not be read and are asked for again. With the system "deletion_guard" it is the number of changes that are held back.',
     ...['system', 'kind'],
   ],
   refused: [
     'fatura_invoices_refused',
-    'Invoices that fit and are not to be shown as they are now: "refused" are not stored, "outdated" are stored as they were before.',
+    'Number of invoices whose current version is refused. The kind "refused" means not stored. The kind "outdated" means stored in an older version.',
     ...['kind', 'reason'],
   ],
-  webhooks: ['fatura_outgoing_webhooks', 'Outgoing webhooks, by state.', 'state'],
+  webhooks: ['fatura_outgoing_webhooks', 'Number of outgoing webhooks, by state.', 'state'],
   webhookBehind: [
     'fatura_outgoing_webhook_behind_seconds',
-    'Time between the last change that was delivered by the slowest outgoing webhook and the latest of all.',
+    'Time in seconds by which the slowest outgoing webhook is behind the latest change.',
   ],
   rechecked: [
     'fatura_records_rechecked',
-    'Records that lists looked at again within 24 hours, for changes that nothing announced.',
+    'Number of records that were read again in the last 24 hours to find changes without an event.',
     'system',
   ],
   corrected: [
     'fatura_records_corrected',
-    'Records of these that had changed and that nothing had announced. Of Stripe: events or webhooks were missed.',
+    'Number of records that were read again in the last 24 hours and had changed without an event. For Stripe it means that events or webhooks were missed.',
     'system',
   ],
   uncertified: [
     'fatura_paid_invoices_without_document',
-    'Paid invoices, issued over 24 hours ago, that need a certified document and have none in force.',
+    'Number of paid invoices that were issued over 24 hours ago, need a certified document and have no valid one.',
   ],
 } as const

@@ -9,108 +9,121 @@ interface KindWords {
 export const differenceWords = {
   paid_without_document: {
     meaning:
-      'Paid, above zero, and no document known to be in force: none, a canceled one, a draft, or a [second copy](#second-copies) alone',
-    remedy: 'Create or finalize it; or record `ix_state=ignored`',
+      'The invoice is paid and above zero, and it has no valid document. The document is missing, canceled, a draft, or only a [second copy](#second-copies).',
+    remedy:
+      'Create or finalize the document. If the invoice needs none, set `ix_state=ignored` in its metadata.',
   },
   open_without_document: {
-    meaning: 'The same for an open invoice',
-    remedy: 'Create or finalize it; or record `ix_state=ignored`',
+    meaning: 'The invoice is open and above zero, and it has no valid document.',
+    remedy:
+      'Create or finalize the document. If the invoice needs none, set `ix_state=ignored` in its metadata.',
   },
-  paid_not_settled: { meaning: 'Paid, and the document is only final', remedy: 'Settle the document' },
+  paid_not_settled: {
+    meaning: 'The invoice is paid, but the document is final and not settled.',
+    remedy: 'Settle the document.',
+  },
   open_settled: {
     meaning:
-      'Open at Stripe with something to pay, and the document is settled, or an invoice-receipt or cash invoice',
-    remedy: 'Record the payment at Stripe; or replace the document with an invoice',
+      'The invoice is open at Stripe with an amount to pay, but the document is settled, or is an invoice-receipt or cash invoice.',
+    remedy: 'Record the payment at Stripe, or replace the document with an invoice.',
   },
   open_credited: {
-    meaning: 'Open at Stripe with something to pay, and the document is credited in full',
-    remedy: 'Issue the credit note at Stripe, or void the invoice; or cancel that at InvoiceXpress',
+    meaning: 'The invoice is open at Stripe with an amount to pay, but the document is credited in full.',
+    remedy:
+      'If the credit is right, issue the credit note at Stripe or void the invoice. If it is wrong, cancel the credit note at InvoiceXpress.',
   },
   several_documents: {
-    meaning: 'Several documents in force: one sale is certified twice',
-    remedy: 'Cancel all but one, and record its `ix_id`',
+    meaning: 'The invoice has several valid documents, so one sale is certified more than once.',
+    remedy: 'Cancel all documents but one, and set `ix_id` in the metadata of the invoice to that one.',
   },
   document_on_void: {
     meaning:
-      'Void at Stripe, and the document is neither canceled nor credited in full, nor a [second copy](#second-copies) alone',
-    remedy: 'Cancel the document, or issue a credit note of all of it',
+      'The invoice is void at Stripe, but the document is not canceled, not credited in full, and not only a [second copy](#second-copies).',
+    remedy: 'Cancel the document, or issue a credit note for its full amount.',
   },
   total_differs: {
-    meaning: "[What the document charges](#what-is-compared) differs from the invoice's total",
-    remedy: 'Find out which is right',
+    meaning: "[What the document charges](#what-is-compared) differs from the invoice's total.",
+    remedy: 'Find out which amount is right, and correct the other.',
   },
   currency_unknown: {
-    meaning: "The document is in another currency than the invoice, and has no total in the invoice's",
-    remedy: 'Look at the document; give `currency_code` and `rate` when you create the next',
+    meaning:
+      "The document is in another currency than the invoice, and has no total in the invoice's currency.",
+    remedy:
+      'Check the amount of the document. For the next documents, send `currency_code` and `rate` to InvoiceXpress.',
   },
   tax_differs: {
-    meaning: 'The totals agree, and the tax does not, in all or at a rate',
-    remedy: 'Correct the rate where it is wrong; replace an issued document',
+    meaning: 'The totals are equal, but the tax differs, in total or at one rate.',
+    remedy:
+      'Correct the tax rate in the system where it is wrong. Replace the document if it is already issued.',
   },
   rounding: {
-    meaning: '`--all`: a difference of at most `--tolerance` cents a rate',
-    remedy: 'Nothing; it does not count for the exit code',
+    meaning: 'The tax differs by at most `--tolerance` cents per rate. Only `--all` lists it.',
+    remedy: 'Nothing. It does not change the exit code.',
   },
   credit_note_missing: {
-    meaning: "Stripe's credit notes, before and after payment, are above the document's in force",
-    remedy: 'Issue the credit note at InvoiceXpress',
+    meaning:
+      "Stripe's credit notes, before and after payment, have a higher sum than the document's valid credit notes.",
+    remedy: 'Issue the missing credit note at InvoiceXpress.',
   },
   credit_note_unmatched: {
-    meaning: "The document's credit notes in force are above Stripe's",
-    remedy: 'Issue the credit note at Stripe, or cancel that at InvoiceXpress',
+    meaning: "The document's valid credit notes have a higher sum than Stripe's credit notes.",
+    remedy: 'Issue the missing credit note at Stripe, or cancel the credit note at InvoiceXpress.',
   },
   wrong_month: {
-    meaning: "The document's day is in another month than the invoice's: the tax falls into another period",
-    remedy: 'Ask your accountant which period is right; date the next on the day of the invoice',
+    meaning: 'The document is dated in another month than the invoice, so the tax is in another period.',
+    remedy: 'Ask your accountant which period is right. Give the next documents the date of the invoice.',
   },
   late: {
-    meaning: 'Issued more than five working days after the first payment',
-    remedy: 'Make the next in time; tell your accountant of this one',
+    meaning: 'The document was issued more than five working days after the first payment.',
+    remedy: 'Tell your accountant about this document. Issue the next documents in time.',
   },
   simplified_over_limit: {
-    meaning: 'A simplified invoice above `SIMPLIFIED_LIMIT`',
-    remedy: 'Replace it with an invoice',
+    meaning: 'The document is a simplified invoice, and its amount is above `SIMPLIFIED_LIMIT`.',
+    remedy: 'Replace the document with an invoice.',
   },
   exemption_differs: {
-    meaning: "The document's exemption code [contradicts](#what-is-compared) Stripe's reason for no tax",
-    remedy: 'Correct the tax settings of the customer or the product; replace the document',
+    meaning: "The document's exemption code [contradicts](#what-is-compared) Stripe's reason for no tax.",
+    remedy: 'Correct the tax settings of the customer or the product, and replace the document.',
   },
   stuck_creating: {
-    meaning: '`creating` for over `LINK_CREATING_TIMEOUT` (without `ix_attempted_at`, since issued)',
-    remedy: 'Try again',
+    meaning:
+      'The document is in the state `creating` for longer than `LINK_CREATING_TIMEOUT`. The time counts from `ix_attempted_at`, or from the issue of the invoice.',
+    remedy: 'Create the document again.',
   },
   failed: {
-    meaning: 'Making the document failed, or the recorded one is gone',
-    remedy: 'See the last column',
+    meaning: 'The creation of the document failed, or the document in the metadata does not exist any more.',
+    remedy: 'Read the reason in the last column of the row.',
   },
   claim_contradicted: {
-    meaning: 'The recorded document names another invoice, or its client has another tax ID',
-    remedy: "Record the invoice's own document, or remove `ix_id`",
+    meaning: 'The document in the metadata names another invoice, or its client has another tax ID.',
+    remedy: "Set `ix_id` in the metadata to the invoice's own document, or remove it.",
   },
   claimed_twice: {
-    meaning: 'An invoice issued earlier records the same document',
-    remedy: 'Remove `ix_id` from one',
+    meaning: 'An invoice that was issued earlier names the same document in its metadata.',
+    remedy: 'Remove `ix_id` from the metadata of one of the two invoices.',
   },
   tax_id_differs: {
-    meaning: "The document's client has another tax ID",
-    remedy: 'Correct the client; replace an issued document if needed',
+    meaning: "The document's client has another tax ID than the customer at Stripe.",
+    remedy: 'Correct the wrong tax ID. If needed, replace the issued document.',
   },
   tax_id_one_side: {
-    meaning: 'Only one side has a tax ID: the other has none, or 999999990',
-    remedy: 'Give the tax ID to the other side; replace an issued document if needed',
+    meaning: 'Only one side has a tax ID. The other side has none, or has 999999990.',
+    remedy: 'Add the tax ID on the other side. If needed, replace the issued document.',
   },
   document_of_unknown_invoice: {
     meaning:
-      '`--unlinked`: a document in force names an invoice, a payment or a number that no stored invoice has',
-    remedy: "Find its origin; a [refused](sync.md#refused-invoices) invoice's may be right",
+      'A valid document names an invoice, a payment or a number that no stored invoice has. Only `--unlinked` lists it.',
+    remedy:
+      'Find out for which sale the document was made. It may be right if its invoice is [refused](sync.md#refused-invoices).',
   },
   document_of_several_invoices: {
-    meaning: '`--unlinked`: a document in force names a payment or a number of several invoices',
-    remedy: 'Record its `ix_id` on its own invoice',
+    meaning:
+      'A valid document names a payment or a number that several invoices have. Only `--unlinked` lists it.',
+    remedy: 'Set `ix_id` in the metadata of the right invoice to this document.',
   },
   document_without_invoice: {
-    meaning: '`--unlinked`: a document in force names no invoice',
-    remedy: 'Nothing, if it never came from Stripe',
+    meaning: 'A valid document names no invoice. Only `--unlinked` lists it.',
+    remedy: 'Nothing, if the sale was not made through Stripe.',
   },
 } as const satisfies Record<string, KindWords>
 

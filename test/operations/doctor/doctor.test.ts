@@ -248,8 +248,8 @@ describe('fatura doctor with a stopped clock', { timeout: 600_000 }, () => {
     // A clock that tells whole seconds is taken to be half a second further.
     t.mock.timers.enable({ apis: ['Date'], now: Math.floor(Date.now() / 1_000) * 1_000 + 500 })
     for (const [skew, told] of [
-      [60, 'a sandbox has a simulated clock; the clock of this machine is 60 s behind it'],
-      [-18 * 86_400, 'a sandbox has a simulated clock; the clock of this machine is 18 days ahead of it'],
+      [60, 'the clock of a sandbox is simulated; the clock of this machine is 60 s behind it'],
+      [-18 * 86_400, 'the clock of a sandbox is simulated; the clock of this machine is 18 days ahead of it'],
     ] as const) {
       clinic.setSkew(skew)
       const { wrong } = await clinic.look()
@@ -283,7 +283,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
         /^ok {4}InvoiceXpress: PDF origin +http:\/\/127\.0\.0\.1:\d+ is allowed$/m,
         /^ok {4}Clock: InvoiceXpress +/m,
         /^ok {4}Sample +10 of 10 sampled invoices compared with both systems: no difference$/m,
-        /^warn {2}Refused +invoices are not stored; 5: no customer \((in_\w+, ){2}in_\w+ and others\) → /m,
+        /^warn {2}Refused +invoices are refused and not stored: 5: no customer \((in_\w+, ){2}in_\w+ and others\) → /m,
         /\n\n\d+ ok, 1 warn, 0 FAIL, 0 skip\.\n$/,
       ])
         assert.match(unwrapped(stdout), line)
@@ -318,7 +318,10 @@ describe('fatura doctor', { concurrency: 4 }, () => {
         'Setting RATE_LIMIT',
         'Setting STRIPE_WEBHOOK_SECRET',
       ])
-      assert.match(wrong['Setting RATE_LIMIT']?.detail ?? '', /RATE_LIMIT must be like/)
+      assert.match(
+        wrong['Setting RATE_LIMIT']?.detail ?? '',
+        /RATE_LIMIT must be off, or a number of requests/,
+      )
       assert.equal(wrong['Stripe: key'], undefined)
       assert.equal(wrong.Sample?.result, 'FAIL')
     })
@@ -353,7 +356,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       assert.match(stripe.wrong['Stripe: key']?.detail ?? '', /restricted key, test mode/)
       const ix = await clinic.look({ INVOICEXPRESS_API_KEY: 'canaryKeyOther' }, { sample: 2 })
       assert.deepEqual(resultsOf(ix.wrong), { 'InvoiceXpress: key': 'FAIL', 'Sample: documents': 'skip' })
-      assert.match(ix.findings.at(-1)?.detail ?? '', /Stripe alone: no difference/)
+      assert.match(ix.findings.at(-1)?.detail ?? '', /only Stripe: no difference/)
     })
 
     await t.test('names the setting to check when a system is unreachable', async () => {
@@ -493,11 +496,11 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     }
     assert.match(
       await firstRun(),
-      /read are nothing; not yet read to the end are all invoices, .*all documents/,
+      /Read completely: nothing\. Not read completely: all invoices, .*all documents/,
     )
     // Invoices are there; the documents that they are tied to are not.
     await fillStore(clinic)
-    assert.match(await firstRun(), /read are all invoices, .*; not yet read to the end are all documents/)
+    assert.match(await firstRun(), /Read completely: all invoices, .*\. Not read completely: all documents/)
     await clinic.sync()
     assert.deepEqual((await clinic.examine()).wrong, {})
   })
@@ -516,9 +519,9 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       [
         [
           'STRIPE_API_KEYS is not a setting of Fatura and is ignored',
-          'If STRIPE_API_KEY was meant, rename it.',
+          'If you mean STRIPE_API_KEY, rename it.',
         ],
-        ['DATABASE_URI is not a setting of Fatura and is ignored', 'If DATABASE_URL was meant, rename it.'],
+        ['DATABASE_URI is not a setting of Fatura and is ignored', 'If you mean DATABASE_URL, rename it.'],
       ],
     )
   })
@@ -568,7 +571,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
         ['ok the clock of this machine is within 5 s of it'],
         ['warn the clock of this machine is 60 s behind it'],
         [
-          'FAIL the clock of this machine is 10 min ahead of it: webhooks are refused when the clocks differ by more than 300 s',
+          'FAIL the clock of this machine is 10 min ahead of it. Webhooks are refused when the clocks differ by more than 300 s',
         ],
         ...Array(2).fill([
           'ok the clock of this machine is within 5 s of it',
@@ -614,7 +617,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     assert.match(stdout, new RegExp(`document ${unsettled?.id} status: final → settled`))
     assert.match(stdout, /"ix_status: final → settled"/)
     assert.match(findings.at(-1)?.detail ?? '', /: 2 differ$/)
-    assert.match(findings.at(-1)?.next ?? '', /please report it as a bug/)
+    assert.match(findings.at(-1)?.next ?? '', /report it as a bug/)
     assert.equal(code, 1)
 
     await clinic.sync()
@@ -642,7 +645,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     const { wrong } = await clinic.examine(['--sample', '0'], { INVOICEXPRESS_API_BASE: base })
     const found = wrong['InvoiceXpress: PDF origin']
     assert.equal(found?.result, 'FAIL')
-    assert.ok(found.detail.startsWith(`${clinic.ix.address} is not among`), found.detail)
+    assert.ok(found.detail.startsWith(`${clinic.ix.address} is not one of`), found.detail)
     assert.ok(found.next?.endsWith(`,${clinic.ix.address}`))
     assert.doesNotMatch(JSON.stringify(found), /\.pdf/)
   })
@@ -677,7 +680,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       assert.match(found?.next ?? '', /fatura doctor --repair/)
       const repaired = countersOf(await clinic.examine(['--sample', '0', '--repair']))
       assert.match(repaired?.detail ?? '', /^\d+ were wrong and are repaired$/)
-      assert.deepEqual(countersOf(await clinic.look())?.detail, 'all are right')
+      assert.deepEqual(countersOf(await clinic.look())?.detail, 'all are correct')
     })
 
   for (const engine of engines)
