@@ -121,7 +121,7 @@ function createSaver(
   async function download(invoice: Invoice, path: string): Promise<string | null> {
     for (let attempt = 1; ; attempt++) {
       if (failuresInRow >= failuresToGiveUp)
-        return `not requested, after ${failuresToGiveUp} failures in a row`
+        return `not requested, because ${failuresToGiveUp} PDFs in a row failed before`
       await slots.take('', 'slowly')
       try {
         signal.throwIfAborted()
@@ -147,7 +147,7 @@ function createSaver(
   return async invoice => {
     const missing = findNoPdf(kind, invoice)
     if (missing !== null) {
-      const detail = missing === 'draft' ? 'it is a draft: it has no PDF yet' : 'no document is associated'
+      const detail = missing === 'draft' ? 'it is a draft and has no PDF yet' : 'no document is associated'
       return { invoice, kind, outcome: 'none', file: null, detail }
     }
     const file = pdfFileName(invoice, kind)

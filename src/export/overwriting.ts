@@ -19,15 +19,15 @@ export async function findObstacle(
 ): Promise<string | null> {
   const path = await realpath(given).catch(() => given)
   if (storeFile !== null && (await isSameFile(path, storeFile)))
-    return 'it is the store, which holds the invoices; give another name'
+    return 'it is the store, which holds the invoices. Give another name'
   const database = databaseBeside(path)
   if (database !== null && (await isDatabase(database, storeFile)))
-    return `SQLite keeps data of the database ${database} under this name; give another one`
+    return `SQLite keeps data of the database ${database} under this name. Give another name`
   const beginning = await readBeginning(path)
   if (beginning === null) return null
-  if (isSqlite(beginning)) return 'it is an SQLite database; give another name'
+  if (isSqlite(beginning)) return 'it is an SQLite database. Give another name'
   if (force || isOwn?.(beginning)) return null
-  return 'it exists already; give another name, or add --force to replace it'
+  return 'it already exists. Give another name, or add --force to replace it'
 }
 
 /** The database that a file named `…-wal`, `…-shm` or `…-journal` belongs to. Null for other names. */

@@ -19,7 +19,7 @@ export async function describeApi(): Promise<string> {
         version,
         summary: "A customer's invoices, read-only.",
         description:
-          "Lists, filters, searches and details a customer's invoices: the payment platform's state and the state of " +
+          "Lists, filters and searches a customer's invoices and returns their details. Each invoice shows the payment platform's state and the state of " +
           'the certified document in an external invoicing system, side by side. Within /api/v1 there are only ' +
           'additions; a breaking change would be /api/v2.',
         license: { name: 'MIT', identifier: 'MIT' },

@@ -83,7 +83,7 @@ function createFileSender(callSource: SourceCall, log: Logger) {
     else
       finished(body, error => {
         if (error && !(signal.reason instanceof ClientGone))
-          log.warn({ request_id: request.id, err: signal.reason ?? error }, 'download broken off')
+          log.warn({ request_id: request.id, err: signal.reason ?? error }, 'download stopped before its end')
       })
     return reply.send(body)
   }

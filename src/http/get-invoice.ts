@@ -91,7 +91,7 @@ async function fetchLines(
     const lines = await orAborted(payments.fetchLines(params.invoiceId, deadline).finally(freeSlot), deadline)
     return lines && serializeLines(lines)
   } catch (error) {
-    log.warn({ request_id: id, invoice_id: params.invoiceId, err: error }, 'lines unavailable')
+    log.warn({ request_id: id, invoice_id: params.invoiceId, err: error }, 'line items unavailable')
     return null
   }
 }

@@ -29,7 +29,7 @@ export async function checkReady(
   { readyMaxLagMs = null, ending }: HealthOptions,
 ): Promise<void> {
   if (ending?.aborted)
-    throw new ApiError('unavailable', 'This process is about to end; send requests elsewhere.', {
+    throw new ApiError('unavailable', 'This process is about to end. Send requests to another process.', {
       retryAfter: 1,
     })
   await store.ping()
@@ -40,7 +40,7 @@ export async function checkReady(
   const age = synced_at === null ? 'were never synchronized' : `are of ${new Date(synced_at).toISOString()}`
   throw new ApiError(
     'unavailable',
-    `The records ${age}: further from now than READY_MAX_LAG allows. Is fatura sync running?`,
+    `The records ${age}, which is further from now than READY_MAX_LAG allows. Check that "fatura sync" is running.`,
     { retryAfter: 5 },
   )
 }

@@ -71,6 +71,6 @@ export function addGetSummary(app: FastifyInstance, store: ReadStore): void {
 }
 
 function refuseSearch(): ApiError {
-  const message = `This token has ${maxSearches} searches under way, and others waiting.`
+  const message = `This token already runs ${maxSearches} searches, and too many others wait.`
   return new ApiError('rate_limited', message, { retryAfter: 1 })
 }

@@ -16,9 +16,9 @@ const metadataPath = '/.well-known/oauth-protected-resource'
 export function addResourceMetadata(app: FastifyInstance, { provider, publicUrl }: Identity): void {
   app.get(metadataPath, { schema: resourceMetadataSchema }, async (_request, reply) => {
     if (provider === null)
-      throw notFound('No identity provider is configured: tokens are made by the operator.')
+      throw notFound('No identity provider is configured. The operator of this service makes the tokens.')
     if (publicUrl === null)
-      throw notFound('The service does not know its own address: PUBLIC_URL is not set.')
+      throw notFound('The service does not know its own address, because PUBLIC_URL is not set.')
     const { issuer, scope } = provider
     const metadata = {
       resource: publicUrl,

@@ -39,7 +39,7 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
     const signature = request.headers['stripe-signature']
     if (request.method !== 'POST') return refuse(endWith, 405, { allow: 'POST' })
     if (typeof signature !== 'string' || signature === '') {
-      log.warn('webhook refused: it is not signed')
+      log.warn('webhook refused, because it has no signature')
       return refuse(endWith, 400)
     }
     if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return refuse(endWith, 413)
@@ -49,7 +49,7 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
     if (body === 'given_up') return refuse(endWith, 503, { 'retry-after': '5' })
     const event = verify(client, body, signature, secret)
     if (event === null) {
-      log.warn('webhook refused: its signature is not ours')
+      log.warn('webhook refused, because its signature does not fit STRIPE_WEBHOOK_SECRET')
       return answer(response, 400)
     }
     const { id, type, notification } = event
@@ -64,7 +64,7 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
   async function isDoneInTime(work: Promise<unknown>, eventId: string): Promise<boolean> {
     const late = sleep(answerWithinMs, false, { ref: false })
     if (await Promise.race([work.then(() => true), late])) return true
-    log.warn({ event_id: eventId }, 'webhook takes long: refused for now, and still being applied')
+    log.warn({ event_id: eventId }, 'webhook takes too long: it got 503 and is still being applied')
     work.catch(error => log.error({ err: error }, 'webhook failed'))
     return false
   }

@@ -14,7 +14,7 @@ import {
 } from './store.ts'
 
 const addressForm =
-  'must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name; several hosts have commas between them'
+  'must be sqlite: and the path of a file, such as sqlite:data/fatura.db, or postgres://user:password@host:5432/name (with commas between several hosts)'
 
 const isServer = (url: string) => /^postgres(ql)?:\/\//.test(url)
 

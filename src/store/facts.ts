@@ -19,7 +19,7 @@ export function whatServerLacks({ major, encoding }: Pick<ServerFacts, 'major' |
   if (major < supportedMajors.oldest)
     return {
       found: `PostgreSQL ${major} is too old`,
-      next: `Fatura needs ${supportedMajors.oldest} or newer: upgrade the server.`,
+      next: `Fatura needs ${supportedMajors.oldest} or newer. Upgrade the server.`,
     }
   if (encoding !== 'UTF8')
     return {

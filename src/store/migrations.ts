@@ -143,8 +143,8 @@ function explainHistory(where: string, hashes: SchemaState['hashes'], { migratio
   const other = migrations.findIndex(({ sha256 }, i) => i < hashes.length && hashes[i] !== sha256)
   // In an unreleased Fatura, the same version number may stand for another schema.
   if (other !== -1)
-    return `${where} was made by an unreleased Fatura whose schema version ${other + 1} is another. Start with a new store: run fatura sync or fatura import again, and make tokens and keys again.`
+    return `${where} was made by an unreleased Fatura with another schema version ${other + 1}. Start with a new store: run "fatura sync" or "fatura import" again, and make tokens and keys again.`
   return hashes.length > migrations.length
-    ? `${where} has schema version ${hashes.length}, newer than this Fatura's ${migrations.length}. Upgrade Fatura, or restore the backup of before the upgrade: docs/backup.md.`
+    ? `${where} has schema version ${hashes.length}, newer than this Fatura's ${migrations.length}. Upgrade Fatura, or restore a backup from before the upgrade. See docs/backup.md.`
     : null
 }

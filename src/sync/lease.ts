@@ -61,7 +61,7 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
       keptOutAt = answer === null ? (keptOutAt ?? polledAt) : null
       if (keptOutAt !== null && polledAt - keptOutAt >= warnKeptOutAfterMs && !isKeptOutLogged) {
         isKeptOutLogged = true
-        log.warn('waiting: another process writes to this store, or it is out of reach')
+        log.warn('waiting: the store is out of reach, or another process writes to it')
       }
       // Either another process took the lease, or a writer locked the store and blocked the holder's heartbeats as well.
       stillFor = 0

@@ -30,7 +30,11 @@ describe('the API reference', { concurrency: 3 }, () => {
       width: 1280,
       height: 900,
     })
-    for (const summary of ['List customer invoices', 'Retrieve invoice details', 'Can requests be served?'])
+    for (const summary of [
+      'List customer invoices',
+      'Retrieve invoice details',
+      'Check that the process can serve requests',
+    ])
       await page.getByText(summary).first().waitFor()
     await page.getByRole('button', { name: /^Test Request.*\/live/ }).click()
     await page.getByRole('button', { name: /^Send/ }).first().click()

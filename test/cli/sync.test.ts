@@ -387,7 +387,7 @@ describe('fatura sync over a long time', () => {
     const world = await createSyncWorld(t, { invoices: 3 })
     assert.match(
       await failureOf(t, await syncHere(world, syncOnce, 'http://127.0.0.1:9')),
-      /^Stripe could not be reached at http:\/\/127\.0\.0\.1:9 \(ECONNREFUSED\): check the network and STRIPE_API_BASE$/,
+      /^Stripe could not be reached at http:\/\/127\.0\.0\.1:9 \(ECONNREFUSED\)\. Check the network and STRIPE_API_BASE$/,
     )
   })
 

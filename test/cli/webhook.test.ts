@@ -26,7 +26,7 @@ describe('fatura webhook', () => {
 
     assertOneLine(
       await world.run(['webhook', 'add', address]),
-      /must begin with https; http needs OUTGOING_WEBHOOKS_PRIVATE=on/,
+      /must begin with https \(http needs OUTGOING_WEBHOOKS_PRIVATE=on\)/,
     )
     const env = { OUTGOING_WEBHOOKS_PRIVATE: 'on' }
     const added = await world.cli.run(['webhook', 'add', address], { env })

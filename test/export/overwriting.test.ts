@@ -22,7 +22,7 @@ describe('overwriting files', () => {
     const isOwn = (beginning: string) => beginning.startsWith('invoice_id\r\n')
     const cases: [name: string, unforced: RegExp | null, forced: RegExp | null][] = [
       ['new.csv', null, null],
-      ['report.csv', /exists already.*--force/, null],
+      ['report.csv', /already exists.*--force/, null],
       ['index.csv', null, null],
       ['fatura.db', /it is the store/, /it is the store/],
       ['folder/../fatura.db', /it is the store/, /it is the store/],
@@ -66,7 +66,7 @@ describe('fatura export', { concurrency: 2 }, () => {
     for (const [path, says] of cases)
       for (const force of [[], ['--force']])
         assertOneLine(await cli.run(['export', '--output', path, ...force]), says)
-    assertOneLine(await cli.run(['export', '--output', 'older.csv']), /older\.csv was not written: it exists/)
+    assertOneLine(await cli.run(['export', '--output', 'older.csv']), /older\.csv was not written: it already exists/)
     assert.equal(await readFile(join(cli.folder, 'older.csv'), 'utf8'), 'older')
     assert.deepEqual(await read(), before)
     assert.deepEqual(await readdir(join(cli.folder, 'data')), ['fatura.db'])
@@ -83,7 +83,7 @@ describe('fatura export', { concurrency: 2 }, () => {
     const index = join(cli.folder, 'month', 'index.csv')
     await writeFile(index, 'chapter,page\r\n')
     const outcome = await cli.run(['export', '--pdfs', 'month', '--kind', 'payments'], { env })
-    assertOneLine(outcome, /month\/index\.csv was not written: it exists already.*--force/)
+    assertOneLine(outcome, /month\/index\.csv was not written: it already exists.*--force/)
     assert.equal(await readFile(index, 'utf8'), 'chapter,page\r\n')
     // The store itself, under the name of the index.
     await mkdir(join(cli.folder, 'linked'))

@@ -127,7 +127,7 @@ describe('the breaker for Stripe', () => {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
     await clock.pass(1_000)
     for (const { json } of await Promise.all(late)) assert.equal(json.lines_source, 'none')
-    assert.equal(service.logs.filter(line => line.includes('lines unavailable')).length, 6)
+    assert.equal(service.logs.filter(line => line.includes('line items unavailable')).length, 6)
     // By a clock that stands still, an open breaker stays open.
     await until(async () => (await detail()).json.lines_source === 'payments')
   })

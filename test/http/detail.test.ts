@@ -95,7 +95,7 @@ for (const engine of engines) {
         const service = await startService(t, engine, { payments, records: [makeRecord({ id: 'in_1' })] })
         const { status, json } = await service.get(path('in_1'))
         assert.deepEqual([status, json.id, json.lines, json.lines_source], [200, 'in_1', [], 'none'])
-        assert.ok(service.logs.some(line => line.includes('lines unavailable')))
+        assert.ok(service.logs.some(line => line.includes('line items unavailable')))
       }
     })
 

@@ -131,7 +131,7 @@ async function stopInFlight({ sandbox, account, url }: SyncWorld, receiver: Rece
   const answer = await finished
   const isLate = receiver.stdout
     .split('\n')
-    .some(line => line.includes('webhook takes long') && line.includes(event.id))
+    .some(line => line.includes('webhook takes too long') && line.includes(event.id))
   assert.equal(answer, isLate ? 503 : 200)
   const id = aboutOf(event)
   assert.deepEqual((await readStored(url)).records.get(id) ?? null, trueRecord(account, id))
@@ -212,7 +212,7 @@ it('a webhook that is not stored within two seconds gets 503, and is stored afte
   assert.equal(isAnswered, false)
   await clock.pass(1)
   assert.equal(await refused, 503)
-  assert.match(logged.join(''), /webhook takes long/)
+  assert.match(logged.join(''), /webhook takes too long/)
   const taken = post(url, body)
   await until(() => applied === 2)
   stored.resolve()

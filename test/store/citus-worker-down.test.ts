@@ -191,7 +191,7 @@ describe('commands on a faulty Citus cluster', { skip: skipCitus }, () => {
     t.after(() => writer.close())
     await assert.rejects(
       writer.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_1', customer_id })])),
-      /The node 127\.0\.0\.1:\d+ of Citus takes no writes/,
+      /The node 127\.0\.0\.1:\d+ of Citus accepts no writes/,
     )
   })
 

@@ -142,7 +142,7 @@ for (const engine of engines) {
         await assert.rejects(open(url), ({ message }: Error) => {
           assert.match(
             message,
-            /schema version 1 is another\. Start with a new store: run fatura sync or fatura import again, and make tokens and keys again\.$/,
+            /another schema version 1\. Start with a new store: run "fatura sync" or "fatura import" again, and make tokens and keys again\.$/,
           )
           return true
         })
@@ -176,7 +176,7 @@ for (const engine of engines) {
         makeNext(schema, prefix, () => {}),
       )
       const told = new RegExp(
-        `has schema version ${version + 1}, newer than this Fatura's ${version}. Upgrade Fatura, or restore the backup of before the upgrade: docs/backup.md.`,
+        `has schema version ${version + 1}, newer than this Fatura's ${version}. Upgrade Fatura, or restore a backup from before the upgrade. See docs/backup.md.`,
       )
       await assert.rejects(save(), told)
       await assert.rejects(migrateStore(url), told)

@@ -120,7 +120,7 @@ describe('an unusable database server', () => {
     for (const args of stopped)
       assertOneLine(
         await cli.run(args, { env: { DATABASE_URL: url } }),
-        /The database at [\w.]+:\d+ cannot be reached: .*ECONNREFUSED.* Is PostgreSQL running there\? Check DATABASE_URL\.$/m,
+        /The database at [\w.]+:\d+ cannot be reached: .*ECONNREFUSED.* Check that PostgreSQL is running there, and check DATABASE_URL\.$/m,
       )
   })
 

@@ -69,7 +69,7 @@ describe('a locked SQLite store', { concurrency: 4 }, () => {
       for (const path of ['/live', `/api/v1/client/${customer}/invoices`])
         assert.equal((await ask(address + path, token)).status, 200)
     }
-    await program.waitFor(/"msg":"waiting: another process writes to this store, or it is out of reach"/)
+    await program.waitFor(/"msg":"waiting: the store is out of reach, or another process writes to it"/)
     await serves()
     held.release()
     await program.waitFor(isListed)

@@ -67,7 +67,7 @@ for (const engine of engines)
       assert.deepEqual(await asideOf(rig), [
         `document ${document}: InvoiceXpress sent a total that does not fit`,
       ])
-      const told = rig.warned.filter(({ msg }) => msg === 'a record that does not fit was set aside')
+      const told = rig.warned.filter(({ msg }) => msg === 'a record could not be read and was set aside')
       assert.equal(told.length, 1)
       assert.equal((await rig.invoice(id)).ix_sync_state, 'not_synced')
       spoil(rig, document, { total })

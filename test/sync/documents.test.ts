@@ -138,11 +138,11 @@ describe('the sync of documents', { concurrency: engines.length }, () => {
       test('the best of several documents of one invoice is chosen and logged', async t => {
         const rig = await startDocuments(t, engine, { invoices: 120 })
         await rig.syncAll()
-        const logged = rig.warned.filter(({ msg }) => msg === 'several documents for one invoice')
+        const logged = rig.warned.filter(({ msg }) => msg === 'several documents name one invoice')
         assert.ok(logged.length > 0)
         const before = logged.length
         await rig.syncAll()
-        const after = rig.warned.filter(({ msg }) => msg === 'several documents for one invoice')
+        const after = rig.warned.filter(({ msg }) => msg === 'several documents name one invoice')
         assert.equal(after.length, before, 'it is told once, not at every round')
       })
 

@@ -177,7 +177,7 @@ for (const engine of engines) {
       account.change('delete', id)
       await rig.connector.backfill()
       await assertTrue(account, store)
-      assert.ok(rig.logged.some(({ msg }) => /listing from the beginning/.test(msg)))
+      assert.ok(rig.logged.some(({ msg }) => /the list starts again/.test(msg)))
     })
 
     test('events bring changes, deleted drafts and renamed customers', async t => {
@@ -541,7 +541,7 @@ for (const engine of engines) {
       }
       pass(27)
       await connector.catchUp()
-      assert.ok(!logged.some(({ msg }) => /listing everything again/.test(msg)))
+      assert.ok(!logged.some(({ msg }) => /all invoices are listed again/.test(msg)))
       await connector.rereadUnsettled()
       await assertTrue(account, store)
 
@@ -551,7 +551,7 @@ for (const engine of engines) {
       assert.equal(await connector.isListed(), false)
       await assert.rejects(connector.backfill(), SourceError)
       sandbox.faults.clear()
-      assert.ok(logged.some(({ msg, level }) => level === 40 && /listing everything again/.test(msg)))
+      assert.ok(logged.some(({ msg, level }) => level === 40 && /all invoices are listed again/.test(msg)))
       // The list that closes the gap did not even begin: that is not forgotten, nor is it a success.
       assert.equal((await rig.stream(backfillStream))?.succeeded_at, null)
       assert.equal(await readFreshness(rig), null)
@@ -570,7 +570,7 @@ for (const engine of engines) {
       await next.catchUp()
       await next.backfill()
       await next.catchUp()
-      assert.equal(logged.filter(({ msg }) => /listing everything again/.test(msg)).length, 1)
+      assert.equal(logged.filter(({ msg }) => /all invoices are listed again/.test(msg)).length, 1)
       // The deleted draft is in no list, and its event is gone.
       await assertTrue(account, store)
       assert.ok(Number(await readFreshness(rig)) > 0)
@@ -595,6 +595,6 @@ for (const engine of engines) {
         await assertTrue(account, store)
         assert.ok((await store.readLastObserved()) > observed)
       }
-    assert.ok(!rig.logged.some(({ msg }) => /listing everything again/.test(msg)))
+    assert.ok(!rig.logged.some(({ msg }) => /all invoices are listed again/.test(msg)))
   })
 }

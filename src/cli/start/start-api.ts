@@ -113,7 +113,10 @@ async function openApp(
 async function warnOfSystem({ url, sharesPort, log }: ApiOptions): Promise<void> {
   const searchObstacle = await findSearchObstacle(url)
   if (searchObstacle !== null)
-    log.warn({ err: searchObstacle }, 'searches are not run below pages: setpriority is forbidden here')
+    log.warn(
+      { err: searchObstacle },
+      'searches do not run with lower priority than pages, because setpriority is forbidden',
+    )
   if (sharesPort && (await handsOnConnections()) === false)
     log.warn(
       'net.ipv4.tcp_migrate_req is 0: a process that ends may reset connections that it has not accepted',

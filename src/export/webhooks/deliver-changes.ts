@@ -46,12 +46,14 @@ export async function deliverChanges(options: DeliverOptions): Promise<void> {
       for (const { id, state } of await store.listWebhooks()) {
         if (state !== 'active' || underway.has(id)) continue
         const following = followFeed(id, options)
-          .catch(err => log.error({ err, webhook: id }, 'webhooks could not be sent; trying again'))
+          .catch(err =>
+            log.error({ err, webhook: id }, 'outgoing webhooks could not be sent and are tried again'),
+          )
           .finally(() => underway.delete(id))
         underway.set(id, following)
       }
     } catch (err) {
-      log.error({ err }, 'the outgoing webhooks could not be read; trying again')
+      log.error({ err }, 'outgoing webhooks could not be read from the store and are tried again')
     }
     await pause(second, signal)
   }
@@ -113,7 +115,7 @@ async function deliverBatch(
       ...webhook,
       state: 'disabled',
       error:
-        'was not asked: changes after its cursor are no longer kept. Send them from another moment: fatura webhook replay',
+        'was not asked, because changes after its cursor are no longer kept. Choose a later time with "fatura webhook replay"',
     }
   if (page.changes.length === 0) return null
   const { life } = page

@@ -18,14 +18,14 @@ export interface Answer {
 export function findUrlProblem(text: string, allowPrivate: boolean): string | null {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol))
-    return 'must be an address like https://example.com/hooks'
+    return 'must be an address such as https://example.com/hooks'
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or a password'
   if (url.hash !== '') return 'must not have a fragment'
   if (allowPrivate) return null
-  if (url.protocol === 'http:') return 'must begin with https; http needs OUTGOING_WEBHOOKS_PRIVATE=on'
+  if (url.protocol === 'http:') return 'must begin with https (http needs OUTGOING_WEBHOOKS_PRIVATE=on)'
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (isIP(host) === 0 || isPublicAddress(host)) return null
-  return 'must be a public address; others need OUTGOING_WEBHOOKS_PRIVATE=on'
+  return 'must be a public address (other addresses need OUTGOING_WEBHOOKS_PRIVATE=on)'
 }
 
 /** A redirect is not followed. It is an answer like any other. */

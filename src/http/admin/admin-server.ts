@@ -185,7 +185,7 @@ class TokenGuard {
     const nowMs = performance.now()
     const window = this.windows.add(client, nowMs)
     if (window.count <= guesses.max) return
-    if (window.count === guesses.max + 1) log.warn({ client }, 'ADMIN_TOKEN was guessed wrong too often')
+    if (window.count === guesses.max + 1) log.warn({ client }, 'an address sent too many wrong ADMIN_TOKENs')
     const message = `This address sent ${guesses.max} wrong tokens within ${guesses.seconds} s.`
     throw new AdminError('rate_limited', message, { 'retry-after': String(remainingSeconds(window, nowMs)) })
   }
@@ -223,7 +223,7 @@ async function readJson(request: IncomingMessage): Promise<string> {
       chunks.push(chunk)
     }
   } catch {
-    throw new AdminError('invalid_request', 'The body broke off.')
+    throw new AdminError('invalid_request', 'The body did not arrive completely.')
   }
   if (length > maxBodyBytes) throw tooLarge
   return Buffer.concat(chunks).toString()
@@ -237,7 +237,7 @@ async function createLinkFor(body: string, { key, publicUrl }: AdminOptions): Pr
   if (key === null || publicUrl === null)
     throw new AdminError(
       'not_configured',
-      'Links cannot be made: start the service with CUSTOMER_LINK_KEY, which "fatura key add" prints, and PUBLIC_URL.',
+      'Links cannot be made. Start the service with CUSTOMER_LINK_KEY (printed by "fatura key add") and with PUBLIC_URL.',
     )
   const { token, expires_at } = await createLinkToken({ key, publicUrl, ...request })
   return { url: `${publicUrl}/#t=${token}`, expires_at }

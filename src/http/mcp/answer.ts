@@ -63,7 +63,7 @@ function countRows({ name, rows, page, page_size, total }: Rows, shown: number) 
   const whole = `${name}: ${range}`
   if (shown === rows.length)
     return { shown: whole, ...numbers, next: page < total_pages ? { page: page + 1, page_size } : null }
-  const cut = `${whole}, cut from ${rows.length} to stay below 20 KB: go on with next`
+  const cut = `${whole}, cut from ${rows.length} to stay below 20 KB. Use next for the rest`
   // `next` names a page that begins with the first dropped row, or earlier.
   const first = (page - 1) * page_size + shown
   const next = shown === 0 ? null : { page: Math.floor(first / shown) + 1, page_size: shown }

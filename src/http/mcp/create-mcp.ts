@@ -124,7 +124,7 @@ class McpHandler {
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
       const tool = tools.find(({ name }) => name === params.name)
       if (tool !== undefined) return this.callTool(tool, params.arguments ?? {}, exchange, mcpReq.signal)
-      const message = `There is no such tool, only ${offered.map(({ name }) => name).join(', ')}.`
+      const message = `This tool does not exist. The tools are ${offered.map(({ name }) => name).join(', ')}.`
       throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, message)
     })
     return server

@@ -40,7 +40,7 @@ export function createExplain({ operatorUrl, rules }: ExplainOptions) {
       .then(() => useStore(openOperatorStore(operatorUrl), store => explain(store, invoiceId)))
       .catch(error => {
         if (!(error instanceof StoreError) || error instanceof StoreUnavailable) throw error
-        const message = 'The database role that serves may not read this; fatura explain shows it.'
+        const message = 'The database role of the API may not read this. "fatura explain" shows it.'
         throw new ApiError('unavailable', message, { cause: error })
       })
     last = call.catch(() => {})

@@ -85,7 +85,7 @@ export const tools: readonly Tool[] = [
   {
     name: 'invoices_search',
     title: 'Search invoices',
-    description: `Lists a customer's invoices, newest first. Unpaid ones have the status open. ${notice}`,
+    description: `Lists a customer's invoices, newest first. Unpaid invoices have the status open. ${notice}`,
     input: { customer_id, ...listInvoicesSchema.querystring.properties },
     output: record({
       ...counted,
@@ -104,7 +104,7 @@ export const tools: readonly Tool[] = [
   {
     name: 'invoice_get',
     title: 'Get an invoice',
-    description: `Returns an invoice, a page of its lines, and links to its PDFs, which need the same token. ${notice}`,
+    description: `Returns an invoice, a page of its line items, and links to its PDFs. The links need the same token. ${notice}`,
     input: { customer_id, invoice_id, expand, page, page_size },
     output: record({
       ...counted,
@@ -141,7 +141,7 @@ export const tools: readonly Tool[] = [
     name: 'invoices_summary',
     title: 'Sum up invoices',
     description:
-      "Returns number and sum of a customer's invoices by currency and status (month is null), then by month too, newest first. What is owed is told by invoices_balance, not by the status open: partial payments and credit do not change these totals.",
+      "Returns the number and sum of a customer's invoices by currency and status, then also by month, newest first. Rows of all months have month null. Use invoices_balance for the amount owed, because partial payments and credit do not change the sums of this tool.",
     input: { customer_id, page, page_size },
     output: record({
       ...counted,
@@ -164,7 +164,7 @@ export const tools: readonly Tool[] = [
     name: 'invoices_balance',
     title: 'Get what is owed',
     description:
-      "Returns what a customer has to pay by currency, what of it is overdue and for how long, and the open invoices, the oldest due first. Credit in the customer's favour stands beside it: it is not to be taken off.",
+      "Returns the amounts that a customer has to pay by currency, the overdue part by age, and the open invoices, the oldest due first. Credit in the customer's favour is a separate amount. Do not subtract it.",
     input: { customer_id, page, page_size },
     output: record({
       ...counted,
@@ -197,7 +197,7 @@ export const tools: readonly Tool[] = [
     name: 'invoices_statement',
     title: 'Get a statement',
     description:
-      "Returns the entries of a customer's account in a period, the earliest day first, with running balance, and the sums of each currency. proof tells what proves an entry: a certified document, the payment platform, or only a sum.",
+      "Returns the entries of a customer's account in a period, the earliest day first, with the running balance, and the sums of each currency. The field proof names the proof of an entry: a certified document, the payment platform, or only a sum.",
     input: { customer_id, ...getStatementSchema.querystring.properties },
     output: record({
       ...counted,
@@ -219,7 +219,7 @@ export const tools: readonly Tool[] = [
   {
     name: 'invoice_explain',
     title: 'Explain an invoice',
-    description: `For operators: why the document of an invoice has its state, its newest journal entries, and when both sides are looked at next. ${notice}`,
+    description: `For operators: returns the reason for the state of an invoice's document, its newest journal entries, and the next time at which the invoice and the document are read. ${notice}`,
     input: { invoice_id, page, page_size },
     output: record({
       ...counted,
@@ -237,7 +237,7 @@ export const tools: readonly Tool[] = [
   {
     name: 'freshness',
     title: 'Check freshness',
-    description: 'Returns synced_at, the moment up to which the records follow both systems, and its age.',
+    description: 'Returns synced_at, the time up to which the records agree with both systems, and its age.',
     input: {},
     output: record({ ...fresh, age_seconds: optionalInteger }),
     async run(_given, { store }) {
@@ -270,7 +270,9 @@ export function readArguments(properties: Tool['input'], given: object): Argumen
   const texts: Record<string, string> = {}
   for (const [name, value] of Object.entries(given)) {
     if (!Object.hasOwn(properties, name))
-      throw refuse(`There is no such argument, only: ${Object.keys(properties).join(', ') || 'none'}.`)
+      throw refuse(
+        `This argument does not exist. Allowed arguments: ${Object.keys(properties).join(', ') || 'none'}.`,
+      )
     const isList = Array.isArray(value) && (properties[name] as { type?: string }).type === 'array'
     if (typeof value === 'string' || typeof value === 'number' || isList) texts[name] = String(value)
     else if (value !== null) throw refuse(`${name} must be text or a number.`)
@@ -281,7 +283,7 @@ export function readArguments(properties: Tool['input'], given: object): Argumen
   return value
 }
 
-export const instructions = `Reads a customer's invoices: the state of each at the payment platform (status) and of its certified document (ix_status, ix_sync_state). Nothing can be changed. The records follow both systems up to synced_at. Amounts are decimals with their currency, beside the smallest unit (_cents). ${notice}`
+export const instructions = `Reads a customer's invoices. Each has its state at the payment platform (status) and the state of its certified document (ix_status, ix_sync_state). Nothing can be changed. The records agree with both systems up to synced_at. Each amount is given as a decimal with its currency and in the currency's smallest unit (_cents). ${notice}`
 
 function pageOf(name: string, all: readonly object[], wanted: Arguments): Rows {
   const page_size = clampPageSize(wanted.page_size as number | undefined)

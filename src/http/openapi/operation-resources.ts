@@ -3,14 +3,14 @@ import { object, oneOf, refer, resource, text, texts } from './schema-parts.ts'
 
 const error = {
   code: refer('ErrorCode'),
-  message: text('For people: the fault, and what is allowed.'),
-  param: text('The parameter at fault.'),
-  request_id: text('Names this request in the logs.'),
+  message: text('Text for people that names the fault and what is allowed.'),
+  param: text('Name of the parameter that is wrong.'),
+  request_id: text('ID of this request in the logs.'),
 }
 
 export const operationResources = [
   resource('Health', 'The answer of a healthy process.', {
-    status: oneOf(['ok'], 'Always `ok`; a failure is an error.'),
+    status: oneOf(['ok'], 'Always `ok`. A failure is answered with an error instead.'),
   }),
   resource(
     'ResourceMetadata',
@@ -27,5 +27,8 @@ export const operationResources = [
   resource('ErrorBody', 'Every error, on every route, has this shape.', {
     error: { ...object(error, ['param']), description: 'The error.' },
   }),
-  { $id: 'ErrorCode', ...oneOf(Object.keys(errorCodes), 'Stable; decide by this.') },
+  {
+    $id: 'ErrorCode',
+    ...oneOf(Object.keys(errorCodes), 'Code of the error. It does not change, so programs can decide by it.'),
+  },
 ]

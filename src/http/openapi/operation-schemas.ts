@@ -23,15 +23,15 @@ const yes = { description: 'Yes.', content: jsonContent('Health') }
 
 export const liveSchema = operationSchema(
   'getLiveness',
-  'Is the process alive?',
-  'Answers without asking the store.',
+  'Check that the process is alive',
+  'Answers without a read of the store.',
   yes,
 )
 
 export const readySchema = operationSchema(
   'getReadiness',
-  'Can requests be served?',
-  'Asks the store. Send traffic to this process only while this answers 200.',
+  'Check that the process can serve requests',
+  'Reads the store. Send requests to this process only while this answers 200.',
   yes,
   'unavailable',
   'overloaded',
@@ -41,7 +41,7 @@ const openapi = { schema: { type: 'object', description: 'An OpenAPI 3.1 documen
 
 export const openapiSchema = operationSchema(
   'getOpenApi',
-  'This document',
+  'Retrieve the OpenAPI document',
   'The OpenAPI description of this API.',
   { description: 'The document.', content: { 'application/json': openapi } },
   'overloaded',
@@ -50,7 +50,7 @@ export const openapiSchema = operationSchema(
 export const resourceMetadataSchema = operationSchema(
   'getResourceMetadata',
   'Retrieve the identity provider',
-  'The identity provider whose JWTs are accepted, after RFC 9728.',
+  'Names the identity provider whose JWTs are accepted, as RFC 9728 describes.',
   { description: 'The metadata.', content: jsonContent('ResourceMetadata') },
   'route_not_found',
   'overloaded',

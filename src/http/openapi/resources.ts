@@ -36,28 +36,30 @@ import { statementResources } from './statement-resources.ts'
 
 const fields = {
   id: text("The payment platform's invoice ID.", { pattern: invoiceIdPattern }),
-  number: textOrNull('Invoice number; null until the invoice is finalized.'),
+  number: textOrNull('Invoice number. It is null until the invoice is finalized.'),
   display_name: text('Display name of the customer or company.'),
   customer_name: textOrNull('Customer name.'),
   customer_id: text('Customer ID.', { pattern: customerIdPattern }),
   customer_email: textOrNull('E-mail address of the customer.'),
   company_name: textOrNull('Company name.'),
   customer_tax_id: textOrNull('Tax identifier of the customer.'),
-  issued_at: text('Time of issue, UTC with milliseconds.', moment),
+  issued_at: text('Time at which the invoice was issued, in UTC with milliseconds.', moment),
   ix_created_at: textOrNull(
-    'Creation time of the external document, UTC with milliseconds; null when not known.',
+    'Time at which the external document was created, in UTC with milliseconds. It is null when it is not known.',
     moment,
   ),
   subtotal_cents: cents('Subtotal before discounts and exclusive tax'),
   discount_cents: cents('Sum of the discounts'),
-  tax_cents: cents('Sum of the taxes; where prices include tax, a part of the subtotal'),
-  tax_percent: numberOrNull('Tax rate in percent; null when no single rate describes the invoice.'),
-  total_cents: cents('Total; negative when it is in favour of the customer'),
+  tax_cents: cents('Sum of the taxes. If prices include tax, it is a part of the subtotal'),
+  tax_percent: numberOrNull('Tax rate in percent. It is null when no single rate describes the invoice.'),
+  total_cents: cents('Total, negative when it is in favour of the customer'),
   currency,
   status: refer('InvoiceStatus'),
   ix_sync_state: refer('SyncState'),
-  ix_id: wholeOrNull('ID of the external invoicing document; null until one is associated.'),
-  ix_status: textOrNull("The external document's own status, for example `draft` or `settled`."),
+  ix_id: wholeOrNull('ID of the external invoicing document. It is null until one is associated.'),
+  ix_status: textOrNull(
+    'Status of the external document at the external invoicing system, for example `draft` or `settled`.',
+  ),
 }
 
 const { customer_name, customer_email, company_name, customer_tax_id, ix_created_at, ...detailFields } =
@@ -66,37 +68,35 @@ const { customer_name, customer_email, company_name, customer_tax_id, ix_created
 const sums = {
   status: refer('InvoiceStatus'),
   count: whole('Number of invoices.', { minimum: 1 }),
-  total_cents: cents('Sum of `total_cents`, exact also beyond 2^53'),
+  total_cents: cents('Sum of `total_cents` of these invoices, exact even beyond 2^53'),
 }
 
 const documentFields = {
   id: whole('ID at the external invoicing system.', { minimum: 1 }),
   ...printedFields,
-  gross_cents: centsOrNull('Amount before and with taxes, before any retention: what the document charges'),
-  total_cents: centsOrNull('Amount to be paid: the gross amount less the retention'),
+  gross_cents: centsOrNull('Amount that the document charges, with taxes and before any retention'),
+  total_cents: centsOrNull('Amount to be paid, which is the gross amount less the retention'),
   in_invoice_currency: {
     anyOf: [refer('ConvertedTotal'), { type: 'null' }],
     description:
-      "The total in the invoice's currency; null when the document has none beside its own currency.",
+      "The total in the invoice's currency. It is null when the document has none beside its own currency.",
   },
 }
 
 const openOrder =
-  'The oldest due day first; an invoice without one comes after those that are overdue, and before the others.'
+  'Open invoices, the oldest due day first. An invoice without a due day comes after the overdue invoices and before the others.'
 
 export const components = [
-  resource(
-    'InvoiceSummary',
-    'An invoice as it stands in a list.',
-    { ...fields, ...expandedFields },
-    expansions,
-  ),
+  resource('InvoiceSummary', 'An invoice as a list shows it.', { ...fields, ...expandedFields }, expansions),
   resource(
     'InvoiceDetail',
-    'One invoice whole.',
+    'One invoice with all its fields and line items.',
     {
       ...detailFields,
-      lines: listOf('LineItem', 'All the line items, or none.'),
+      lines: listOf(
+        'LineItem',
+        'All line items of the invoice. The list is empty when they are unavailable.',
+      ),
       lines_source: oneOf(
         ['payments', 'none'],
         '`payments` when the lines came from the payment platform, `none` when they are unavailable.',
@@ -108,106 +108,118 @@ export const components = [
   ),
   ...expandedResources,
   resource('InvoiceList', 'One page of a list.', {
-    invoices: listOf('InvoiceSummary', 'The page: newest `issued_at` first, then highest `id`.', {
-      maxItems: maxPageSize,
-    }),
-    page: whole('The page returned.', { minimum: 1 }),
-    page_size: whole('Records per page used.', { minimum: 1, maximum: maxPageSize }),
-    total: whole('All the records that match.', { minimum: 0 }),
-    total_pages: whole('Pages in all; 0 when nothing matches.', { minimum: 0 }),
-    source: oneOf(['synchronized_records'], 'Source of the data.'),
+    invoices: listOf(
+      'InvoiceSummary',
+      'Invoices of this page, in the order of `issued_at`, newest first. Invoices with an equal time are in the order of `id`, highest first.',
+      {
+        maxItems: maxPageSize,
+      },
+    ),
+    page: whole('Number of the returned page.', { minimum: 1 }),
+    page_size: whole('Number of records per page.', { minimum: 1, maximum: maxPageSize }),
+    total: whole('Number of all records that match.', { minimum: 0 }),
+    total_pages: whole('Number of pages. It is 0 when nothing matches.', { minimum: 0 }),
+    source: oneOf(['synchronized_records'], 'System that the data comes from.'),
   }),
   resource('LineItem', 'One line of an invoice.', {
     id: text("The payment platform's line ID."),
     description: textOrNull('Description of the item.'),
-    quantity: wholeOrNull('Whole units; null when the line has none.'),
-    subtotal_cents: cents('Before discounts and exclusive tax'),
-    discount_cents: cents("Discounts, the line's share of the invoice's discounts included"),
+    quantity: wholeOrNull('Quantity in whole units. It is null when the line has none.'),
+    subtotal_cents: cents('Subtotal before discounts and exclusive tax'),
+    discount_cents: cents('Discounts of the line, with its share of the discounts of the invoice'),
     discount_percent: number('Discount in percent of the subtotal.'),
     unit_amount_cents: wholeOrNull(
-      "Price of one unit, in the currency's smallest unit; null when it has none.",
+      "Price of one unit, in the currency's smallest unit. It is null when the line has none.",
     ),
     amount_cents: cents('Subtotal less discount'),
     currency,
   }),
-  resource('Downloads', 'Paths on this host; they take the same Bearer token.', {
-    ix: textOrNull("Path of the external document's PDF; null until one is associated."),
+  resource('Downloads', 'Paths of the PDFs on this host. Requests for them use the same Bearer token.', {
+    ix: textOrNull("Path of the external document's PDF. It is null until one is associated."),
     payments: text("Path of the payment platform's PDF."),
   }),
   resource('InvoiceDocument', 'The external document of an invoice.', {
     ...documentFields,
-    series: textOrNull('Series, for example `A`; null until it is issued.'),
+    series: textOrNull('Series, for example `A`. It is null until it is issued.'),
     atcud,
     due_date: documentDueDate,
-    before_tax_cents: centsOrNull('Total before taxes'),
+    before_tax_cents: centsOrNull('Total of the document before taxes'),
     tax_cents: centsOrNull('Taxes'),
     retention_percent: numberOrNull(
-      'Tax that the client withholds, in percent of the total before taxes; null for none.',
+      'Tax that the client withholds, in percent of the total before taxes. It is null when the client withholds none.',
     ),
     retention_cents: centsOrNull('Tax that the client withholds'),
     currency: {
       ...currency,
-      description: "The document's own currency, which its amounts are in; the invoice may have another.",
+      description: 'Currency of the amounts of the document. The invoice may have another currency.',
     },
     taxes: listOrNull(
       'DocumentTax',
-      'Taxes by rate, the highest first, one that is not known last; null when not known.',
+      'Taxes by rate, the highest rate first and an unknown rate last. It is null when the taxes are not known.',
     ),
-    exemption_code: textOrNull('Reason for which no tax is due, for example `M07`.'),
+    exemption_code: textOrNull('Code of the reason for which no tax is due, for example `M07`.'),
     buyer_name: textOrNull('Name of the buyer as printed.'),
-    buyer_tax_id: textOrNull('Tax ID of the buyer as printed; null where the document does not tell it.'),
+    buyer_tax_id: textOrNull(
+      'Tax ID of the buyer as printed. It is null when the document does not show it.',
+    ),
     multibanco: {
       ...refer('Multibanco'),
-      description: 'What is typed at a Portuguese cash machine to pay; null when it cannot be paid so.',
+      description:
+        'Numbers to type at a Portuguese cash machine to pay the document. It is null when the document cannot be paid there.',
     },
-    qr_path: textOrNull("Path of the QR code's image on this host; null when there is none."),
+    qr_path: textOrNull("Path of the QR code's image on this host. It is null when there is none."),
     related: listOrNull(
       'RelatedDocument',
-      'Credit notes, debit notes and receipts; null until they were read.',
+      'Credit notes, debit notes and receipts. It is null until they were read.',
     ),
   }),
-  resource('Multibanco', 'What is typed at a Portuguese cash machine to pay.', {
+  resource('Multibanco', 'Numbers to type at a Portuguese cash machine to pay the document.', {
     entity: text('Five digits.', { pattern: '^[0-9]{5}$' }),
     reference: text('Nine digits.', { pattern: '^[0-9]{9}$' }),
   }),
   resource('DocumentTax', 'The tax of a rate.', {
-    rate_percent: numberOrNull('Tax rate in percent; null when not known.'),
+    rate_percent: numberOrNull('Tax rate in percent. It is null when not known.'),
     base_cents: cents('Amount before the tax'),
     tax_cents: cents('Tax'),
   }),
   resource('ConvertedTotal', "A document's total in the currency of its invoice.", {
     currency,
     total_cents: centsOrNull('Total in this currency'),
-    rate: numberOrNull("How many of this currency one of the document's is worth; null when not known."),
+    rate: numberOrNull(
+      "Exchange rate: the amount in this currency that equals 1 in the document's currency. It is null when it is not known.",
+    ),
   }),
   resource('RelatedDocument', 'A credit note, debit note or receipt about a document.', documentFields),
   resource('PaymentPage', 'The page where an invoice can be paid.', {
-    url: text('Address of the page; it holds a secret.', { format: 'uri' }),
+    url: text('Address of the page. It contains a secret.', { format: 'uri' }),
   }),
-  resource('ChangeList', 'Changes after a cursor.', {
-    changes: listOf('Change', 'In the order of their commits.'),
+  resource('ChangeList', 'The changes after a cursor.', {
+    changes: listOf('Change', 'Changes in the order in which they were stored.'),
     next: text('Value of `after` for the next request.'),
   }),
-  resource('Change', 'An invoice that changed: retrieve it again.', {
-    cursor: text('Place behind this change, in the feed that it was read from.'),
+  resource('Change', 'An invoice that changed. Retrieve it again to see the change.', {
+    cursor: text('Cursor of the place after this change, in the same feed.'),
     customer_id: fields.customer_id,
     invoice_id: fields.id,
     kind: oneOf(
       changeKinds,
-      "Kind of the change; `document`: only the external document's part of the invoice changed.",
+      'Kind of the change. `document` means that only the fields of the external document changed.',
     ),
-    version: whole("The customer's version with this change.", { minimum: 1 }),
-    at: text('Time at which it was stored, UTC with milliseconds.', moment),
+    version: whole("Version of the customer's invoices after this change.", { minimum: 1 }),
+    at: text('Time at which the change was stored, in UTC with milliseconds.', moment),
   }),
-  resource('CustomerSummary', "All of a customer's sums.", {
-    currencies: listOf('CurrencySummary', 'In the order of their codes.'),
+  resource('CustomerSummary', "All sums of a customer's invoices.", {
+    currencies: listOf('CurrencySummary', 'Sums by currency, in the order of the currency codes.'),
   }),
   resource('CurrencySummary', 'The sums of a currency.', {
     currency,
-    remaining_cents: cents('What is to be paid of open invoices, exact also beyond 2^53'),
-    credited_cents: cents("Sum of the certified documents' credit notes in force of open invoices"),
-    statuses: listOf('StatusSum', 'Statuses that have an invoice.'),
-    months: listOf('MonthSum', 'Months and statuses that have an invoice, the earliest first.'),
+    remaining_cents: cents('Amount that remains to be paid of open invoices, exact even beyond 2^53'),
+    credited_cents: cents('Sum of the valid credit notes of the certified documents of open invoices'),
+    statuses: listOf('StatusSum', 'Sums by status, for each status with an invoice.'),
+    months: listOf(
+      'MonthSum',
+      'Sums by month and status, the earliest month first, for each month and status with an invoice.',
+    ),
   }),
   resource('StatusSum', 'The sum of a status.', sums),
   resource('MonthSum', 'The sum of a status in a month.', {
@@ -215,38 +227,49 @@ export const components = [
     ...sums,
   }),
   resource('CustomerBalance', 'What a customer has to pay.', {
-    day: text('The UTC day by which days overdue are counted, YYYY-MM-DD.', { format: 'date' }),
-    currencies: listOf('CurrencyBalance', 'Currencies of open invoices, in the order of their codes.'),
+    day: text('The UTC day up to which overdue days are counted, YYYY-MM-DD.', { format: 'date' }),
+    currencies: listOf(
+      'CurrencyBalance',
+      'Amounts by currency of open invoices, in the order of the currency codes.',
+    ),
     invoices: listOf('OpenInvoice', openOrder, { maxItems: openInvoicesShown }),
-    more: whole('Number of open invoices beside these.', { minimum: 0 }),
+    more: whole('Number of open invoices that this answer does not list.', { minimum: 0 }),
   }),
-  resource('CurrencyBalance', 'What is to be paid in a currency. Sums are exact also beyond 2^53.', {
+  resource('CurrencyBalance', 'Amounts to be paid in one currency. Sums are exact even beyond 2^53.', {
     currency,
-    remaining_cents: cents('What remains to be paid of open invoices, with nothing taken off it'),
-    count: whole('Number of invoices of which something is to be paid.', { minimum: 0 }),
-    overdue_cents: cents('The part of it whose due day has passed'),
+    remaining_cents: cents('Amount that remains to be paid of open invoices. Credit is not subtracted'),
+    count: whole('Number of invoices with an amount to be paid.', { minimum: 0 }),
+    overdue_cents: cents('Part of `remaining_cents` whose due day has passed'),
     overdue_count: whole('Number of invoices that are overdue.', { minimum: 0 }),
-    overdue_since: dayOrNull('The oldest due day that has passed, YYYY-MM-DD; null when none has.'),
+    overdue_since: dayOrNull(
+      'The oldest due day that has passed, YYYY-MM-DD. It is null when no due day has passed.',
+    ),
     aging: refer('Aging'),
-    credit_cents: cents("What open invoices leave in the customer's favour; never taken off what remains"),
+    credit_cents: cents(
+      "Amount of open invoices in the customer's favour. It is not subtracted from `remaining_cents`",
+    ),
     credit_count: whole("Number of open invoices in the customer's favour.", { minimum: 0 }),
   }),
   resource('Aging', 'What remains to be paid, by days overdue.', {
-    not_overdue_cents: cents('Due later, today, or at once without a due day'),
-    overdue_1_30_cents: cents('Overdue for 1 to 30 days'),
-    overdue_31_60_cents: cents('Overdue for 31 to 60 days'),
-    overdue_61_90_cents: cents('Overdue for 61 to 90 days'),
-    overdue_over_90_cents: cents('Overdue for over 90 days'),
+    not_overdue_cents: cents('Amount that is not overdue: it is due today, later, or has no due day'),
+    overdue_1_30_cents: cents('Amount that is overdue for 1 to 30 days'),
+    overdue_31_60_cents: cents('Amount that is overdue for 31 to 60 days'),
+    overdue_61_90_cents: cents('Amount that is overdue for 61 to 90 days'),
+    overdue_over_90_cents: cents('Amount that is overdue for over 90 days'),
   }),
   resource('OpenInvoice', 'An open invoice and what remains of it.', {
     ...{ id: fields.id, number: fields.number, issued_at: fields.issued_at, currency },
     total_cents: fields.total_cents,
-    document_number: textOrNull('Number as printed on its certified document; null without one.'),
-    paid_cents: cents('What was paid of it'),
-    remaining_cents: cents("What is to be paid; 0 for an invoice in the customer's favour"),
-    credit_cents: cents("What it leaves in the customer's favour"),
+    document_number: textOrNull(
+      'Number as printed on the certified document of the invoice. It is null without a document.',
+    ),
+    paid_cents: cents('Amount of the invoice that was paid'),
+    remaining_cents: cents("Amount that remains to be paid. It is 0 for an invoice in the customer's favour"),
+    credit_cents: cents("Amount of the invoice in the customer's favour"),
     due_date: dueDate,
-    days_overdue: whole('Days since the due day; 0 until it has passed.', { minimum: 0 }),
+    days_overdue: whole('Number of days since the due day. It is 0 until the due day has passed.', {
+      minimum: 0,
+    }),
     can_be_paid: payable,
   }),
   ...statementResources,

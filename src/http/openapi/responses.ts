@@ -3,21 +3,25 @@ import { type ErrorCode, errorCodes } from '../../domain/errors.ts'
 import { refer, text, whole } from './schema-parts.ts'
 
 export const requestIdHeader = {
-  'request-id': text('Names this request in the logs; quote it when you report a problem.'),
+  'request-id': text('ID of this request in the logs. Give it when you report a problem.'),
 }
 
 const limitHeaders = {
-  'ratelimit-policy': text('The limit: `q` requests in a window of `w` seconds per token.'),
-  ratelimit: text('The remainder: `r` requests, until the window ends in `t` seconds.'),
+  'ratelimit-policy': text('The limit of a token: at most `q` requests in a window of `w` seconds.'),
+  ratelimit: text(
+    'The rest of the limit: the token may send `r` more requests until the window ends in `t` seconds.',
+  ),
 }
 
 const tokenHeaders = { ...limitHeaders, ...requestIdHeader }
 
 const readHeaders = {
-  etag: text('Send it back in `If-None-Match` to be answered 304 while nothing changed.'),
-  'cache-control': text('Always `private, no-cache`: keep it, but ask before you use it.'),
+  etag: text('Version of the answer. Send it in `If-None-Match` to get 304 while nothing changed.'),
+  'cache-control': text(
+    'Always `private, no-cache`. Clients may keep the answer, but must ask again before they use it.',
+  ),
   'fatura-synced-at': text(
-    'Time until which the records are known to follow their source; absent before the first synchronization.',
+    'Time up to which the records agree with their source. It is absent before the first synchronization.',
     { format: 'date-time' },
   ),
   ...tokenHeaders,
@@ -47,7 +51,7 @@ export const readResponses = (description: string, schema: string, ...codes: Err
   ...guardedResponses({ description, headers: readHeaders, content: jsonContent(schema) }, codes),
   304: {
     type: 'null',
-    description: 'The client already holds this: `If-None-Match` names its ETag.',
+    description: 'The client already has this answer, because `If-None-Match` names its ETag.',
     headers: readHeaders,
   },
 })
@@ -71,7 +75,7 @@ export const fileResponses = (description: string, type: string, headers = {}, .
   )
 
 export const nameHeader = {
-  'content-disposition': text("A file name made from the document's own number."),
+  'content-disposition': text('A file name that contains the number of the document.'),
 }
 
 const commonErrors: readonly ErrorCode[] = [
@@ -135,8 +139,8 @@ function errorResponse(status: number, codes: readonly ErrorCode[], isLimited: b
   }
 }
 
-const challengeHeader = { 'www-authenticate': text('A Bearer challenge after RFC 6750.') }
-const retryHeader = { 'retry-after': whole('Seconds until a retry makes sense.') }
+const challengeHeader = { 'www-authenticate': text('A Bearer challenge, as RFC 6750 describes.') }
+const retryHeader = { 'retry-after': whole('Number of seconds to wait before the request is sent again.') }
 const statusHeaders: Record<number, object> = {
   ...{ 401: challengeHeader, 403: challengeHeader },
   ...{ 429: retryHeader, 502: retryHeader, 503: retryHeader, 504: retryHeader },

@@ -9,7 +9,8 @@ export const whole = ofType('integer')
 export const wholeOrNull = ofType(['integer', 'null'])
 export const number = ofType('number')
 export const numberOrNull = ofType(['number', 'null'])
-export const cents = (description: string) => whole(`${description}, in the currency's smallest unit.`)
+export const cents = (description: string) =>
+  whole(`${description}. The amount is in the currency's smallest unit.`)
 export const oneOf = (values: readonly string[], description: string) => ({
   enum: values,
   type: 'string',
@@ -51,7 +52,9 @@ export const resource = (
 
 export const dayOrNull = (description: string) => textOrNull(description, { format: 'date' })
 export const centsOrNull = (description: string) =>
-  wholeOrNull(`${description}, in the currency's smallest unit; null when not known.`)
+  wholeOrNull(
+    `${description}. The amount is in the currency's smallest unit. It is null when it is not known.`,
+  )
 export const listOrNull = (name: string, description: string) => ({
   anyOf: [{ type: 'array', items: refer(name) }, { type: 'null' }],
   description,

@@ -11,11 +11,11 @@ import { exampleInvoice } from './examples.ts'
 import { fileResponses, jsonResponses, nameHeader, readResponses } from './responses.ts'
 import { refer, text, whole } from './schema-parts.ts'
 
-const customerId = text('Customer ID; begins with `cus_`.', {
+const customerId = text('Customer ID. It begins with `cus_`.', {
   pattern: customerIdPattern,
   examples: [exampleInvoice.customer_id],
 })
-const invoiceId = text('Invoice ID; begins with `in_`.', {
+const invoiceId = text('Invoice ID. It begins with `in_`.', {
   pattern: invoiceIdPattern,
   examples: [exampleInvoice.id],
 })
@@ -30,16 +30,19 @@ const expand = {
   items: refer('Expansion'),
   explode: false,
   description:
-    'Members to add to each invoice, separated by commas: `document`, its certified document in short, `payment`, what is owed on it and what was paid, and `taxes`, tax base and tax by rate.',
+    'Members to add to each invoice, separated by commas. `document` adds its certified document in short. `payment` adds what is owed and what was paid. `taxes` adds tax base and tax by rate.',
   examples: [expansions],
 }
 const listQuery = parameters({
-  page: whole('Page to return. Below 1 is the first page; above the last is the last.', {
-    default: 1,
-    examples: [1],
-  }),
+  page: whole(
+    'Number of the page to return. A number below 1 returns the first page. A number above the last page returns the last page.',
+    {
+      default: 1,
+      examples: [1],
+    },
+  ),
   page_size: whole(
-    `Records per page. Above ${maxPageSize} is ${maxPageSize}; below 1 is ${defaultPageSize}.`,
+    `Number of records per page. A number above ${maxPageSize} counts as ${maxPageSize}. A number below 1 counts as ${defaultPageSize}.`,
     { default: defaultPageSize, examples: [25] },
   ),
   status: {
@@ -47,14 +50,17 @@ const listQuery = parameters({
     description: "The payment platform's invoice status.",
     examples: ['paid'],
   },
-  ix_status: text("The external document's status, compared exactly; filters independently of `status`.", {
-    examples: ['settled'],
-  }),
-  date_from: text('First day of `issued_at`, in UTC, inclusive.', {
+  ix_status: text(
+    "The external document's status, which must be equal. This filter is independent of `status`.",
+    {
+      examples: ['settled'],
+    },
+  ),
+  date_from: text('First day of `issued_at`, in UTC. This day is included.', {
     format: 'date',
     examples: ['2026-01-01'],
   }),
-  date_to: text('Last day of `issued_at`, in UTC, inclusive to its last millisecond.', {
+  date_to: text('Last day of `issued_at`, in UTC. The whole day is included.', {
     format: 'date',
     examples: ['2026-03-31'],
   }),
@@ -72,17 +78,23 @@ const listQuery = parameters({
 export const changeLimits = { default: 100, max: 1_000, waitSeconds: 25 } as const
 const changesQuery = parameters({
   after: text(
-    'Cursor: `next` of the last answer. 0 is the beginning; without it, `next` is the end of the feed.',
+    'Cursor to start from, which is `next` of the last answer. 0 starts at the beginning. Without a cursor, the answer has no changes and its `next` is the end of the feed.',
     { examples: ['5e0c9a714b2d-1772443872000'] },
   ),
-  wait: whole(`Seconds to wait for a change when there is none, at most ${changeLimits.waitSeconds}.`, {
-    default: 0,
-    examples: [25],
-  }),
-  limit: whole(`Changes to return at most. Above ${changeLimits.max} is ${changeLimits.max}; below 1 is 1.`, {
-    default: changeLimits.default,
-    examples: [100],
-  }),
+  wait: whole(
+    `Number of seconds to wait for a change if there is none yet, at most ${changeLimits.waitSeconds}.`,
+    {
+      default: 0,
+      examples: [25],
+    },
+  ),
+  limit: whole(
+    `Maximum number of changes to return. A number above ${changeLimits.max} counts as ${changeLimits.max}. A number below 1 counts as 1.`,
+    {
+      default: changeLimits.default,
+      examples: [100],
+    },
+  ),
 })
 
 export interface CustomerParams {
@@ -101,7 +113,9 @@ export type ChangesQuery = { after?: string; wait?: number; limit?: number }
 
 const secured = { tags: ['invoices'], security: [{ bearer: [] }] }
 const conditional = parameters({
-  'if-none-match': text('ETags the client holds; when one is still true, the answer is 304 without a body.'),
+  'if-none-match': text(
+    'ETags of answers that the client has. If one of them is still current, the answer is 304 without a body.',
+  ),
 })
 
 const ofCustomer = { ...secured, params: customerParams, headers: conditional }
@@ -111,9 +125,12 @@ export const listInvoicesSchema = {
   ...ofCustomer,
   operationId: 'listInvoices',
   summary: 'List customer invoices',
-  description: "A customer's invoices, newest first, filtered by any combination of the parameters.",
+  description: "Returns a customer's invoices, newest first. All filters can be combined.",
   querystring: listQuery,
-  response: readResponses('One page of the matching invoices; an unknown customer has none.', 'InvoiceList'),
+  response: readResponses(
+    'One page of the matching invoices. For an unknown customer the page is empty.',
+    'InvoiceList',
+  ),
 }
 
 export const getSummarySchema = {
@@ -121,8 +138,8 @@ export const getSummarySchema = {
   operationId: 'getSummary',
   summary: "Retrieve a customer's sums",
   description:
-    'Number and sum of the invoices by currency and status, and by month of `issued_at` in UTC, and what is to be paid: all of one moment.',
-  response: readResponses('The sums; an unknown customer has none.', 'CustomerSummary'),
+    'Returns the number and sum of the invoices of a customer by currency and status and by month of `issued_at` in UTC, and the amounts to be paid. All numbers are of the same moment.',
+  response: readResponses('The sums. For an unknown customer there are none.', 'CustomerSummary'),
 }
 
 export const getBalanceSchema = {
@@ -130,8 +147,8 @@ export const getBalanceSchema = {
   operationId: 'getBalance',
   summary: 'Retrieve what is to be paid',
   description:
-    "What a customer has to pay by currency, what of it is overdue and for how long, what stands in the customer's favour beside it, and the open invoices: all of one moment.",
-  response: readResponses('The balance; an unknown customer has none.', 'CustomerBalance'),
+    "Returns the amounts that a customer has to pay by currency, the overdue part by age, credit in the customer's favour, and the open invoices. All numbers are of the same moment.",
+  response: readResponses('The balance. For an unknown customer it is empty.', 'CustomerBalance'),
 }
 
 export const getStatementSchema = {
@@ -139,30 +156,37 @@ export const getStatementSchema = {
   operationId: 'getStatement',
   summary: "Retrieve a customer's statement",
   description:
-    'The entries of a customer’s account, the earliest day first, with debit, credit and running balance by currency, and the balance before the first day: all of one moment. Without `to`, the closing balance is what is to be paid less what stands in the customer’s favour.',
+    'Returns the entries of a customer’s account, the earliest day first, with debit, credit and running balance by currency, and the balance before the first day. All numbers are of the same moment. Without `to`, the closing balance is the amount to be paid less the credit in the customer’s favour.',
   querystring: parameters({
-    from: text('First day, inclusive; without it, the account from its beginning.', {
-      format: 'date',
-      examples: ['2026-01-01'],
-    }),
-    to: text('Last day, inclusive; without it, the account up to its end.', {
-      format: 'date',
-      examples: ['2026-03-31'],
-    }),
+    from: text(
+      'First day of the period. This day is included. Without it, the statement starts at the beginning of the account.',
+      {
+        format: 'date',
+        examples: ['2026-01-01'],
+      },
+    ),
+    to: text(
+      'Last day of the period. This day is included. Without it, the statement goes up to the end of the account.',
+      {
+        format: 'date',
+        examples: ['2026-03-31'],
+      },
+    ),
     page: listQuery.properties.page,
     page_size: whole(
-      `Entries per page. Above ${entriesOfPage.max} is ${entriesOfPage.max}; below 1 is ${entriesOfPage.default}.`,
+      `Number of entries per page. A number above ${entriesOfPage.max} counts as ${entriesOfPage.max}. A number below 1 counts as ${entriesOfPage.default}.`,
       { default: entriesOfPage.default, examples: [100] },
     ),
   } satisfies Record<keyof StatementQuery, object>),
-  response: readResponses('The statement; an unknown customer has no entry.', 'AccountStatement'),
+  response: readResponses('The statement. For an unknown customer it has no entries.', 'AccountStatement'),
 }
 
 export const getInvoiceSchema = {
   ...ofInvoice,
   operationId: 'getInvoice',
   summary: 'Retrieve invoice details',
-  description: 'Totals, states, line items when available, and the paths of the PDFs.',
+  description:
+    'Returns the totals and states of an invoice, its line items if they are available, and the paths of its PDFs.',
   querystring: parameters({ expand }),
   headers: conditional,
   response: readResponses('The invoice.', 'InvoiceDetail', 'invoice_not_found'),
@@ -173,7 +197,7 @@ export const documentSchema = {
   operationId: 'getDocument',
   summary: 'Retrieve the external document',
   description:
-    'The external invoicing document of an invoice: printed number, ATCUD, taxes by rate, related documents.',
+    'Returns the external document of an invoice with its printed number, ATCUD, taxes by rate and related documents.',
   headers: conditional,
   response: readResponses('The document.', 'InvoiceDocument', 'invoice_not_found', 'document_not_found'),
 }
@@ -209,7 +233,7 @@ export const paymentPageSchema = {
   operationId: 'getPaymentPage',
   summary: 'Retrieve the payment page',
   description:
-    "The address of the payment platform's own page where an open invoice can be paid, asked for at each request. It holds a secret and expires: open it at once, and store it nowhere.",
+    "Returns the address of the payment platform's page where an open invoice can be paid. Each request asks the payment platform. The address contains a secret and expires, so open it at once and do not store it.",
   response: jsonResponses(
     'The address.',
     'PaymentPage',
@@ -225,7 +249,7 @@ const feed = {
   ...secured,
   querystring: changesQuery,
   response: jsonResponses(
-    'Changes after the cursor; none when nothing changed in time.',
+    'The changes after the cursor. There are none if nothing changed while the request waited.',
     'ChangeList',
     'cursor_expired',
   ),
@@ -236,7 +260,7 @@ export const listChangesSchema = {
   operationId: 'listChanges',
   summary: "List a customer's changes",
   description:
-    "Invoices of a customer that changed, in the order of the commits. A cursor is the customer's version, and belongs to this feed alone.",
+    "Returns the changed invoices of a customer, in the order in which the changes were stored. A cursor is a version of the customer's invoices and works only in this feed.",
   params: customerParams,
 }
 
@@ -245,5 +269,5 @@ export const listAllChangesSchema = {
   operationId: 'listAllChanges',
   summary: 'List changes of all customers',
   description:
-    'Invoices that changed, in the order of the commits, for a token of all customers. A cursor belongs to this feed alone.',
+    'Returns the changed invoices of all customers, in the order in which the changes were stored. It needs a token for all customers. A cursor works only in this feed.',
 }

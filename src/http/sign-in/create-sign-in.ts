@@ -33,7 +33,7 @@ export function createSignIn(options: MailOptions): AddPost {
         if ('refusedSeconds' in counted)
           throw new ApiError(
             'rate_limited',
-            `More than ${perSource} links were asked for from here within an hour.`,
+            `This address asked for more than ${perSource} links within an hour.`,
             {
               retryAfter: counted.refusedSeconds,
             },

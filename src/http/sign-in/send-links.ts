@@ -94,7 +94,7 @@ export class LinkSender {
     const { kid } = this.options.key
     const known = await store.findKey(kid)
     if (known === null || known.revoked_at !== null) {
-      log.error({ kid }, 'CUSTOMER_LINK_KEY is unknown or revoked: nobody can sign in by e-mail')
+      log.error({ kid }, 'CUSTOMER_LINK_KEY is unknown or revoked, so nobody can sign in by e-mail')
       return false
     }
     return known.every_customer || store.coversCustomer(kid, customerId)

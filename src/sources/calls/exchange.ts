@@ -52,7 +52,7 @@ export function createExchange({ name, base, setting, refusal }: ExchangeOptions
     const reason = typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : 'unknown reason'
     return new SourceError(
       'failed',
-      `${name} could not be reached at ${origin} (${reason}): check the network and ${setting}`,
+      `${name} could not be reached at ${origin} (${reason}). Check the network and ${setting}`,
     )
   }
 

@@ -136,9 +136,13 @@ class GuardedUpstream {
   }
 
   private circuitOpenError(): SourceError {
-    return new SourceError('failed', `${this.failures.name} failed too often and is left alone for a while`, {
-      retryAfter: Math.min(secondsUntil(this.brokenUntil), breakMs / 1000),
-    })
+    return new SourceError(
+      'failed',
+      `${this.failures.name} failed too often and gets no requests for a while`,
+      {
+        retryAfter: Math.min(secondsUntil(this.brokenUntil), breakMs / 1000),
+      },
+    )
   }
 }
 

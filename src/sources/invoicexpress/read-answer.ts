@@ -23,7 +23,7 @@ function refusalOf(answer: Answer): SourceError {
     : new Refused(answer)
 }
 
-const refusedKey = 'InvoiceXpress refused the key: it must be valid, and of the account that is asked'
+const refusedKey = 'InvoiceXpress refused the key. It must be valid and belong to the account'
 const explanations: Record<number, string> = {
   401: refusedKey,
   403: refusedKey,

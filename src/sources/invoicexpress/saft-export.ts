@@ -57,7 +57,7 @@ async function awaitExport(options: InvoiceXpressOptions, month: string, onWait:
     if (waitedMs + pauseMs > budgetMs)
       throw new SourceError(
         'not_ready',
-        `InvoiceXpress is still making the SAF-T file of ${month} after ${Math.round(waitedMs / 1_000)} s: try again later, or give the file`,
+        `InvoiceXpress is still making the SAF-T file of ${month} after ${Math.round(waitedMs / 1_000)} s. Try again later, or name the file`,
       )
     onWait(Math.round(waitedMs / 1_000))
     await sleep(pauseMs)
@@ -67,9 +67,13 @@ async function awaitExport(options: InvoiceXpressOptions, month: string, onWait:
 /** For a month without documents, InvoiceXpress sends a message in place of the address. */
 function readUrl(answer: Record<string, unknown>, month: string): string {
   if (answer.url === undefined && typeof answer.message === 'string')
-    throw new SourceError('missing', `InvoiceXpress has no SAF-T file of ${month}: it found no documents`, {
-      scope: 'record',
-    })
+    throw new SourceError(
+      'missing',
+      `InvoiceXpress has no SAF-T file of ${month}, because it found no documents`,
+      {
+        scope: 'record',
+      },
+    )
   return readAs(made, answer, 'a SAF-T file').url
 }
 

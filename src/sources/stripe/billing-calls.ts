@@ -9,9 +9,9 @@ import { forbidden, stripeFailures, unlessForbidden } from './failures.ts'
 const forbiddenForMs = 10 * 60_000
 
 const lacks = {
-  taxRates: `${forbidden('tax_rate')}; where a rate is not known, the percentage is computed from the amounts`,
+  taxRates: `${forbidden('tax_rate')}. If a rate is not known, the percentage is computed from the amounts`,
   payments:
-    'Stripe refused the key to read the payments of invoices; which payments paid an invoice is not known',
+    'Stripe refused the key to read the payments of invoices, so the payments of an invoice are not known',
 }
 type Lacking = keyof typeof lacks
 

@@ -33,10 +33,10 @@ export const stripeFailures: Failures = {
     if (isOfOtherMode(error))
       return new SourceError(
         'failed',
-        'Stripe has it in the other mode: the key is for test mode and the invoices are live, or the other way round',
+        'the key is for another mode than the record: one is for test mode and the other is live',
       )
     if (error.statusCode === 401)
-      return new SourceError('failed', 'Stripe refused the key: it is mistyped, revoked or expired')
+      return new SourceError('failed', 'Stripe refused the key, because it is mistyped, revoked or expired')
     if (error.statusCode === 403) return new SourceError('failed', forbidden(rightIn(error.message)))
     return new SourceError('failed', `Stripe answered ${error.type} ${error.statusCode ?? ''}`.trim())
   },

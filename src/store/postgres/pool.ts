@@ -123,7 +123,7 @@ function openPool(url: string, options: string, more: pg.PoolConfig): pg.Pool {
 function configureOne(url: string, options: string): pg.PoolConfig {
   if (!URL.canParse(url))
     throw new StoreError(
-      'DATABASE_URL is not a valid address; it looks like postgres://user:password@host:5432/name',
+      'DATABASE_URL is not a valid address. It must look like postgres://user:password@host:5432/name',
     )
   const address = new URL(url)
   const given = address.searchParams.get('options')
@@ -226,7 +226,9 @@ export function translate(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError) || code === '') {
     const tried = readTriedAddress(error) ?? readTriedAddress((error as Error).cause)
     const [where, next] =
-      tried === null ? ['', ''] : [` at ${tried}`, '. Is PostgreSQL running there? Check DATABASE_URL.']
+      tried === null
+        ? ['', '']
+        : [` at ${tried}`, '. Check that PostgreSQL is running there, and check DATABASE_URL.']
     // An error that combines the failures of several addresses has no message.
     return unavailable(`The database${where} cannot be reached: ${message || code}${next}`)
   }
@@ -237,20 +239,20 @@ export function translate(error: unknown): unknown {
     const node = / on ([^ ]+:\d+)$/m.exec(error.where ?? '')?.[1]
     return node === undefined
       ? refused(
-          "This database is read-only here: it is a replica, or the role is the API's. Use the primary, and a role that may write.",
+          "This database is read-only, because it is a replica or the role is the API's. Use the primary and a role that may write.",
         )
       : unavailable(
-          `The node ${node} of Citus takes no writes: it is a standby, or its sessions are read-only. Run: fatura doctor`,
+          `The node ${node} of Citus accepts no writes, because it is a standby or its sessions are read-only. Run: fatura doctor`,
         )
   }
   if (code === '42501')
     return refused(`The database role may not do this: ${message}. See docs/postgresql.md for its grants.`)
   // An index row is too large. Every engine limits texts to the same length, so another program has written this text.
   if (code === '54000')
-    return refused(`The database cannot hold a record, a text of it is too long: ${message}.`)
+    return refused(`The database cannot store a record, because a text in it is too long: ${message}.`)
   if (code === '22P05' || code === '22021')
     return refused(
-      `The database cannot hold a text: ${message}. Its encoding must be UTF8; see fatura doctor.`,
+      `The database cannot store a text: ${message}. Its encoding must be UTF8. See "fatura doctor".`,
     )
   // A prepared statement unexpectedly exists or is missing. A pooler has given this client the session of another client.
   if (code === '42P05' || code === '26000')

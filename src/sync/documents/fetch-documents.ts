@@ -174,7 +174,7 @@ function commit(
       if (candidates.length > 0)
         log.warn(
           { invoice_id: invoice.id, documents: candidates, chosen: invoice.ix_id },
-          'several documents for one invoice',
+          'several documents name one invoice',
         )
   })
 }

@@ -50,7 +50,7 @@ export async function saveAside(
 /** Logs newly set-aside records. Called after their transaction is committed. */
 export function reportAside(log: Logger, records: readonly SetAsideRecord[]): void {
   for (const { kind, id, reason } of records)
-    log.warn({ kind, id, reason }, 'a record that does not fit was set aside')
+    log.warn({ kind, id, reason }, 'a record could not be read and was set aside')
 }
 
 /**

@@ -121,7 +121,10 @@ async function commitByNode(
     await alongside?.(tx)
   })
   const waits = pages.reduce((sum, { answers }) => sum + answers.length, 0)
-  log.warn({ invoices: waits }, 'part of the database is out of reach; these are fetched again later')
+  log.warn(
+    { invoices: waits },
+    'part of the database is out of reach, so these invoices are fetched again later',
+  )
   return committed
 }
 
@@ -195,9 +198,9 @@ const withoutId: Wanted = { kind: 'refused', reason: 'no_id' }
 function report(log: Logger, pages: readonly Answered[], applied: Applied): void {
   for (const { unfit = [] } of pages)
     for (const { id, reason } of unfit)
-      log.warn({ invoice: id, reason }, 'an invoice does not fit and is set aside')
+      log.warn({ invoice: id, reason }, 'an invoice could not be read and was set aside')
   for (const [reason, count] of Object.entries(applied.refused))
-    log.debug({ reason, count }, 'invoices refused')
+    log.debug({ reason, count }, 'invoices were refused')
   if (!invoicesApplied.hasSubscribers) return
   const { changed, deleted, overlapped } = applied
   const refused = Object.values(applied.refused).reduce((a, b) => a + b, 0)

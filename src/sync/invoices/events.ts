@@ -53,7 +53,7 @@ export class EventReader {
     await this.readPages(reading, this.isSettled ? since : Math.max(0, since - lateSeconds))
     // The check for a gap comes after the request, because the process may have slept for weeks before the request.
     if (await this.isGap(since)) {
-      log.warn(`events reach back ${source.eventsKeptDays} days only; listing everything again`)
+      log.warn(`events reach back ${source.eventsKeptDays} days only, so all invoices are listed again`)
       await this.lists.listAgain()
       return reading.applied
     }
@@ -112,7 +112,10 @@ export class EventReader {
         try {
           reading.add(await this.refetch.applyNotifications(notifications))
         } catch (error) {
-          this.context.log.error({ err: error }, "listing a customer's invoices failed; trying again")
+          this.context.log.error(
+            { err: error },
+            "the list of a customer's invoices failed and is tried again",
+          )
         }
       }),
     )

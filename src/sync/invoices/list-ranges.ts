@@ -112,8 +112,7 @@ class ListReader {
       const isMissing = error instanceof SourceError && error.failure === 'missing'
       if (!isMissing || after === null) throw error
       const previous = pass.stepBack()
-      if (previous === null)
-        log.warn('the invoice where the list was cut off is gone; listing from the beginning')
+      if (previous === null) log.warn('the last listed invoice is gone, so the list starts again')
       return this.ask(pass, previous)
     }
   }

@@ -189,7 +189,7 @@ describe('the admin port', { concurrency: 3 }, () => {
     const { stdout } = await serving.stop()
     assert.match(stdout, /"status":401,"client":"127\.0\.0\.1","msg":"request"/)
     assert.equal(
-      stdout.match(/"client":"127\.0\.0\.1","msg":"ADMIN_TOKEN was guessed wrong too often"/g)?.length,
+      stdout.match(/"client":"127\.0\.0\.1","msg":"an address sent too many wrong ADMIN_TOKENs"/g)?.length,
       1,
     )
     assert.doesNotMatch(stdout, /wrong\d/)

@@ -214,7 +214,7 @@ describe('MCP', () => {
   it('refuses unknown arguments, and names the allowed ones', async t => {
     const { client, call } = await openMcpClient(t, service().address, await service().createToken())
     await assert.rejects(client.callTool({ name: 'invoice_pay' }), {
-      ...{ code: -32_602, message: `There is no such tool, only ${everyTool.join(', ')}.` },
+      ...{ code: -32_602, message: `This tool does not exist. The tools are ${everyTool.join(', ')}.` },
     })
     const cases: [string, Record<string, unknown>, RegExp][] = [
       ['invoices_search', {}, /^invalid_parameter: customer_id is required\./],
@@ -237,10 +237,10 @@ describe('MCP', () => {
       [
         'invoices_search',
         { ...ana, paid: true },
-        /: There is no such argument, only: customer_id, page, page_/,
+        /: This argument does not exist\. Allowed arguments: customer_id, page, page_/,
       ],
-      ['invoices_search', { ...ana, toString: 1 }, /: There is no such argument/],
-      ['freshness', { q: 'x' }, /: There is no such argument, only: none\./],
+      ['invoices_search', { ...ana, toString: 1 }, /: This argument does not exist/],
+      ['freshness', { q: 'x' }, /: This argument does not exist\. Allowed arguments: none\./],
       ['invoice_get', { ...ana, invoice_id: '../x' }, /: invoice_id must be an ID like in_/],
       [
         'invoice_get',
@@ -392,9 +392,8 @@ it('/mcp shortens a page that is too large, and the next page continues without 
       const { data, text, bytes } = await call(name, { ...given, ...next })
       assert.ok(bytes < maxAnswerBytes, `${bytes} bytes`)
       assert.equal(data.total, total)
-      const cut = / of [\d,]+, page \d+ of \d+, cut from \d+ to stay below 20 KB: go on with next\n/.test(
-        text,
-      )
+      const cut =
+        / of [\d,]+, page \d+ of \d+, cut from \d+ to stay below 20 KB\. Use next for the rest\n/.test(text)
       assert.equal(
         cut,
         data[field].length < Math.min(next.page_size, total - (data.page - 1) * next.page_size),
@@ -513,7 +512,7 @@ it('/mcp logs no error when a client leaves before its answer', async t => {
   await waiting
   leaving.abort()
   await assert.rejects(call)
-  await eventually('the read ended', () => service.logs.some(line => line.includes('lines unavailable')))
+  await eventually('the read ended', () => service.logs.some(line => line.includes('line items unavailable')))
   assert.doesNotMatch(service.logs.join(''), /"level":50|unexpected error/)
 })
 
@@ -576,6 +575,6 @@ it('/mcp explains no invoice with the API’s role, which may not read tables', 
   const explain = createExplain({ operatorUrl: role.href, rules: defaultRules })
   await assert.rejects(explain('in_1'), {
     code: 'unavailable',
-    message: /role that serves may not read this/,
+    message: /role of the API may not read this/,
   })
 })

@@ -368,7 +368,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       ])
         assert.equal(
           wrong[`${system}: key`]?.detail,
-          `${system} could not be reached at ${base} (ECONNREFUSED): check the network and ${setting}`,
+          `${system} could not be reached at ${base} (ECONNREFUSED). Check the network and ${setting}`,
         )
     })
 

@@ -84,7 +84,7 @@ describe('the SAF-T file of a month at InvoiceXpress', { timeout: 600_000 }, () 
     assertFails(
       t,
       [{ message: 'Nenhum documento' }],
-      ['missing', /has no SAF-T file of 2026-10: it found no documents$/],
+      ['missing', /has no SAF-T file of 2026-10, because it found no documents$/],
     ))
 
   test('needs a valid key', t =>

@@ -83,7 +83,8 @@ async function download(service: Service, method = 'GET'): Promise<Answer> {
 setFlagsFromString('--expose-gc')
 const collectGarbage: () => void = runInNewContext('gc')
 
-const brokenOff = (service: Service) => service.logs.filter(line => line.includes('"download broken off"'))
+const brokenOff = (service: Service) =>
+  service.logs.filter(line => line.includes('"download stopped before its end"'))
 
 /** Starts an upstream that answers so; the service then opens PDFs there. */
 function beforeUpstream(serve: (openPdf: OpenPdf) => Service) {

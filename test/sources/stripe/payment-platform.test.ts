@@ -202,7 +202,7 @@ for (const engine of engines) {
       for (const invoice of [short, draft, long]) assertLines(await detail(invoice), linesOf(invoice))
       assert.equal(asked('list_lines'), 2 + Math.ceil(long.lines.data.length / 100))
       for (const invoice of ours.slice(0, 40)) assertLines(await detail(invoice), linesOf(invoice))
-      assert.ok(!service.logs.some(line => line.includes('lines unavailable')))
+      assert.ok(!service.logs.some(line => line.includes('line items unavailable')))
     })
 
     test('are not fetched when they are stored, or for another customer’s invoice', async t => {
