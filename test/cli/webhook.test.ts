@@ -50,7 +50,7 @@ describe('fatura webhook', () => {
     assert.equal((await lineOf(['status'])).error, 'answered 500')
     const doctor = await lineOf(['doctor'])
     assert.equal(doctor.result, 'warn')
-    assert.match(doctor.detail, /failed attempts: it answered 500; changes wait/)
+    assert.match(doctor.detail, /failed attempts\. At the last one, the receiver answered 500\. Changes wait/)
     assert.equal((await world.run(['webhook', 'pause', id])).stdout, `Paused ${id}.\n`)
     status = 204
     assert.match((await world.run(['status'])).stdout, new RegExp(`${id} is paused`))

@@ -66,7 +66,10 @@ describe('fatura export', { concurrency: 2 }, () => {
     for (const [path, says] of cases)
       for (const force of [[], ['--force']])
         assertOneLine(await cli.run(['export', '--output', path, ...force]), says)
-    assertOneLine(await cli.run(['export', '--output', 'older.csv']), /older\.csv was not written: it already exists/)
+    assertOneLine(
+      await cli.run(['export', '--output', 'older.csv']),
+      /older\.csv was not written: it already exists/,
+    )
     assert.equal(await readFile(join(cli.folder, 'older.csv'), 'utf8'), 'older')
     assert.deepEqual(await read(), before)
     assert.deepEqual(await readdir(join(cli.folder, 'data')), ['fatura.db'])

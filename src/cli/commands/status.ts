@@ -124,7 +124,7 @@ function writeText({
       `Outgoing webhooks with changes not yet sent: ${failing.length}.`,
       failing.map(
         ({ id, state, attempts, error }) =>
-          `${id} is ${state}, ${attempts} failed attempts${error === null ? '' : `: it ${error}`}`,
+          `${id} is ${state}, ${attempts} failed attempts${error === null ? '' : `: the receiver ${error}`}`,
       ),
     ),
   ]

@@ -182,14 +182,14 @@ export function checkWebhooks(report: Report, webhooks: readonly OutgoingWebhook
       )
     else if (state === 'disabled')
       check.fail(
-        `disabled after ${attempts} failed attempts. The last attempt: it ${error ?? 'failed'}. Changes wait`,
+        `disabled after ${attempts} failed attempts. At the last one, the receiver ${error ?? 'failed'}. Changes wait`,
         `Repair the receiver, then run: fatura webhook replay ${id}`,
       )
     else if (state === 'paused')
       check.warn('paused. Changes wait', `To continue, run: fatura webhook replay ${id}`)
     else if (attempts > 0)
       check.warn(
-        `${attempts} failed attempts. The last attempt: it ${error ?? 'failed'}. Changes wait`,
+        `${attempts} failed attempts. At the last one, the receiver ${error ?? 'failed'}. Changes wait`,
         '"fatura sync" tries again automatically while it runs. Check the receiver.',
       )
     else check.ok('all changes are delivered or being sent')
