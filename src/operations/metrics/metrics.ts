@@ -48,7 +48,7 @@ const helps = {
   fatura_upstream_calls_waiting:
     'Number of calls to upstream systems that wait for their turn. It is the backlog of the synchronization.',
   fatura_upstream_breaker_open:
-    '1 while calls to an upstream system are stopped because it failed too often, else 0.',
+    '1 from the moment at which the API stops its calls to an upstream system, because it failed too often, until a call succeeds, else 0.',
   fatura_outgoing_webhook_deliveries_total:
     'Number of messages that were sent by outgoing webhooks, by outcome.',
   fatura_outgoing_webhook_delivery_seconds:
@@ -58,7 +58,7 @@ const helps = {
   fatura_events_applied_total:
     'Number of events of the payment platform that were applied. An event that arrives several times counts once.',
   fatura_webhooks_total:
-    'Number of Stripe webhooks that were answered, by status. 200 means that the change is stored.',
+    'Number of Stripe webhooks that were answered, by status. 200 means that the change is stored, or that there is nothing to store.',
 }
 type Name = keyof typeof helps
 

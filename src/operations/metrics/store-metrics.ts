@@ -171,15 +171,15 @@ const definitions = {
     'fatura_sqlite_wal_bytes',
     'Size in bytes of the write-ahead log beside the SQLite file. 0 for PostgreSQL.',
   ],
-  lag: [
-    'fatura_stream_lag_seconds',
-    'Time in seconds since a stream last read all its records successfully.',
+  lag: ['fatura_stream_lag_seconds', 'Time in seconds since the last success of a stream.', 'stream'],
+  failing: [
+    'fatura_stream_failing',
+    '1 if the last run of a stream failed or the key lacks a permission for it, else 0.',
     'stream',
   ],
-  failing: ['fatura_stream_failing', '1 if the last run of a stream failed, else 0.', 'stream'],
   aside: [
     'fatura_records_set_aside',
-    'Number of records that could not be read and are asked for again. With the system "deletion_guard" it is the number of changes that are held back.',
+    'Number of records that could not be read, or that wait for another reason, and are asked for again. With the system "deletion_guard" it is the number of changes that are held back.',
     ...['system', 'kind'],
   ],
   refused: [
