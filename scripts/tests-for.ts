@@ -86,4 +86,8 @@ function main(): void {
   process.stdout.write('By imports and named files: a test may reach a file and not run its lines.\n')
 }
 
-if (import.meta.main) main()
+if (import.meta.main) {
+  // `| head` closes the pipe.
+  process.stdout.on('error', () => process.exit())
+  main()
+}
