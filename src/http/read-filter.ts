@@ -23,7 +23,7 @@ export function readFilter(query: InvoiceFilters): InvoiceFilter {
   const filter: InvoiceFilter = {}
   for (const name of names) {
     const value = query[name]
-    if (value !== undefined) Object.assign(filter, (readers[name] as Reader<string>)(value))
+    if (value !== undefined) Object.assign(filter, (readers[name] as Reader<typeof value>)(value))
   }
   return filter
 }

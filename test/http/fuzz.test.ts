@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
+import { listParameters } from '../../src/domain/list-query.ts'
 import { campaign } from '../support/checks/campaign.ts'
 import { expectedMatches } from '../support/checks/model.ts'
 import { anyCharacter } from '../support/clients/any-character.ts'
@@ -9,7 +10,7 @@ import { engines } from '../support/databases/engines.ts'
 import { makeInvoice, makeRecord } from '../support/worlds/records.ts'
 import { shareService, startService } from '../support/worlds/service.ts'
 
-const names = ['page', 'page_size', 'status', 'ix_status', 'date_from', 'date_to', 'q']
+const names = listParameters.filter(name => name !== 'expand')
 const nasty = fc.constantFrom(
   '%',
   '_',

@@ -150,6 +150,7 @@ const concerned = {
   'sync/disputes': ['disputes are read once a day'],
   'sync/schedule': ['has one question for each stream'],
   'store/counters': ['agree with the rows after any writes'],
+  'cli/migrate': ['fatura migrate waits for another writer'],
   'store/migrations': ['functions.sql contains', 'is created by the first run'],
   'store/postgres': ['a second wall'],
   'store/released': ['answers as before after its migration'],

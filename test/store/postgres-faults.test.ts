@@ -187,9 +187,11 @@ describe('fatura with a reachable PostgreSQL', { concurrency: 2 }, () => {
     assert.equal((await migrated.get('/ready')).status, 200)
     assert.equal((await migrated.stop()).code, 0)
 
-    await runSql(url, 'INSERT INTO fatura.migrations (version) VALUES (2)')
-    assertOneLine(await run('serve'), /version 2/, /newer/, /Upgrade Fatura/)
-    assertOneLine(await run('serve', '--migrate'), /version 2/, /newer/, /Upgrade Fatura/)
+    const newer = schema.migrations.length + 1
+    const newerVersion = new RegExp(`version ${newer}`)
+    await runSql(url, `INSERT INTO fatura.migrations (version) VALUES (${newer})`)
+    assertOneLine(await run('serve'), newerVersion, /newer/, /Upgrade Fatura/)
+    assertOneLine(await run('serve', '--migrate'), newerVersion, /newer/, /Upgrade Fatura/)
     await runSql(url, 'DELETE FROM fatura.migrations')
     assertOneLine(await run('serve'), /version 0/, /Run: fatura migrate/)
     const { rowCount } = await runSql(url, 'SELECT FROM fatura.migrations')

@@ -20,7 +20,7 @@ export function outcomeOf({ failure }: SourceError, pauseMs: number): UpstreamOu
 export const longestPauseMs = 60_000
 
 /** Converts a `Retry-After` header to a pause in milliseconds, a minute at most. A missing or unreadable header gives the default. */
-export function readRetryAfter(value: string | undefined, now: number, defaultPauseMs = 1_000): number {
+export function readRetryAfter(value: string | undefined, now: number, defaultPauseMs: number): number {
   const text = value?.trim() ?? ''
   const asked = /^\d+$/.test(text)
     ? Number(text) * 1000

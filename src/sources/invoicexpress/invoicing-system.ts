@@ -17,7 +17,7 @@ export type Patience = typeof defaultPatience
 const perSecond = 4
 
 const firstPauseMs = 250
-const longestPauseMs = 2_000
+const longestPollPauseMs = 2_000
 
 /** Seconds after which an unfinished PDF is usually ready. */
 const retryAfter = 5
@@ -43,7 +43,7 @@ export function createInvoicingSystem(
   function awaitPdf(ixId: number, signal: AbortSignal): Promise<string> {
     const notReady = new SourceError('not_ready', 'InvoiceXpress is still making the PDF', { retryAfter })
     return withDeadline(budget, notReady, signal, async polling => {
-      for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+      for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPollPauseMs)) {
         const url = await findPdf(ixId, polling)
         if (url !== null) return url
         await sleep(pauseMs, undefined, { signal: polling })

@@ -17,7 +17,7 @@ type OnWait = (seconds: number) => void
 /** Time limits in milliseconds. `budgetMs`: until the file is made. `deadlineMs`: until the file is downloaded. */
 const defaultLimits = { budgetMs: 15 * 60_000, deadlineMs: 60 * 60_000 }
 const firstPauseMs = 1_000
-const longestPauseMs = 10_000
+const longestPollPauseMs = 10_000
 
 /** Maximum size of the file, enough for a month of a million documents. */
 const maximumBytes = 4 * 1024 ** 3
@@ -47,7 +47,7 @@ async function awaitExport(options: InvoiceXpressOptions, month: string, onWait:
   // InvoiceXpress documents the parameter as `year`, but its examples use `years`. The request sends both.
   const query = { year, years: year, month: String(Number(number)) }
   const began = performance.now()
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPollPauseMs)) {
     const answer = await call(async () => {
       const found = await ask('/api/export_saft.json', query)
       return found.status === 202 ? null : readObject(found)

@@ -3,6 +3,9 @@ import { type Failures, readRetryAfter } from '../calls/failures.ts'
 import { SourceError, UnfitRecord } from '../source.ts'
 import { StripeSdk } from './sdk.ts'
 
+/** Pause after a 429 answer without `Retry-After`, in milliseconds. Stripe counts requests by the second. */
+const defaultPauseMs = 1_000
+
 export const stripeFailures: Failures = {
   name: 'Stripe',
   /** A refusal of the key or of the request is permanent. Any other failure may pass. */
@@ -20,7 +23,7 @@ export const stripeFailures: Failures = {
   },
   pauseFor: error =>
     error instanceof StripeSdk.errors.StripeRateLimitError
-      ? readRetryAfter(error.headers?.['retry-after'], Date.now())
+      ? readRetryAfter(error.headers?.['retry-after'], Date.now(), defaultPauseMs)
       : 0,
   explain(error) {
     if (error instanceof SourceError) return error

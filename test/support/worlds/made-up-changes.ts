@@ -1,5 +1,8 @@
 /** Changes as the recipes of CONTRIBUTING.md and docs/recipes.md tell how to make them: what somebody who follows one types. */
 
+import { readdirSync } from 'node:fs'
+import { rowFilterNames, rowFilters } from '../../../src/store/sql/filters.ts'
+
 export interface MadeUpChange {
   /** Where a text is put, before the one that stands there: `[file, place, text]`. */
   insertions: readonly (readonly [file: string, place: string, text: string])[]
@@ -8,6 +11,12 @@ export interface MadeUpChange {
   /** Commands, in this order. */
   commands: readonly string[]
 }
+
+const migrations = readdirSync(new URL('../../../src/store/sqlite/migrations/', import.meta.url))
+/** Behind the migrations that there are, such as `0002.sql`. */
+const nextMigration = `${String(migrations.length + 1).padStart(4, '0')}.sql`
+/** Types of the filters' parameters, as PostgreSQL's functions have them now. */
+const filterTypes = rowFilterNames.map(name => rowFilters[name].type).join(', ')
 
 /** By the beginnings of the recipes. */
 export const madeUpChanges = {
@@ -54,13 +63,13 @@ export const madeUpChanges = {
       ],
       ['docs/api.md', '| `q` | string | | Free text', '| `currency` | string | | The currency |\n'],
       ['docs/export.md', '| `--from 2026-01-01`', '| `--currency eur` | `currency` |\n'],
-      ['README.md', '`date_from`, `date_to`, search', '`currency`, '],
+      ['README.md', 'search `q`', '`currency`, '],
     ],
     files: {
-      'src/store/sqlite/migrations/0002.sql': '-- A filter by currency.\n',
-      'src/store/postgres/migrations/0002.sql': `DROP FUNCTION IF EXISTS fatura.list_invoices(text, bigint, bigint, text[], text, text, bigint, bigint);
-DROP FUNCTION IF EXISTS fatura.search_invoices(text, bigint, bigint, text[], text, text, bigint, bigint, bytea[], bytea[], bytea[], bytea[], bigint);
-DROP FUNCTION IF EXISTS fatura.list_counted(text, bigint, bigint, text[], text, text, bigint, bigint);
+      [`src/store/sqlite/migrations/${nextMigration}`]: '-- A filter by currency.\n',
+      [`src/store/postgres/migrations/${nextMigration}`]: `DROP FUNCTION IF EXISTS fatura.list_invoices(text, bigint, bigint, text[], ${filterTypes});
+DROP FUNCTION IF EXISTS fatura.search_invoices(text, bigint, bigint, text[], ${filterTypes}, bytea[], bytea[], bytea[], bytea[], bigint);
+DROP FUNCTION IF EXISTS fatura.list_counted(text, bigint, bigint, text[], ${filterTypes});
 `,
       'test/http/currency.test.ts': `import assert from 'node:assert/strict'
 import { test } from 'node:test'
