@@ -21,7 +21,7 @@ export async function describeApi(): Promise<string> {
         description:
           "Lists, filters and searches a customer's invoices and returns their details. Each invoice shows the payment platform's state and the state of " +
           'the certified document in an external invoicing system, side by side. Within /api/v1 there are only ' +
-          'additions; a breaking change would be /api/v2.',
+          'additions. A breaking change would be /api/v2.',
         license: { name: 'MIT', identifier: 'MIT' },
         contact: { name: 'The operator of this service' },
       },
@@ -36,7 +36,7 @@ export async function describeApi(): Promise<string> {
             type: 'http',
             scheme: 'bearer',
             description:
-              'An access token made with `fatura token create`, valid for one customer, several, or all of them; a JWT of the identity provider that is configured; or the token of a customer link.',
+              'One of three kinds of token: an access token made with `fatura token create` for one, several or all customers, a JWT of the configured identity provider, or the token of a customer link.',
           },
         },
       },

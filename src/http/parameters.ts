@@ -121,7 +121,7 @@ function readQuery(parameters: readonly Parameter[], raw: RawQuery): Record<stri
     const text = raw.get(name)
     if (text === repeated) throw refuse(name, `${name} must be given once, as ${name}=value.`)
     if (text === garbled)
-      throw refuse(name, `${name} must be percent-encoded UTF-8; a literal percent sign is written %25.`)
+      throw refuse(name, `${name} must be percent-encoded UTF-8. Write a percent sign as %25.`)
     if (text !== undefined && text !== '') query[name] = readOne(parameter, text)
   }
   return query

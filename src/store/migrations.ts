@@ -121,7 +121,9 @@ export function checkState(where: string, state: SchemaState, schema: Schema): v
 /** Checks the version for a process that runs already. A newer Fatura may have migrated the store since the process started. */
 export function checkVersion(version: unknown, { migrations: { length: needed } }: Schema): void {
   if (version !== needed)
-    throw new StoreUnavailable(`The database has schema version ${version}, this process needs ${needed}.`)
+    throw new StoreUnavailable(
+      `The database has schema version ${version}, but this process needs ${needed}.`,
+    )
 }
 
 /** Returns why the schema does not fit. Null when it is exactly this schema. */
@@ -130,7 +132,7 @@ export function explainState(where: string, state: SchemaState, schema: Schema):
   if (unmigratable !== null) return unmigratable
   const [version, needed] = [state.hashes.length, schema.migrations.length]
   if (version < needed)
-    return `${where} has schema version ${version}, this Fatura needs ${needed}. Run: fatura migrate`
+    return `${where} has schema version ${version}, but this Fatura needs ${needed}. Run: fatura migrate`
   if (state.functions !== (schema.functions?.sha256 ?? null))
     return `${where} has the functions of another Fatura. Run: fatura migrate`
   return state.isRewriting

@@ -294,6 +294,6 @@ export class StoreWentBack extends StoreUnavailable {
 /** The open file is no longer the one at the store's address. The store has to be opened again. */
 export class StoreReplaced extends StoreUnavailable {
   constructor(path: string) {
-    super(`The database ${path} was replaced while it was open; nothing is written to the one before.`)
+    super(`The database ${path} was replaced while it was open. Nothing is written to the old one.`)
   }
 }

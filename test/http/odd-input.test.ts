@@ -116,6 +116,6 @@ test('a value that is too long for an index of PostgreSQL is reported in one lin
   t.after(() => store.close())
   await assert.rejects(
     store.transaction(tx => tx.saveInvoices([makeRecord({ ...withDocument, ix_status: noise(3_000) })])),
-    (error: Error) => error instanceof StoreError && /cannot hold a record/.test(error.message),
+    (error: Error) => error instanceof StoreError && /cannot store a record/.test(error.message),
   )
 })

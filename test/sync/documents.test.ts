@@ -132,7 +132,7 @@ describe('the sync of documents', { concurrency: engines.length }, () => {
         assert.ok(open.length >= 10)
         for (const { id } of open) rig.documents.change('vanish', id)
         rig.ix.faults.set('ix_document', 'error_500')
-        await assert.rejects(rig.sync.refreshOpen(), /none of which fits/)
+        await assert.rejects(rig.sync.refreshOpen(), /none of them could be read/)
       })
 
       test('the best of several documents of one invoice is chosen and logged', async t => {

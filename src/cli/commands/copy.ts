@@ -75,7 +75,7 @@ async function copyAndCompare(from: OperatorStore, to: WriteStore, asJson: boole
     printResult(
       asJson
         ? jsonLine({ written, alike, removed, ...source })
-        : `Compared, equal on both sides: ${describe(source)}; sha256 ${source.sha256}.\n`,
+        : `Compared, equal on both sides: ${describe(source)}, sha256 ${source.sha256}.\n`,
     )
   } finally {
     progress.end()

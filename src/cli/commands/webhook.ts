@@ -95,7 +95,7 @@ async function replayOne(id: string, options: { from?: string } & Options): Prom
       throw new CliError(`Changes since ${from} are no longer kept. Choose a later time, or now.`)
     if (!(await store.changeWebhook(id, { state: 'active', cursor }))) throw unknown(id)
   })
-  process.stdout.write(`Outgoing webhook ${id} goes on from ${from ?? 'where it stopped'}.\n`)
+  process.stdout.write(`Outgoing webhook ${id} continues from ${from ?? 'where it stopped'}.\n`)
 }
 
 function readPast(text: string): number {

@@ -142,7 +142,7 @@ function deriveWithout(
   if (claim.ix_id !== null)
     return { state: 'not_synced', why: `document ${claim.ix_id} is recorded, but was not seen yet` }
   if (!rules.isConnected)
-    return { state: null, why: 'no invoicing system is connected; the last known state stays' }
+    return { state: null, why: 'no invoicing system is connected, so the last known state stays' }
   const [obstacle] = known
     .toSorted((a, b) => a.id - b.id)
     .flatMap(each => findObstacle(each, invoice, claimants, rules) ?? [])
@@ -153,7 +153,7 @@ function deriveWithout(
 function keepsDocument({ ix_id }: Invoice, known: readonly KnownDocument[]): string | null {
   if (ix_id === null) return null
   const before = known.find(({ id }) => id === ix_id)
-  if (before === undefined) return `document ${ix_id} was not read yet; the last known state stays`
+  if (before === undefined) return `document ${ix_id} was not read yet, so the last known state stays`
   if (before.document === null && !isGone(before))
     return `document ${ix_id} was missed once; the last known state stays until it is missed again`
   return null

@@ -79,7 +79,7 @@ const documentFields = {
   in_invoice_currency: {
     anyOf: [refer('ConvertedTotal'), { type: 'null' }],
     description:
-      "The total in the invoice's currency. It is null when the document has none beside its own currency.",
+      "The total in the invoice's currency. It is null when the document has a total only in its own currency.",
   },
 }
 
@@ -221,12 +221,12 @@ export const components = [
       'Sums by month and status, the earliest month first, for each month and status with an invoice.',
     ),
   }),
-  resource('StatusSum', 'The sum of a status.', sums),
-  resource('MonthSum', 'The sum of a status in a month.', {
+  resource('StatusSum', 'Number and sum of the invoices of one status.', sums),
+  resource('MonthSum', 'Number and sum of the invoices of one status in one month.', {
     month: text('UTC month of `issued_at`.', { pattern: '^\\d{4}-\\d{2}$' }),
     ...sums,
   }),
-  resource('CustomerBalance', 'What a customer has to pay.', {
+  resource('CustomerBalance', 'The amounts that a customer has to pay, with the open invoices.', {
     day: text('The UTC day up to which overdue days are counted, YYYY-MM-DD.', { format: 'date' }),
     currencies: listOf(
       'CurrencyBalance',
@@ -250,7 +250,7 @@ export const components = [
     ),
     credit_count: whole("Number of open invoices in the customer's favour.", { minimum: 0 }),
   }),
-  resource('Aging', 'What remains to be paid, by days overdue.', {
+  resource('Aging', 'Amounts that remain to be paid, by the number of days overdue.', {
     not_overdue_cents: cents('Amount that is not overdue: it is due today, later, or has no due day'),
     overdue_1_30_cents: cents('Amount that is overdue for 1 to 30 days'),
     overdue_31_60_cents: cents('Amount that is overdue for 31 to 60 days'),

@@ -19,7 +19,7 @@ export function writeLlmsText(document: ApiDocument): string {
 - Every request is GET with \`Authorization: Bearer <token>\`. ${components.securitySchemes.bearer.description}
 - Amounts end in \`_cents\` and are integers in the currency's smallest unit: 1230 is 12.30 EUR, but 1230 JPY.
 - \`status\` is the payment platform's state of an invoice; \`ix_sync_state\` and \`ix_status\` are the state of its certified document. The two are independent.
-- A list has at most 50 records a page. Go on until \`page\` equals \`total_pages\`; a page above the last is the last.
+- A list has at most 50 records a page. Continue until \`page\` equals \`total_pages\`. A page above the last returns the last page.
 - \`ETag\` with \`If-None-Match\` gives 304 while nothing of the customer's invoices changed.
 - After 429 and 503, wait for \`Retry-After\` seconds.
 
@@ -29,7 +29,7 @@ ${secured.map(operation => writeOperation(operation, components.schemas)).join('
 
 ## Errors
 
-\`{"error": {"code", "message", "param"?, "request_id"}}\`; decide by \`code\`.
+\`{"error": {"code", "message", "param"?, "request_id"}}\`. Decide by \`code\`.
 
 ${listErrors(operations)
   .map(({ code, status, meaning }) => `- \`${code}\` (${status}): ${meaning}`)

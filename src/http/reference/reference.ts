@@ -93,7 +93,7 @@ function explainErrors(document: ApiDocument): string {
   )
   return [
     '\n\n# Errors\n',
-    'Every error is `{"error": {"code", "message", "param"?, "request_id"}}`. Decide by `code`; `message` is for whoever develops, ' +
+    'Every error is `{"error": {"code", "message", "param"?, "request_id"}}`. Programs decide by `code`. `message` is text for developers, and ' +
       '`request_id` finds the request in the log. After 429 and 503, wait for `Retry-After` seconds.\n',
     '| Code | Status | Meaning |',
     '|---|---|---|',

@@ -7,7 +7,8 @@ import type { IncomingMessage } from 'node:http'
 export function findFault(request: IncomingMessage): string | null {
   const { headers, httpVersionMajor, httpVersionMinor, method, rawHeaders, url } = request
   if (httpVersionMajor !== 1) return 'Use HTTP/1.1 or HTTP/1.0; no other version is served.'
-  if (url === '*' && method !== 'OPTIONS') return 'Only OPTIONS may ask for *; name a path.'
+  if (url === '*' && method !== 'OPTIONS')
+    return 'Only OPTIONS requests may have the path *. Name another path.'
   const { host } = headers
   if (host === undefined) {
     if (httpVersionMinor === 1) return 'The Host header is missing.'

@@ -23,7 +23,7 @@ const languages = [
     code: 'en',
     greeting: (company: string) => `You asked for a link to your invoices from ${company}.`,
     open: 'Open the invoices',
-    rest: 'It is good for an hour, and for you alone: do not forward it. If you did not ask for it, ignore this message.',
+    rest: 'It works for one hour and is only for you. Do not forward it. If you did not ask for it, ignore this message.',
   },
 ] as const
 

@@ -125,7 +125,7 @@ function checkStream(report: Report, { name, succeeded_at, failed_at, error }: S
 
 export async function checkConnector(report: Report, store: OperatorStore): Promise<void> {
   const connector = report('Connector')
-  const state = await connector.attempt('First correct what the checks of the database show.', () =>
+  const state = await connector.attempt('First correct the problems that the database checks show.', () =>
     readState(store),
   )
   if (state === null) return

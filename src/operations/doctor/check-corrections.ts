@@ -23,7 +23,7 @@ export async function checkCorrections(
   store: Pick<ConnectorReads, 'readRechecks'>,
 ): Promise<void> {
   const check = report('Corrections')
-  const found = await check.attempt('First correct what the checks of the database show.', () =>
+  const found = await check.attempt('First correct the problems that the database checks show.', () =>
     store.readRechecks(Date.now()),
   )
   if (found === null || found.length === 0) return

@@ -195,7 +195,7 @@ export async function checkReadStore(report: Report, url: string, syncedAt: numb
   const behind = `${formatSpan(behindMs)} behind DATABASE_URL`
   if (synced_at === null && syncedAt !== null)
     delay.warn(
-      'it has none of the data of DATABASE_URL',
+      'it holds no data of DATABASE_URL',
       'Check that DATABASE_READ_URL is a replica of DATABASE_URL.',
     )
   else if (behindMs <= lagToWarnMs) delay.ok(behind)

@@ -67,7 +67,7 @@ export async function runChecks(report: Report, checked: Checked, wanted: Wanted
 }
 
 const quick = { timeoutMs: answerLimitMs }
-const lookFirst = 'First correct what the checks of the database show.'
+const lookFirst = 'First correct the problems that the database checks show.'
 
 function openBilling(stripe: StripeOptions, keys: MetadataKeys) {
   return createBillingSource({ ...stripe, ...quick }, keys, { ...quickPace, perSecond: 20 })

@@ -42,7 +42,7 @@ export const differenceWords = {
     remedy: 'Cancel the document, or issue a credit note for its full amount.',
   },
   total_differs: {
-    meaning: "[What the document charges](#what-is-compared) differs from the invoice's total.",
+    meaning: "[The amount that the document charges](#what-is-compared) differs from the invoice's total.",
     remedy: 'Find out which amount is right, and correct the other.',
   },
   currency_unknown: {

@@ -60,7 +60,7 @@ export async function withDeadline<T>(
     return await work(AbortSignal.any([deadline.signal, ...(signal === undefined ? [] : [signal])]))
   } catch (error) {
     if (deadline.signal.aborted) throw late
-    throw signal?.aborted ? new SourceError('failed', 'InvoiceXpress’ answer was no longer wanted') : error
+    throw signal?.aborted ? new SourceError('failed', 'The request to InvoiceXpress was canceled') : error
   } finally {
     clearTimeout(timer)
   }

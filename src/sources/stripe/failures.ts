@@ -55,7 +55,7 @@ export async function unlessGone<T>(id: string, ask: () => Promise<T>): Promise<
     if (statusCode === 404 && message.includes(`'${id}'`)) return null
     throw new SourceError(
       'failed',
-      'Stripe answered about another object than the requested one that it does not exist',
+      'Stripe answered that an object does not exist, but it is not the requested one',
     )
   }
 }

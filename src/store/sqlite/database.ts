@@ -55,7 +55,7 @@ export class StoreFile extends DatabaseSync {
     // SQLite would take the old file's log for changes of the new file.
     if (found.id !== file && log?.id === this.log && (log?.size ?? 0) > 0)
       throw new StoreUnavailable(
-        `The database ${path} was replaced, and the log of the one before lies beside it. Remove ${path}-wal and ${path}-shm.`,
+        `The database ${path} was replaced, but log files of the old database are still beside it. Remove ${path}-wal and ${path}-shm.`,
       )
     throw new StoreReplaced(path)
   }

@@ -102,7 +102,7 @@ function explain(path: string, error: SqliteError): string {
     case 14:
       return `Cannot open the database ${path}: ${whyNotOpened(path)}.`
     case 26:
-      return `${path} is not a SQLite database. Point DATABASE_URL at another file; if it was the store, restore a backup.`
+      return `${path} is not a SQLite database. Set DATABASE_URL to another file. If this file was the store, restore a backup.`
   }
   if (error.syscall !== undefined)
     return `Cannot create the folder of ${path} (${error.code}). Check its permissions, or point DATABASE_URL elsewhere.`

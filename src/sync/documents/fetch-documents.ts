@@ -92,7 +92,10 @@ export async function fetchDocuments(
   const after = counts.read()
   const misfits = after.misfits - before.misfits
   if (misfits >= misfitsToDoubt && after.documents === before.documents)
-    throw new SourceError('failed', `${source.name} sent ${misfits} documents, none of which fits`)
+    throw new SourceError(
+      'failed',
+      `${source.name} sent ${misfits} documents, and none of them could be read`,
+    )
   return some.length > atMost ? (some[atMost - 1]?.id ?? null) : null
 }
 

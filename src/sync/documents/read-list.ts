@@ -78,7 +78,7 @@ class Pass {
     }
     this.misfits += misfits.length
     if (documents.length === 0 && misfits.length >= misfitsToDoubt)
-      throw this.doubt(`sent a page of ${misfits.length} documents, none of which fits`)
+      throw this.doubt(`sent a page of ${misfits.length} documents, and none of them could be read`)
     const isNew = documents.length === 0 || documents.some(({ id }) => !this.ids.has(id))
     if (!isNew && ++this.repeats > maxRepeats) throw this.doubt('repeats the pages of a list')
     for (const { id } of documents) this.ids.add(id)

@@ -40,7 +40,7 @@ test('each sync state without a document comes with its reason', () => {
       { claim: { ix_id: 10 }, known: [seen({}, 2)] },
       'document 10 is recorded, but the invoicing system no longer has it',
     ],
-    [{ rules: { isConnected: false } }, 'no invoicing system is connected; the last known state stays'],
+    [{ rules: { isConnected: false } }, 'no invoicing system is connected, so the last known state stays'],
     [
       { claim: { ix_id: 10 }, rules: { isConnected: false } },
       'document 10 is recorded, but was not seen yet',

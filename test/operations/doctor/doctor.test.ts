@@ -717,7 +717,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     assert.match(wrong.Database?.detail ?? '', /The database at 127\.0\.0\.1:9 cannot be reached: /)
     assert.equal(wrong['Database: reading']?.result, 'FAIL')
     const fresh = await clinic.look({ DATABASE_URL: await createDatabase(t) })
-    assert.match(fresh.wrong['Database: schema']?.detail ?? '', /schema version 0, this Fatura needs/)
+    assert.match(fresh.wrong['Database: schema']?.detail ?? '', /schema version 0, but this Fatura needs/)
   })
 
   it('checks the permissions and the journal mode of a SQLite file', async t => {

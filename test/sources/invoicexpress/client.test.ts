@@ -474,7 +474,7 @@ describe('connections to InvoiceXpress', () => {
     const asked = failureOf(ask('/invoices.json', [], leaving.signal))
     await eventually('it is asked', () => upstream.requests.length === 1)
     leaving.abort()
-    assert.match((await asked).message, /no longer wanted/)
+    assert.match((await asked).message, /was canceled/)
     await eventually('it is let go', () => upstream.open === 0)
     await failureOf(ask('/invoices.json', [], leaving.signal))
     assert.equal(upstream.requests.length, 1)
