@@ -77,7 +77,7 @@ export interface Faults<Name extends string = Fault, Route extends string = Rout
 export interface ActiveFault {
   fault: DocumentFault
   retryAfter: string | undefined
-  /** Number of requests that the fault has affected before. A random fault has a random number. */
+  /** Number of earlier requests that met this fault. For a random fault it is 0 or 1, at random. */
   hits: number
 }
 

@@ -50,15 +50,15 @@ export interface DocumentAccount {
    * document does not allow the change.
    */
   change(kind: DocumentChangeKind, target: number | string, value?: string | null): number
-  /** Returns the documents that refer to this document, or the document that it refers to, oldest first. */
+  /** Returns the documents that refer to the given document, or that the given document refers to, oldest first. */
   relatedTo(id: number): IxDocument[]
   /**
-   * Follows Stripe's events since the last call, like the program that creates documents. Finalized invoices get a document. Paid invoices
-   * get theirs settled, and void invoices get theirs canceled. Credit notes at Stripe are repeated. Invoices in `states` or `planted` stay
-   * wrong. Returns the number of changes.
+   * Applies Stripe's events since the last call to the documents, like the program that creates documents. Creates a document when an
+   * invoice is finalized, settles it when the invoice is paid, and cancels it when the invoice is void. Repeats Stripe's credit notes.
+   * Invoices in `states` or `planted` stay incorrect. Returns the number of changes.
    */
   follow(): number
-  /** Plants a difference at this invoice, or at a correct one that fits. Throws when no invoice fits. */
+  /** Plants a difference at the given invoice. Without `invoiceId`, chooses a correct invoice that fits. Throws when no invoice fits. */
   plant(kind: DifferenceKind, invoiceId?: string): Planted
   /** Plants a difference in a month's SAF-T file. `month` is YYYY-MM, by default the clock's month. Throws when no document fits. */
   plantInSaft(kind: SaftDifferenceKind, month?: string): PlantedInSaft

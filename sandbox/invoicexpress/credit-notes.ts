@@ -39,7 +39,10 @@ export function notesOf({ owners, documents }: Ledger, documentId: number): IxDo
   return notes.filter(({ type, status }) => type.endsWith('CreditNote') && status !== 'canceled')
 }
 
-/** Issues a credit note for the amount that Stripe has credited and the document's credit notes lack. Returns whether one was issued. */
+/**
+ * Issues a credit note when Stripe has credited more than the document's credit notes. Its amount is the difference. Returns whether a
+ * credit note was issued.
+ */
 export function followCredits(ledger: Ledger, invoice: StripeInvoice, document: IxDocument): boolean {
   const { pre_payment_credit_notes_amount: before, post_payment_credit_notes_amount: after } = invoice
   if (invoice.status === 'void' || before + after === 0 || !/^(final|settled)$/.test(document.status))

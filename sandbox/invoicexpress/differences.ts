@@ -249,7 +249,7 @@ function isInForce({ status }: StripeInvoice): boolean {
   return status !== 'void' && status !== 'draft'
 }
 
-/** Whether the invoice carries the day of its finalization. Some invoices carry the day before. */
+/** Whether the invoice's date at Stripe is the moment of its finalization. The date of some invoices is a day earlier. */
 function isOfItsDay({ effective_at, status_transitions }: StripeInvoice): boolean {
   return effective_at === status_transitions.finalized_at
 }

@@ -34,7 +34,10 @@ export interface Draft {
   reference?: string | null
   proprietary_uid?: string | null
   client?: IxClient
-  /** Number of the original for a second copy, or a number in the series of another type. */
+  /**
+   * Default: the next number in the type's series. A second copy takes the number of its original. A number can also come from another
+   * type's series.
+   */
   sequence_number?: string
 }
 

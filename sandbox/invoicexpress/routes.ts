@@ -33,7 +33,7 @@ export interface IxWorld {
 
 export interface IxRoute extends ServedRoute {
   name: DocumentRouteName
-  /** `parts` are the groups of the path's pattern. */
+  /** `parts` are the texts that the groups of the route's `path` match. */
   answer(world: IxWorld, search: URLSearchParams, parts: string[]): Answer
 }
 

@@ -13,9 +13,9 @@ export const saftDifferenceKinds = [
   'saft_canceled',
   /** The file has a total that is too high by one euro. */
   'saft_total',
-  /** The file has another tax ID. */
+  /** The file has another tax ID for the document's customer. */
   'saft_tax_id',
-  /** The file has the day before the document's day. For the first of a month it has the second. */
+  /** The file dates the document a day too early. A document of the first of a month is dated the second instead. */
   'saft_date',
   /** The file has an ATCUD of another series. */
   'saft_atcud',

@@ -117,7 +117,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
       order.remove(invoice)
       forget(invoice)
       prospects.delete(invoice.id)
-      // Stripe's events have the status `deleted`, which no readable invoice has.
+      // An `invoice.deleted` event has the status `deleted`. No invoice that a request can read has this status.
       emit('invoice.deleted', { ...onTheWire(invoice), status: 'deleted' })
     },
     update(invoice) {

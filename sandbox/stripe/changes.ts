@@ -24,7 +24,10 @@ export function isListed(status: StripeInvoice['status']): status is 'draft' | '
   return status === 'draft' || status === 'open' || status === 'uncollectible'
 }
 
-/** The shares are chosen so that drafts neither run out nor accumulate. */
+/**
+ * Chooses a kind of change by a random number from 0 to 1. The shares of the kinds are chosen so that drafts neither run out nor
+ * accumulate.
+ */
 export function kindFor(chance: number): ChangeKind {
   const shares = [0.3, 0.52, 0.72, 0.76, 0.8, 0.87, 1]
   return changeKinds[shares.findIndex(share => chance < share)] ?? 'update'

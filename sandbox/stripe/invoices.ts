@@ -1,4 +1,7 @@
-/** The life of an invoice. Each step returns a new object, so that an event keeps the state of its time. */
+/**
+ * The steps of an invoice, for example from a draft to an open invoice. Each step returns a new object, so that an event keeps the earlier
+ * state.
+ */
 import { inOnePiece, integer, letters, pick, type Random } from '../random.ts'
 import type { Payer, Taxations } from './customers.ts'
 import { createLine, type Plan, totalsOf } from './lines.ts'
@@ -148,7 +151,7 @@ export function finalize(
     ...openAccount(draft, payer, terms, at),
     status: 'open',
     number: inOnePiece(payer.prefix, '-', String(payer.sequence++).padStart(4, '0')),
-    // Some invoices carry the day before their finalization.
+    // For some invoices, `effective_at` is a day before the finalization.
     effective_at: random() < 0.1 ? at - 86_400 : at,
     // The server adds its address before this path.
     hosted_invoice_url: `/i/${draft.id}/${secret}`,

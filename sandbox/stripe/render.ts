@@ -42,7 +42,10 @@ export function renderEvent(world: World, event: StripeEvent): StripeEvent {
   return { ...event, data: { ...event.data, object } }
 }
 
-/** Writes the JSON for a test key or a live key. Only `livemode` differs. Quotes inside a text are escaped, so texts cannot match. */
+/**
+ * Writes the JSON for a test key or a live key. Only `livemode` differs. Text from outside cannot contain the searched characters, because
+ * JSON escapes its quotes.
+ */
 export function writeInMode(value: object, livemode: boolean): string {
   const text = JSON.stringify(value)
   return livemode ? text.replaceAll('"livemode":false', '"livemode":true') : text

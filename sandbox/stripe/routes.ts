@@ -39,7 +39,7 @@ export interface Route extends ServedRoute {
   answer(world: World, query: Query, id: string, secret: string): object | Buffer | string
 }
 
-/** Routes that only the fault of `*` reaches. */
+/** Routes without a fault of their own. Only a fault of the route `*` affects them. */
 type OtherRoute =
   | 'list_invoice_payments'
   | 'retrieve_event'

@@ -82,8 +82,8 @@ async function exportRows<Row>(
 const isCsv = (format: ExportFormat) => format === 'csv' || format === 'csv-pt'
 
 /**
- * Searches the JSON text without parsing it. Text from outside cannot match, because JSON escapes its quotes with
- * backslashes.
+ * Whether the invoice is a draft. Searches the JSON text without parsing it. Text from outside cannot contain the
+ * searched characters, because JSON escapes its quotes.
  */
 const isDraft = ({ summary }: WalkedInvoice) => summary.includes(',"status":"draft",')
 

@@ -16,7 +16,8 @@ import { createGuardedServer, type ServerOptions } from './server/guarded-server
 import { StoreOutage } from './store-outage.ts'
 
 /**
- * Time for which an idle connection stays open. Longer than a proxy in front of the service keeps an idle connection.
+ * Time for which an idle connection stays open. It exceeds the time for which a proxy in front of the service keeps an
+ * idle connection.
  */
 const keepAliveMs = 72_000
 

@@ -73,7 +73,7 @@ function checkScope(grant: Grant, mayRead: boolean, customerId: string, invoiceI
   // An id of the wrong form belongs to nobody. The route's schema refuses it with a better reason.
   if (isCustomerId(customerId)) checkCustomer(mayRead)
   if (grant.invoice_id === null || grant.invoice_id === invoiceId) return
-  // Refused without a look into the store, so that the answer does not reveal whether the other invoice exists.
+  // The store is not asked, so that the refusal does not reveal whether the other invoice exists.
   if (invoiceId === null || isInvoiceId(invoiceId))
     throw new ApiError('insufficient_scope', 'The access token is valid for one invoice alone.')
 }

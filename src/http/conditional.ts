@@ -6,7 +6,9 @@ import type { CustomerParams } from './openapi/schemas.ts'
 import { version as packageVersion } from './package.ts'
 import { sendJson } from './send-json.ts'
 
-/** Freshness goes into a header, because the contract defines the body. */
+/**
+ * The time of the last synchronization is sent in a header, because the API's contract fixes the fields of the body.
+ */
 function setReadHeaders(reply: FastifyReply, etag: string, syncedAt: number | null): void {
   reply.header('cache-control', 'private, no-cache')
   reply.header('etag', etag)
@@ -16,7 +18,7 @@ function setReadHeaders(reply: FastifyReply, etag: string, syncedAt: number | nu
 /**
  * The ETag of a customer's answers. Any change of the customer's invoices changes the version, so a 304 reads no
  * invoice. The ETag names the customer, because customers whose invoices were written together have the same version.
- * It names the store's life, because a restored backup repeats versions.
+ * It also contains the store's `life`. A restored store repeats versions, but has a new life.
  */
 function customerEtag(customerId: string, { version, life }: Snapshot, variant: string): string {
   return `"${packageVersion}-${life}-${version}-${customerId}${variant === '' ? '' : `-${variant}`}"`

@@ -91,7 +91,10 @@ function createFileSender(callSource: SourceCall, log: Logger) {
 
 export type SourceCall = ReturnType<typeof createSourceCall>
 
-/** The sources, and the call of the one that a route asks. Routes with the same call share its queue. */
+/**
+ * The systems that routes read from, and the queued call to one of them. Routes with the same `callSource` share its
+ * queue.
+ */
 interface FileSources extends Sources {
   callSource: SourceCall
 }

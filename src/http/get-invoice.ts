@@ -57,7 +57,7 @@ export function addGetInvoice(
   })
 }
 
-/** Returns the JSON text of the expanded members. Lists contain the same text. */
+/** Returns the members that `expand` adds, as JSON text. Lists contain the same text for an invoice. */
 function expansionsOf(stored: StoredInvoice, expand: readonly Expansion[], page: PageKnowledge): string {
   if (expand.length === 0) return ''
   const { summary, payment, document } = stored

@@ -143,7 +143,7 @@ class ChangeWaits {
   }
 }
 
-/** The cursor 0 has no `life`, because the beginning of a feed exists in every life of the store. */
+/** The cursor 0 is the beginning of the feed. It has no `life`, because it is valid for every store. */
 function checkCursor(after: string | undefined): (Pick<Cursor, 'seq'> & Partial<Cursor>) | null {
   if (after === undefined) return null
   const cursor = after === '0' ? { seq: 0 } : readCursor(after)

@@ -36,7 +36,7 @@ export function answerOptions(reply: FastifyReply): FastifyReply {
   return reply.code(204).header('allow', allowedMethods).send()
 }
 
-// Also used as an `onRequest` hook, because a hook answers before a body would be read.
+// This function is also used as an `onRequest` hook, because a hook answers before a body is read.
 async function refuse(_request: unknown, reply: FastifyReply): Promise<never> {
   reply.header('allow', allowedMethods)
   throw refuseMethod()

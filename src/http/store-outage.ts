@@ -32,7 +32,7 @@ export class StoreOutage {
     this.failedInAll++
     this.failedSinceReport++
     if (now - this.current.reportedAt < reportEveryMs) return
-    // The reason may differ from the first one.
+    // The reason may change during an outage, so each line names the latest reason.
     const { message: reason } = err
     this.log.warn({ failed: this.failedSinceReport, reason }, 'the store still cannot be read')
     this.current.reportedAt = now

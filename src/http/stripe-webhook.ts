@@ -16,7 +16,10 @@ import type { UnreadableRequest } from './server/connection.ts'
 import { createGuardedServer, type EndWith } from './server/guarded-server.ts'
 import { maxBodyBytes, WebhookBodies } from './webhook-bodies.ts'
 
-/** A change that is not committed within this time is answered 503, so that Stripe sends it again. Its work goes on. */
+/**
+ * A change that is not committed within this time is answered 503, so that Stripe sends it again. The service still
+ * goes on to commit it.
+ */
 const answerWithinMs = 2_000
 const keepAliveMs = 5_000
 

@@ -6,8 +6,8 @@ import { createFairQueue, type QueueLimits, type TakeSlot } from './access/fair-
 const retry = { retryAfter: 5 }
 
 /**
- * Rejects with `rate_limited` when the token's own requests are in the way, and with `unavailable` when the requests
- * of all tokens are.
+ * Rejects with `rate_limited` when the token's own requests reach a limit, and with `unavailable` when the requests of
+ * all tokens together reach theirs.
  */
 export function createUpstreamQueue(
   source: { perSecond?: number } | null,

@@ -112,7 +112,7 @@ export async function compareWithSources(
     ...comparePayment(payment, record.payment ?? payment),
     ...known.flatMap(({ id, document, misses }) => {
       const now = answers.get(id)
-      // The connector already follows a document that a read has missed, so no difference is reported.
+      // The connector already knows that a read missed this document, so its absence is not reported.
       if (now === undefined || (now === null && misses > 0)) return []
       return compareDocument(id, misses > 0 ? null : document, now)
     }),
@@ -121,7 +121,7 @@ export async function compareWithSources(
 }
 
 async function readStored(store: Compared['store'], { customer_id, id }: InvoiceKey) {
-  // `readLinked` returns the rows after a key. The invoice's id without its last character sorts just before the invoice.
+  // `readLinked` returns the rows after a key. In the order of keys, the invoice's id without its last character comes before the invoice.
   const before = { customer_id, id: id.slice(0, -1) }
   const linked = (await store.readLinked(before, 100, customer_id)).find(other => other.id === id)
   if (linked === undefined) return null

@@ -109,7 +109,9 @@ export class HostToken {
     this.host.onChange()
   }
 
-  /** Called when a token is due for renewal, so the service has accepted it. Resets the refusals. */
+  /**
+   * Requests the next token when the current one is due for renewal. The service has accepted the current token, so the refusals are reset.
+   */
   private renew(): void {
     this.refusals = 0
     void this.ask()

@@ -1,4 +1,7 @@
-/** The current view: filters, page, one invoice, or the statement. The page keeps the view in its URL, the element in memory. */
+/**
+ * The current view: filters, page, one invoice, or the statement. The page keeps the view in its URL. The embedded element keeps the view
+ * in memory.
+ */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { isCalendarDay } from '../domain/calendar.ts'
 import { type InvoiceStatus, invoiceStatuses, isIxStatus } from '../domain/invoice.ts'

@@ -37,7 +37,9 @@ interface Follower<T> {
   /** Waits for the customer's next change, at most 25 s. Null for a token that may not follow changes. */
   listChanges: ((after: string | undefined, call: CallOptions) => Promise<ChangeList>) | null
   onResult(result: Result<T>): void
-  /** `error` is why a request failed. The next one starts at `retryAt`. Returns whether there is a next one. */
+  /**
+   * Called after a failed request. `error` is the reason. The next request starts at `retryAt`. Returns whether there is a next request.
+   */
   onFailure(error: unknown, retryAt: number): boolean
 }
 
@@ -82,8 +84,8 @@ class LiveAnswer<T> {
   }
 
   /**
-   * Waits for a change. The first answer returns only the cursor, so the main answer is requested again unless its ETag names the same
-   * cursor.
+   * Waits for a change. The first call returns only a cursor. When the ETag of the main answer names another cursor, the main answer is
+   * requested again.
    */
   private async listen(etag: string | null): Promise<void> {
     const { signal, follower } = this

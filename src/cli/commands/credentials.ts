@@ -55,7 +55,7 @@ export interface Credential<Row> extends Omit<Listed<Row>, 'none'> {
   example: string
   /** Name of the part that only the owner has, for example "The tokens themselves". */
   secret: string
-  /** Text in "every process refuses …", for example "its links". */
+  /** What processes refuse after a revocation, for example "its links". Messages write it after the word "refuse". */
   refused: string
   id: [argument: string, description: string]
   /** Throws for a text that is not an id. */

@@ -25,7 +25,7 @@ import { chooseFirst, live, stage, stagedDays } from './demo-life.ts'
 /** Delay of the demo's first change, and the interval of later changes. */
 const firstChangeMs = 20_000
 export const changeEveryMs = 10_000
-/** Every 6th change is followed by a full read, about once a minute. The data on the page is therefore never older. */
+/** A full read follows every 6th change, about once a minute. The page therefore shows no data older than about a minute. */
 const stepsPerRound = 6
 const dayMs = 86_400_000
 
@@ -106,7 +106,7 @@ async function openSync(
   log: Logger,
   signal: AbortSignal,
 ) {
-  // Invoices of the sandbox are older than the real time. The timeout of `creating` is extended by this difference.
+  // The sandbox's clock is behind the real time. The timeout of the document state `creating` is extended by this difference.
   const creatingTimeoutMs = defaultRules.creatingTimeoutMs + Date.now() - sandbox.account.clock * 1000
   const common = {
     ...{ store, log, signal, rules: { ...defaultRules, creatingTimeoutMs } },

@@ -190,7 +190,7 @@ async function fetchPdfs(task: Task, folder: string): Promise<void> {
     )
 }
 
-/** Throws before any PDF is fetched, because a system is not connected. `only` is the value of `--kind`. */
+/** Throws an error about the missing setting `key`, before any PDF is fetched. `only` is the value of `--kind`. */
 function refuseUnconnected(key: string, kind: DocumentKind, only: DocumentKind | undefined): never {
   const others = kind === 'ix' ? 'payments' : 'ix'
   throw new CliError(

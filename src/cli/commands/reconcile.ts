@@ -140,10 +140,10 @@ function checkFlags({ saft, company, customer, from, to }: Flags): void {
 
 interface Tally {
   checked: number
-  /** Documents without an invoice, whether they are listed or not. */
+  /** Number of documents without an invoice, counted with and without `--unlinked`. */
   unlinked: number
   rounding: number
-  /** Differences that set the exit code to 1, by kind. */
+  /** Number of differences by kind. Only differences that set the exit code to 1 are counted. */
   counts: Map<string, number>
 }
 

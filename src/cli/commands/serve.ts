@@ -31,7 +31,7 @@ async function serve(options: { migrate?: true } & Options): Promise<void> {
     await unlessAborted(stop.signal, migrateStore(settings.DATABASE_URL, undefined, wait))
     if (stop.signal.aborted) return log.info('stopped')
   }
-  // No operator address is given here, because the role of `serve` may only call the API's functions.
+  // `operatorUrl` is null, because the database role of `serve` may only call the API's functions.
   const store = { readUrl: api.url, operatorUrl: null, hasDocuments: api.invoiceXpress !== null }
   await withAdminPort(admin, store, log, async channel => {
     // The HTTP server is loaded only here, so that other commands start fast.

@@ -9,7 +9,7 @@ import { openOperatorStore, openReadStore, readLogBytes, storeFileOf } from '../
 
 export interface MeasuredStore {
   readUrl: string
-  /** Address for an operator's reads. Null where only the API's reads are allowed. */
+  /** URL of the store for reads that need an operator's rights. Null when this process has only the API's rights. */
   operatorUrl: string | null
   hasDocuments: boolean
 }

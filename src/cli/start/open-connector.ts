@@ -41,13 +41,14 @@ export interface SyncOptions extends ReturnType<typeof syncOf> {
   isFull?: boolean
   /** Whether `sync --once` waits for another process that synchronizes. Without `wait`, another such process is an error. */
   wait?: boolean
-  /** Whether to apply the changes that the deletion guard holds back at the start. */
+  /** Whether the deletion guard allows the losses that it already holds back when this process starts. */
   letThrough?: boolean
 }
 
 /**
- * Waits until this process holds the lease. With `isOnce`, `settle` rejects at its first failure. Otherwise `settle` repeats the check
- * until the signal. Pass the same `written` when a process opens the store again.
+ * Waits until this process holds the lease. With `isOnce`, `settle` rejects at its first failure. Otherwise `settle` repeats a failed call
+ * to an upstream system until the signal aborts. `written` remembers the last commit of this process. Pass the same object when the process
+ * opens the store again.
  */
 export async function openConnector(options: SyncOptions, isOnce: boolean, written: WrittenPlace) {
   const { url, log, wait = true, letThrough = false, signal } = options
@@ -111,8 +112,8 @@ function refuseOthers(compared: readonly Comparison[]): void {
 }
 
 /**
- * Compares the accounts with the store's accounts, and stores them at the first run. A failure is recorded on the stream that would run
- * first.
+ * Compares the accounts with the store's accounts, and stores them at the first run. A failure is recorded on the stream `events`, or on
+ * `backfill` before its first success.
  */
 async function settleAccounts(
   store: WriteStore,
@@ -140,7 +141,8 @@ async function settleAccounts(
 }
 
 /**
- * Derives the links again of invoices whose lost document the deletion guard has let through. No stream would process these invoices again.
+ * Derives the links again of invoices that the deletion guard has allowed to lose their document. No stream would process these invoices
+ * again.
  */
 async function relinkLetThrough(store: WriteStore, guard: DeletionGuard, rules: LinkRules): Promise<void> {
   const ids = guard.letThrough('lost_document').map(({ id }) => id)

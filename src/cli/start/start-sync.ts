@@ -68,7 +68,7 @@ export async function syncOn(given: SyncOptions): Promise<void> {
   let wasOpen = false
   while (!signal.aborted) {
     try {
-      // Held-back changes are let through only the first time. The store may be opened again later in this process.
+      // Only the first opening allows losses that the deletion guard holds back. This process may open the store again later.
       const opened = await openConnector(
         { ...given, letThrough: given.letThrough === true && !wasOpen },
         false,
@@ -121,11 +121,11 @@ async function follow(options: Opened): Promise<void> {
         ...(documents === null ? [] : documentQuestions(documents)),
       ]
       const { isListed } = connector
-      // The questions of one lane run one after the other. Lanes run concurrently.
+      // Each entry is a list of steps. The steps of one list run one after the other, and the lists run at the same time.
       const rounds = [
         ...(await createRounds(questions, { store, clocks: realClocks, reportStep: logStep(log), isListed })),
         [every(pruneEveryMs, realClocks, () => pruneChanges(store, options.changesKeptMs))],
-        // When documents are connected, a question about documents calls `ageClaims`.
+        // This step is only needed without an invoicing system. With one, a step that reads documents calls `ageClaims`.
         ...(documents === null
           ? [[every(everyMs.unsettled, realClocks, () => ageClaims(store, options))]]
           : []),

@@ -46,7 +46,7 @@ export function printWaiting(path: string): void {
   movingLine.print(`Waiting for another process that writes to ${path} …\n`)
 }
 
-/** A command that ends sooner shows no progress. */
+/** Time before the first progress is shown. A shorter command shows no progress. */
 const patienceMs = 2_000
 
 export type Progress = ReturnType<typeof createProgress>
@@ -63,7 +63,7 @@ export function createProgress(what: string, line = movingLine) {
   }
 
   function remaining(part: number | null): string {
-    // A guess below 1 % would be far off. At 100 % a step is complete, and the duration of further steps is unknown.
+    // Below 1 %, the estimated time would be far off. At 100 % a step is complete, and the duration of further steps is unknown.
     if (part === null || part < 0.01 || part === 1) return ''
     const seconds = ((Date.now() - started) / 1000) * ((1 - part) / part)
     return `, about ${seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`} left`

@@ -1,6 +1,7 @@
 /**
- * Delivers changes by outgoing webhooks, each webhook on its own. It reads the feed from its cursor, sends, and moves
- * the cursor after the answers. After a killed process, at most `sentAtOnce` changes are sent again.
+ * Delivers changes to each outgoing webhook separately. Reads the feed of changes from the webhook's cursor, sends the
+ * changes, and moves the cursor after the answers. When the process is killed, at most `sentAtOnce` changes are sent
+ * again.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
@@ -94,8 +95,8 @@ function remainingPauseMs({ next_at, attempts }: OutgoingWebhook, nowMs: number)
 }
 
 /**
- * Changes beyond a webhook's cursor that its receiver already accepted. Sequence numbers are valid in one `life` of
- * the store only.
+ * Sequence numbers of changes that the receiver accepted beyond the webhook's cursor. They are valid only in this
+ * `life` of the store, because a restored store begins a new life.
  */
 interface Delivered {
   life: string

@@ -17,8 +17,8 @@ export interface TokenRecord {
 }
 
 /**
- * Returns a promise only when something must be asked or verified. `findAddress` is called only for a token that was
- * not verified yet.
+ * Returns a promise only when the store must be asked or a signature must be verified. `findAddress` is called only for
+ * a token that was not verified yet.
  */
 export type Authenticate = (
   authorization: string | undefined,
@@ -27,7 +27,7 @@ export type Authenticate = (
 
 export interface AuthenticateOptions {
   findToken(id: string): TokenRecord | null | Promise<TokenRecord | null>
-  /** By default, a token that is not for every customer is valid for none. */
+  /** Asked only for a token that is not for every customer. By default, such a token is valid for no customer. */
   coversCustomer?: CoversCustomer
   /** Null when only Fatura's own tokens are accepted. */
   verifyJwt?: VerifyJwt | null
@@ -59,9 +59,9 @@ const keepRefused = { ttl: 10_000, max: 10_000, ttlResolution: 0 }
 
 /**
  * Throws or rejects with `missing_token`, `invalid_token`, `insufficient_scope` or `rate_limited`. A valid token is
- * remembered for half a second. So the store is asked, and a key is checked, twice a second and not at every request.
- * A JWT's signature is verified once. The duration of a lookup in a Map reveals nothing of a secret, because V8 seeds
- * its hashes at random.
+ * remembered for half a second. After that time, the store is asked again, or the JWT's key is checked again. A JWT's
+ * signature is verified once. The duration of a lookup in a Map reveals nothing of a secret, because V8 seeds its
+ * hashes at random.
  */
 export function createAuthenticate(options: AuthenticateOptions): Authenticate {
   const { findToken, coversCustomer = () => false, verifyJwt = null, now = Date.now } = options
@@ -89,7 +89,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
       const until = performance.now() + keepMs
       return { found: await findToken(id), until }
     })
-    // Nothing more of a token is revealed until its secret is verified.
+    // Until the secret is verified, the answer does not reveal whether the token exists or was revoked.
     if (found === null || !timingSafeEqual(Buffer.from(hash), Buffer.from(found.hash)))
       throw new TokenRefusal('The access token is not known.', { isGuess: true })
     if (found.revoked_at !== null) throw new TokenRefusal('The access token was revoked.')

@@ -10,7 +10,10 @@ export interface VerificationKey {
   key: CryptoKey
 }
 
-/** Asymmetric algorithms only, because nobody can sign with the public keys that the provider publishes. */
+/**
+ * Only asymmetric algorithms are accepted. With a symmetric one, anybody could sign with a key that the provider
+ * publishes.
+ */
 const algorithms: ReadonlySet<unknown> = new Set(
   'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' '),
 )

@@ -85,7 +85,9 @@ function unreadable(retryMs: number): ApiError {
 
 const maxBytes = 256 * 1024
 
-/** Bounded in time and in size. Errors give the reason, and nothing of the URL. */
+/**
+ * Fetches the key set until the signal aborts, and reads at most `maxBytes`. Errors give the reason, but never the URL.
+ */
 async function fetchKeySet(url: string, signal: AbortSignal): Promise<string> {
   const response = await fetch(url, {
     headers: { accept: 'application/jwk-set+json, application/json' },

@@ -11,7 +11,7 @@ export interface VerifierOptions {
   /** Null when PUBLIC_URL is not set. No customer link is valid then. */
   publicUrl: string | null
   findKey: LinkOptions['findKey']
-  /** By default, a key that is not for every customer is valid for none. */
+  /** Asked only for a key that is not for every customer. By default, such a key is valid for no customer. */
   coversCustomer?: LinkOptions['coversCustomer']
   onProblem(error: Error): void
   now?(): number

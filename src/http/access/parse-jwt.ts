@@ -22,7 +22,7 @@ export function hasJwtForm(text: string): boolean {
   return text.length <= maxJwtLength && form.test(text)
 }
 
-/** Null when a text has the form of a JWT but is none. */
+/** Returns null when the text is no JWT, although it may look like one. */
 export function parseJwt(text: string): Jwt | null {
   const parts = text.split('.')
   if (!parts.every(isCanonical)) return null

@@ -2,10 +2,10 @@
 import { isCustomerId } from '../../domain/invoice.ts'
 import { cacheShortly } from './short-cache.ts'
 
-/** Returns a promise only when the store must be asked. */
+/** Whether the token or key with this id may read the customer. Returns a promise only when the store must be asked. */
 export type CoversCustomer = (id: string, customerId: string) => boolean | Promise<boolean>
 
-/** Remembers each answer as long as tokens and keys are remembered. A text that is no customer id is never covered. */
+/** Remembers each answer for half a second, like tokens and keys. A text that is no customer id gives false. */
 export function cacheScopes(ask: CoversCustomer): CoversCustomer {
   const scopes = cacheShortly(pair => {
     const [id = '', customerId = ''] = pair.split(' ')

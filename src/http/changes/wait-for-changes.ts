@@ -42,8 +42,8 @@ export class ChangeWaiters {
   }
 
   /**
-   * Resolves once every later change will be noticed. The caller reads the changes after this, then waits. Null when
-   * there is no place for the owner.
+   * Resolves when every later change will be noticed. The caller then reads the existing changes, and waits. Resolves
+   * with null when there is no place for the owner.
    */
   async join(customerId: string | null, owner: string): Promise<Waiter | null> {
     const member = this.enter(customerId ?? anyone, owner)
@@ -109,7 +109,7 @@ export class ChangeWaiters {
     const page = await this.store
       .readChanges(null, after?.next ?? null, readAtOnce, after?.life)
       .catch(() => null)
-    // Every request left while the feed was read. Requests that joined since have a check of their own.
+    // Here all requests have left during the read. Requests that joined afterwards have started a check of their own.
     if (this.position !== seen) return
     if (page === null || after === null || page.changes.length === readAtOnce) this.wakeAll()
     for (const { customer_id } of page?.changes ?? []) this.wake(customer_id)

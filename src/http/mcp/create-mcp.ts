@@ -169,8 +169,8 @@ class McpHandler {
 const longestReason = 200
 
 /**
- * Leaves out what a client sent, as far as possible: a header is cut and cleaned. The message of a JSON parser is
- * replaced, because it quotes the body.
+ * Returns the reason of a refusal, as far as possible without text from the client. The message is shortened and loses
+ * unusual characters. The message of a JSON parser is replaced, because it quotes the body.
  */
 function reasonOf(error: Error): string {
   if (error instanceof SyntaxError) return 'the body is not valid JSON'
@@ -224,7 +224,7 @@ async function sendResponse(request: FastifyRequest, reply: FastifyReply, respon
   return reply.send(Buffer.from(await response.arrayBuffer()))
 }
 
-// Also used as an `onRequest` hook, because a hook answers before a body would be read.
+// This function is also used as an `onRequest` hook, because a hook answers before a body is read.
 async function refuseMethod({ method }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   reply.header('allow', allow)
   if (method === 'OPTIONS') return reply.code(204).send()

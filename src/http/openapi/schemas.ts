@@ -1,6 +1,6 @@
 /**
- * Schemas of the parameters and answers of each route. Parameters are read by them, and the OpenAPI document is made
- * from them.
+ * Schemas of the parameters and answers of each route. The service reads parameters by these schemas, and the OpenAPI
+ * document is made from them.
  */
 import { entriesOfPage, type StatementQuery } from '../../domain/account.ts'
 import { expansions } from '../../domain/expanded.ts'

@@ -60,9 +60,9 @@ const longestMs = 500
 const backlog = 511
 
 /**
- * Stops listening without losing a connection, because the system resets connections that were not accepted yet. New
- * connections are accepted but not read until no client connects for a moment. A client that waits for an answer does
- * not connect again meanwhile. Then all connections are read.
+ * Stops listening without losing a connection. The system would reset connections that are not accepted before the port
+ * closes. So new connections are accepted, but not read, until no client connects for a moment. A client that waits for
+ * an answer does not connect again meanwhile. Then all connections are read.
  */
 async function stopListening(server: Server, sockets: MoreSockets) {
   const taken: Socket[] = []

@@ -22,7 +22,7 @@ const patienceMs = 1_000
 /** Maximum time between two long turns of one series. Answers from a database cause short turns in between. */
 const gapMs = 250
 
-/** The turn of one in this many requests is measured. After a long turn, every turn is measured. */
+/** One in this many requests starts the measurement of a turn. After a long turn, every turn is measured. */
 const measuredEvery = 16
 
 export function watchEventLoop() {

@@ -20,12 +20,13 @@ const staleAfterMs: Record<string, number> = {
   [invoices.unsettled]: 2 * everyMs.unsettled,
   [documents.recent]: 2 * everyMs.recent,
   [documents.open]: 2 * everyMs.open,
-  // A sweep of a million documents takes an hour and a half, and its success counts from its start.
+  // Reading a million documents takes an hour and a half. The time of a success is the start of its run.
   [documents.all]: 4 * 60 * minuteMs,
 }
 
 /**
- * Ages above which an old success is an error. Only the relist finds changes without an event. Listing ten million invoices takes 7 hours.
+ * Ages above which an old success is an error. Only `stripe:relist`, which lists all invoices again, finds changes without an event.
+ * Listing ten million invoices takes 7 hours.
  */
 const overdueAfterMs: Record<string, number> = { [invoices.relist]: 2 * everyMs.relist }
 

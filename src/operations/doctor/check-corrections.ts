@@ -5,7 +5,7 @@ import type { Report } from './findings.ts'
 
 const { billing, documents } = knownSources
 
-/** Returns titles and texts. The list is empty before any record was checked again. */
+/** Returns a title and a fact for each system. The list is empty until records were listed again for the first time. */
 export function formatRechecks(rechecks: readonly Recheck[]): [title: string, fact: string][] {
   return rechecks.map(({ system, checked, corrected }) =>
     system === documents.system

@@ -13,13 +13,13 @@ type Operator = Pick<
 interface StoreMetricsOptions {
   /** Resolves with the same store every time. The first call opens the store. */
   openStore(): Promise<{
-    /** Null where only the API's reads are allowed. Then only the metrics of `basics` exist. */
+    /** Reads the store with an operator's rights. Null where only the API's reads are allowed. Then only the metrics of `basics` exist. */
     operator: Operator | null
     reader: Pick<ReadStore, 'readFreshness'>
     /** Size of the write-ahead log. Null for PostgreSQL. */
     readLogBytes?(): Promise<number | null>
   }>
-  /** Whether `operator` is not null. Without an operator, the metrics that need one are not created. */
+  /** Whether `openStore` returns an operator. Without an operator, the metrics that need one are not created. */
   isOperator: boolean
   /** Without an invoicing system every invoice lacks a document, so missing documents are not counted. */
   hasDocuments: boolean
