@@ -463,7 +463,7 @@ describe('fatura import', { concurrency: 3 }, () => {
   })
 })
 
-const cents = "a whole number of the currency's smallest unit, of at most 10^15 either way"
+const cents = "a whole number in the currency's smallest unit, from -10^15 to 10^15"
 const moment = 'a moment in UTC with milliseconds, like 2026-03-02T09:30:00.000Z'
 const name = 'text of at least one character, without NUL'
 const text = 'text without NUL'

@@ -36,7 +36,9 @@ export function webhookCommand() {
     ],
   })
   const pause = new SettingsCommand('pause')
-    .description('Stop sending until "fatura webhook replay". Changes wait for CHANGES_KEPT_DAYS.')
+    .description(
+      'Stop sending until "fatura webhook replay". Until then changes wait, for at most CHANGES_KEPT_DAYS days.',
+    )
     .action(change('Paused', (store, id) => store.changeWebhook(id, { state: 'paused', cursor: null })))
   const replay = new SettingsCommand('replay')
     .description(

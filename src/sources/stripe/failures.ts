@@ -36,7 +36,7 @@ export const stripeFailures: Failures = {
     if (isOfOtherMode(error))
       return new SourceError(
         'failed',
-        'the key is for another mode than the record: one is for test mode and the other is live',
+        'the key and the record have different modes: one has test mode and the other has live mode',
       )
     if (error.statusCode === 401)
       return new SourceError('failed', 'Stripe refused the key, because it is mistyped, revoked or expired')

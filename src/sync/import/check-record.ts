@@ -49,7 +49,7 @@ const name = check('text of at least one character, without NUL', value => isTex
 /** Maximum amount of an invoice, in cents. Sums over the invoices of a customer without counters then stay within 64 bits. */
 const maxCents = 10 ** 15
 const cents = check(
-  "a whole number of the currency's smallest unit, of at most 10^15 either way",
+  "a whole number in the currency's smallest unit, from -10^15 to 10^15",
   value => Number.isSafeInteger(value) && Math.abs(Number(value)) <= maxCents,
 )
 const whole = check('a whole number', Number.isSafeInteger)
