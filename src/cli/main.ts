@@ -9,7 +9,8 @@ import { hideSecrets } from './terminal/hide-secrets.ts'
 import { movingLine } from './terminal/progress.ts'
 
 /**
- * All commands, in the order of the help, each with an example for its own help. `export` has null because its notes hold several examples.
+ * All commands, in the order of the help. The value is the example in the command's help. It is null for `export`, whose notes hold several
+ * examples.
  */
 const examples: Readonly<Record<string, string | null>> = {
   demo: 'fatura demo',

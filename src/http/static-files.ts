@@ -30,7 +30,7 @@ export function makeStaticFile(description: FileDescription) {
     headers: {
       'content-type': type,
       'cache-control': isImmutable ? 'public, max-age=31536000, immutable' : 'no-cache',
-      // Replaces the policy of the API's answers.
+      // The file's own Content-Security-Policy replaces the policy of the API's answers.
       ...(policy && { 'content-security-policy': allow(policy) }),
     },
     get variants() {

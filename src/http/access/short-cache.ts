@@ -12,8 +12,8 @@ export interface Answer<T> {
 }
 
 /**
- * Asks once for all callers that want the same answer at the same time. Remembers an answer until the time in its
- * `until`. Failures are not remembered.
+ * Calls `ask` once for all callers that want the same answer at the same time. An answer is remembered until the time
+ * in its `until`. Failures are not remembered.
  */
 export class ShortCache<T, Context = undefined> {
   private readonly answers: LRUCache<string, Answer<T>, Context>

@@ -68,7 +68,7 @@ export interface Tool {
   /** Properties that are IDs are required. All others may be left out. */
   input: Readonly<Record<string, object>>
   output: object
-  /** Set on tools that need a token of all customers. */
+  /** True for a tool that needs a token for all customers. */
   isForOperators?: true
   run(given: Arguments, context: ToolContext): Promise<Answer>
 }

@@ -62,7 +62,7 @@ export function amountsOfInvoice(
   const rest = net - sum(parts, ({ base_cents }) => base_cents)
   // Each rate is rounded separately, so the bases may differ from the net amount by a few units.
   if (Math.abs(rest) < parts.length) return { parts: fitTo(parts, net, all), unread: null }
-  // Bases above the net amount belong to taxes on other taxes. The rates of such taxes cannot be added.
+  // When the bases add up to more than the net amount, some taxes apply to other taxes. The rates of such taxes cannot be added.
   if (rest !== 0 && rest < 0 === total > 0) return unknownRate(net, all)
   const isUntaxed = { rate_percent: 0, base_cents: rest, tax_cents: 0 }
   return { parts: byRate([...parts, ...(rest === 0 ? [] : [isUntaxed])]), unread: null }
