@@ -168,7 +168,7 @@ test('the folders beside src/ are exactly the known ones', () => {
 })
 
 test('test/ has the rooms of src/, and test/support has folders by purpose', () => {
-  const beside = ['browser', 'campaign', 'project', 'sandbox', 'sim', 'support']
+  const beside = ['browser', 'campaign', 'mutation', 'project', 'sandbox', 'sim', 'support']
   assert.deepEqual(
     foldersOf('test').filter(folder => !(folder in rooms) && !beside.includes(folder)),
     [],

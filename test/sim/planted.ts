@@ -223,7 +223,7 @@ export const planted: readonly Planted[] = [
   {
     name: 'what is held back of an invoice stays with its former customer',
     file: 'src/sync/invoices/apply-answers.ts',
-    from: "await guard.forget(tx, 'lost_document', left)",
+    from: "await guard.forget(tx, 'lost_document', removed)",
     to: '',
   },
   {
