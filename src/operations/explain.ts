@@ -103,7 +103,9 @@ function describeNext(
 ): string[] {
   const unsettled: readonly string[] = unsettledStatuses
   const alsoWith = `${unsettled.slice(0, -1).join(', ')} and ${unsettled.at(-1)}`
-  const withOthers = unsettled.includes(status) ? `, and with each list of ${alsoWith} invoices (${last.unsettled})` : ''
+  const withOthers = unsettled.includes(status)
+    ? `, and with each list of ${alsoWith} invoices (${last.unsettled})`
+    : ''
   const next = [`The invoice is read again when an event reports it (${last.events})${withOthers}.`]
   if (!isConnected) return [...next, 'No documents are read, because no invoicing system was ever connected.']
   const wanted = ix_id ?? claim.ix_id

@@ -203,7 +203,10 @@ for (const engine of engines)
       )
       assert.match(shown, /^ {2}\{id\} +in_why\n {2}\{payment\} +none$/m)
       assert.match(shown, /^Journal: empty\. The invoice came from a list or an import/m)
-      assert.match(shown, /every draft, open and uncollectible one \(stripe:unsettled, last success never\)/)
+      assert.match(
+        shown,
+        /each list of draft, open and uncollectible invoices \(stripe:unsettled, last success never\)/,
+      )
       assert.doesNotMatch(shown, /ana@/, 'an address that stands for a name is left out too')
       assert.match(await text({ DOCUMENT_REFERENCE: 'Stripe {id}' }), /^ {2}Stripe \{id\} +Stripe in_why$/m)
     })

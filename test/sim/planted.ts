@@ -253,7 +253,7 @@ export const planted: readonly Planted[] = [
   {
     name: 'a round that was cut off counts as a whole one',
     file: 'src/sync/documents/documents.ts',
-    from: 'await this.end(stream, round, last === null && left === null ? null : String(last ?? 0))',
+    from: 'await this.end(stream, round, last === null && lastUnseen === null ? null : String(last ?? 0))',
     to: 'await this.end(stream, round, null)',
   },
 
